@@ -44,7 +44,8 @@ def read(connection: sqlite3.Connection, text: str, today: date) -> Reading | No
     except UnreadError:
         return None
     is_marked = grammar.is_marked or grammar.is_asked
-    if not reading.chips or not (is_marked or (len(reading.chips) > 1 and not reading.q)):
+    means_something = reading.chips or (reading.q and grammar.has_noun)  # "fintech startups" means the kind
+    if not means_something or not (is_marked or (len(reading.chips) > 1 and not reading.q)):
         return None
     if is_name(connection, KINDS, text) or (not grammar.is_asked and begins_a_name(connection, KINDS, text)):
         return None

@@ -45,6 +45,7 @@ class Grammar:
         self._kind = "framework" if sentence.any_noun("framework", "score", "program") else ""
         self._is_most: tuple[int, int] | None = None
         self.is_marked = False
+        self.has_noun = False
 
     def read(self) -> Reading:
         """Return the reading; raise UnreadError if there is none."""
@@ -154,16 +155,16 @@ class Grammar:
             return self._add("sort", part.roles["sort"], at, at + 1)
         if not part.has("most") or self._is_most is not None:
             return 0
-        end = at + 1
-        if (
-            end < len(self._parts)
-            and self._parts[end].amount is not None
-            and subject_at(self._sentence, end + 1) != "treasury"
-        ):
-            self._claimed.add(end)
+        begin, end = self._sentence.before(at, "skip"), at + 1
+        if begin >= 0 and begin not in self._claimed and self._parts[begin].amount is not None:  # "the 5 largest"
+            self._claimed.add(begin)
+        else:
+            begin = at
+        is_count = end < len(self._parts) and self._parts[end].amount is not None
+        if is_count and subject_at(self._sentence, end + 1) != "treasury":
             end += 1
-        self._is_most = at, end
-        self._claimed.add(at)
+        self._is_most = begin, end
+        self._claimed.update(range(at, end))
         return end
 
     def _sort_by_size(self, at: int, end: int) -> None:
@@ -230,6 +231,7 @@ class Grammar:
             raise UnreadError
         # "Data Programs" may be a name.
         self.is_marked = self.is_marked or (part.has("noun") and noun not in {"score", "program"})
+        self.has_noun = self.has_noun or part.has("noun")
         self._claimed.add(at)
         if noun in {"score", "program"}:
             self._add("kind", noun, at, at + 1)

@@ -86,14 +86,14 @@ def _compared(sentence: Sentence, at: int) -> _Compared | None:
     if sentence.has(at, "between") and (low := _number(sentence, at + 1)) and sentence.has(low.end, "to"):
         high = _number(sentence, low.end + 1)
         if high is not None:
-            power = high.power if low.power == 0 and low.amount < high.amount else 0  # "between 1 and 10 million"
-            is_money = low.is_money or high.is_money
-            return _Compared(low.amount.scaleb(power), high.amount, is_money, high.end, "between")
+            return _range(low, high)
     bound = next((role for role in BOUNDS if sentence.has(at, role)), "")
     number = _number(sentence, sentence.after(at + 1, "skip") if bound else at)
     if number is None:
         return None
     end = number.end
+    if not bound and sentence.has(end, "to") and (high := _number(sentence, end + 1)):
+        return _range(number, high)
     if sentence.has(end, "or_more", "or_less"):
         bound, end = ("at_least" if sentence.has(end, "or_more") else "at_most"), end + 1
     elif not bound and sentence.tokens[sentence.parts[end - 1].end - 1].has_plus:
@@ -101,6 +101,11 @@ def _compared(sentence: Sentence, at: int) -> _Compared | None:
     low_bound = number.amount if bound in {"", "more", "at_least"} else None
     high_bound = number.amount if bound in {"", "less", "at_most"} else None
     return _Compared(low_bound, high_bound, number.is_money, end, bound)
+
+
+def _range(low: _Number, high: _Number) -> _Compared:
+    power = high.power if low.power == 0 and low.amount < high.amount else 0  # "between 1 and 10 million"
+    return _Compared(low.amount.scaleb(power), high.amount, low.is_money or high.is_money, high.end, "between")
 
 
 def _number(sentence: Sentence, at: int) -> _Number | None:

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Final
 
 import msgspec
+from msgspec import structs
 
 from muniment.store.search.values import singular
 from muniment.store.search_text import fold, pieces
@@ -17,6 +18,7 @@ MAX_TOKENS: Final = 40
 _CHUNK: Final = re.compile(r"\S+")
 _EDGES: Final = "()[]{}<>\"'`.,;:!?¿¡…«»„“”‘’*_~|、。・？！（）「」"
 _ENDS: Final = tuple(",;/|、")
+_JOINS: Final = frozenset({"&", "+"})
 _SIGNS: Final = frozenset({">", ">=", "≥", "<", "<=", "≤"})
 _NUMBER: Final = re.compile(r"([$€£¥]?)(\d[\d.,'’]{0,30})([^\W\d_]{0,4})([$€£¥]?)(\+?)")
 _DAY: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)|(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
@@ -34,7 +36,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
         has_currency: the number has the sign of a currency.
         has_plus: the number has a plus sign behind it.
         day: of a day in digits.
-        closes: a comma or a slash follows.
+        closes: a comma, a slash or an ampersand follows.
     """
 
     word: str
@@ -55,6 +57,8 @@ def split(text: str) -> list[Token]:
     if len(text) > MAX_CHARACTERS:
         return found
     for chunk in _CHUNK.finditer(text):
+        if found and chunk.group() in _JOINS:
+            found[-1] = structs.replace(found[-1], closes=True)
         found += _tokens(chunk.group(), chunk.start())
         if len(found) > MAX_TOKENS:
             return []
