@@ -19,11 +19,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from make.published import Publisher, company, person
+from make.queries import companies_by
 from muniment.api.application import Api
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
 from muniment.server.fastpath.rest import RestAnswers
-from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 
 SCHEMA = registry_schema("USD")
@@ -107,26 +107,26 @@ def measure(path: Path) -> None:
     last = -(-total // 25)
 
     def page(number):
-        return lambda: reader.companies(CompanyQuery(page=number))
+        return lambda: reader.companies(companies_by(page=number))
 
     def random_page():
-        return reader.companies(CompanyQuery(page=chance.randint(1, last)))
+        return reader.companies(companies_by(page=chance.randint(1, last)))
 
     for number in (1, 2, 1000, last // 2, last - 1):
         print(f"page {number}: {cpu_us(page(number), 200):.0f} us")
     print(f"random page: {cpu_us(random_page, 500):.0f} us")
-    near_end = reader.companies(CompanyQuery(page=last - 2)).next_cursor
-    print(f"cursor near the end: {cpu_us(lambda: reader.companies(CompanyQuery(cursor=near_end)), 200):.0f} us")
+    near_end = reader.companies(companies_by(page=last - 2)).next_cursor
+    print(f"cursor near the end: {cpu_us(lambda: reader.companies(companies_by(cursor=near_end)), 200):.0f} us")
 
     details(api, chance, total)
 
     for words in ({"q": "willow 4711"}, {"q": "river"}, {"q": "gran"}, {"status": "inactive"}, {"status": "active"},
-                  {"status": "active", "industry": "Water", "has_token": True}, {"sort": "name"},
+                  {"status": "active", "industry": "Water", "hasToken": True}, {"sort": "name"},
                   {"q": "river", "status": "upcoming"}):  # fmt: skip
         began = time.process_time()
-        found = reader.companies(CompanyQuery(page=2, **words)).total
+        found = reader.companies(companies_by(page=2, **words)).total
         first = (time.process_time() - began) * 1e3
-        again = cpu_us(lambda: reader.companies(CompanyQuery(page=2, **words)), 50)  # noqa: B023 - called at once
+        again = cpu_us(lambda: reader.companies(companies_by(page=2, **words)), 50)  # noqa: B023 - called at once
         print(f"{words}: {found} found, first {first:.0f} ms, then {again:.0f} us")
     print(f"PSS {pss_mb():.0f} MB, peak RSS {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MB")
 

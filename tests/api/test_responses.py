@@ -180,7 +180,7 @@ def says_so(answer):
 
 
 def test_a_deprecated_route_says_so_in_every_answer(rest, monkeypatch):
-    client = deprecating(rest, monkeypatch, "getStats", parameters=(routes.KIND,))
+    client = deprecating(rest, monkeypatch, "getStats", parameters=routes.CRITERIA["framework"])
     answers = [client.ask("/api/v1/stats", **headers) for headers in ({}, {"if_none_match": "*"}, {"method": "POST"})]
     answers.append(client.ask("/api/v1/stats?kind=none"))
     assert [answer.status for answer in answers] == [200, 304, 405, 400]

@@ -102,7 +102,7 @@ def test_statistics_are_one_object(filled):
         ("/api/v1/companies?cursor=", "cursor"),
         ("/api/v1/companies?cursor=zzz", "cursor"),
         ("/api/v1/companies?cursor=zzz&page=1", "page"),
-        ("/api/v1/companies?updatedSince=2026-01-01", "updatedSince"),
+        ("/api/v1/companies?updatedSince=2026-01", "updatedSince"),
         ("/api/v1/companies?updatedSince=0001-01-01T00:00:00%2B14:00", "updatedSince"),
         ("/api/v1/companies?updatedSince=2026-13-01T00:00:00Z", "updatedSince"),
         ("/api/v1/companies/company-7/cap-table?page=0", "page"),

@@ -52,6 +52,9 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
             "theme": tuple(record["themes"]),
             "hasToken": ("true" if "symbol" in record else "false",),
             "raising": ("true" if record["raising"] else "false",),
+            "hasCapTable": ("true" if data["capTable"] else "false",),
+            "country": tuple(each["country"] for each in record["address"] or () if each.get("country")),
+            "city": tuple(each["city"] for each in record["address"] or () if each.get("city")),
         },
         texts=(
             " ".join((record["name"], record.get("symbol", ""), key)),
@@ -61,15 +64,18 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
         search=SearchTexts(
             keys=(*marked(SYMBOL, [record.get("symbol", "")]), *marked(SITE, [host_of(record.get("website", ""))])),
             themes="\n".join((*record["themes"], record["type"], record["industry"])),
-            place="\n".join(each["city"] for each in record["address"] or ()),
+            place="\n".join(each.get("city", "") for each in record["address"] or ()),
         ),
         treasury_minor=members.get("treasuryMinor", 100),
+        team_size=record.get("teamSize"),
         raising=record["raising"],
     )
 
 
-def person(number: int, key: str = "", *, name: str = "", bio: str | None = None) -> PublishedDocument:
-    """Make person *number* without positions."""
+def person(
+    number: int, key: str = "", *, name: str = "", bio: str | None = None, positions: tuple[tuple[str, str], ...] = ()
+) -> PublishedDocument:
+    """Make person *number* with *positions*, each a title and the slug of a company."""
     key = key or f"person-{number}"
     record = {
         "documentId": f"doc{number}",
@@ -82,12 +88,20 @@ def person(number: int, key: str = "", *, name: str = "", bio: str | None = None
         kind="person",
         key=key,
         position=number,
-        item=json.dumps({**record, "companyCount": 0}, ensure_ascii=False, separators=(",", ":")).encode(),
+        item=json.dumps(
+            {**record, "companyCount": len({slug for _, slug in positions})}, ensure_ascii=False, separators=(",", ":")
+        ).encode(),
         body=json.dumps({"data": {**record, "positions": []}}, ensure_ascii=False, separators=(",", ":")).encode(),
         updated_at=AT,
         provenance=MARK,
         name=record["name"],
+        facets={
+            "title": tuple(title for title, _ in positions),
+            "company": tuple(slug.replace("-", " ").capitalize() for _, slug in positions),
+            "company.key": tuple(slug for _, slug in positions),
+        },
         texts=(f"{record['name']} {key}", "", bio or ""),
+        company_count=len({slug for _, slug in positions}),
     )
 
 
@@ -113,7 +127,7 @@ def framework(
         updated_at=AT,
         provenance=MARK,
         name=record["frameworkName"],
-        facets={"kind": (kind,)},
+        facets={"kind": (kind,), "isOpen": ("false",)},
         texts=(key, description, ""),
     )
 

@@ -15,13 +15,13 @@ from muniment.accounts import tokens
 from muniment.api.contract import openapi_document
 from muniment.config import Config
 from muniment.kernel.actor import SCOPES
+from muniment.mcp.tools.form_options import form_options
 from muniment.mcp.tools.public import public_declarations
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry
-from muniment.schema.form_options import form_options
 from muniment.schema.kinds import Choice, Text
 from muniment.schema.objects import registry_schema
 from muniment.schema.parsed_kinds import DATE

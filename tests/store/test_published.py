@@ -6,8 +6,8 @@ import random
 import pytest
 
 from make.published import MARK, company, person
+from make.queries import companies_by
 from muniment.store import published, published_index
-from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 
 
@@ -132,7 +132,7 @@ def test_a_copy_of_schema_3_is_kept_and_gets_the_columns_that_it_lacks(publisher
     assert all(published.has_column(publisher.connection, table, "provenance") for table in tables)
     publisher.publish(company(2))
     reader.refresh()
-    assert reader.companies(CompanyQuery()).provenance == [f'"company-2":"{MARK}"', ""]
+    assert reader.companies(companies_by()).provenance == [f'"company-2":"{MARK}"', ""]
     reader.close()
 
 

@@ -6,12 +6,14 @@ import random
 import pytest
 
 from make.published import company, ids
+from make.queries import companies_by
 from muniment.store import published_index
-from muniment.store.queries import CompanyQuery, CursorError, Positions, selection
+from muniment.store.lists.positions import Positions
+from muniment.store.queries import CursorError, selection
 
 
 def companies(reader, **query):
-    return ids(reader.companies(CompanyQuery(**query)))
+    return ids(reader.companies(companies_by(**query)))
 
 
 def test_pages_are_newest_first_and_hold_everything_once(publisher, reader, monkeypatch):
@@ -27,12 +29,12 @@ def test_pages_are_newest_first_and_hold_everything_once(publisher, reader, monk
     for size in (1, 7, 25, 100):
         shown = []
         for number in range(1, -(-len(expected) // size) + 1):
-            page = reader.companies(CompanyQuery(page=number, page_size=size))
+            page = reader.companies(companies_by(page=number, page_size=size))
             assert (page.page, page.page_size, page.total) == (number, size, len(expected))
             assert page.page_count == -(-len(expected) // size)
             shown += ids(page)
         assert shown == expected
-    beyond = reader.companies(CompanyQuery(page=10**15 - 1))
+    beyond = reader.companies(companies_by(page=10**15 - 1))
     assert (beyond.items, beyond.page, beyond.total, beyond.next_cursor) == ([], 10**15 - 1, len(expected), None)
 
 
@@ -47,7 +49,7 @@ def test_cursors_walk_the_whole_list_once_with_true_page_numbers(publisher, read
     assert len(everything) == 59
     cursor, shown, number = None, [], 1
     while True:
-        page = reader.companies(CompanyQuery(page_size=7, cursor=cursor, **query))
+        page = reader.companies(companies_by(page_size=7, cursor=cursor, **query))
         assert page.page == number
         shown += ids(page)
         if page.next_cursor is None:
@@ -61,7 +63,7 @@ def test_a_cursor_continues_after_an_item_that_was_removed(publisher, reader, qu
     publisher.publish(*(company(n) for n in range(10, 30)))
     reader.refresh()
     everything = companies(reader, page_size=100, **query)
-    page = reader.companies(CompanyQuery(page_size=5, **query))
+    page = reader.companies(companies_by(page_size=5, **query))
     publisher.unlist("company", everything[4])
     reader.refresh()
     assert companies(reader, page_size=100, cursor=page.next_cursor, **query) == everything[5:]
@@ -70,15 +72,15 @@ def test_a_cursor_continues_after_an_item_that_was_removed(publisher, reader, qu
 @pytest.mark.parametrize("cursor", ["", "x", "!!!", "bnVsbA", "é", "WyJuIiwtMSwiIiwwXQ", "W10", "A" * 5000])
 def test_an_invalid_cursor_is_refused(publisher, reader, cursor):
     with pytest.raises(CursorError):
-        reader.companies(CompanyQuery(cursor=cursor))
+        reader.companies(companies_by(cursor=cursor))
 
 
 def test_a_cursor_of_another_order_is_refused(publisher, reader):
     publisher.publish(*(company(n) for n in range(1, 10)))
     reader.refresh()
-    cursor = reader.companies(CompanyQuery(page_size=2)).next_cursor
+    cursor = reader.companies(companies_by(page_size=2)).next_cursor
     with pytest.raises(CursorError, match="name"):
-        reader.companies(CompanyQuery(page_size=2, sort="name", cursor=cursor))
+        reader.companies(companies_by(page_size=2, sort="name", cursor=cursor))
 
 
 def matches(document, query):
@@ -88,12 +90,12 @@ def matches(document, query):
         if name == "q":
             words = json.dumps([*document.texts, document.search.themes]).lower().replace("-", " ")
             return all(word in words for word in wanted.split())
-        if name == "updated_since":
+        if name == "updatedSince":
             return document.updated_at >= wanted
         if name == "ids":
             return document.key in wanted
         text = {True: "true", False: "false"}.get(wanted, wanted)
-        values = document.facets[{"has_token": "hasToken"}.get(name, name)]
+        values = document.facets[{"hasToken": "hasToken"}.get(name, name)]
         return text.lower() in [value.lower() for value in values]
 
     return all(holds(name, wanted) for name, wanted in query.items())
@@ -125,10 +127,10 @@ def test_every_combination_of_filters_equals_a_plain_search(publisher, reader):
         "type": ["DAO", "dao"],
         "industry": ["Water"],
         "theme": ["open", "nothing"],
-        "has_token": [True, False],
+        "hasToken": [True, False],
         "raising": [True],
         "q": ["blue", "green rivers", "missing"],
-        "updated_since": ["2026-01-05T00:00:00.000000Z"],
+        "updatedSince": ["2026-01-05T00:00:00.000000Z"],
         "ids": [tuple(f"company-{n}" for n in range(1, 60)) + ("unknown",)],
     }
     for _ in range(400):
@@ -140,7 +142,7 @@ def test_every_combination_of_filters_equals_a_plain_search(publisher, reader):
             kept.sort(key=lambda document: (document.name.lower(), document.position))
         else:
             kept.sort(key=lambda document: -document.position)
-        page = reader.companies(CompanyQuery(page_size=100, sort=sort, **query))
+        page = reader.companies(companies_by(page_size=100, sort=sort, **query))
         assert ids(page) == [document.key for document in kept][:100], query
         assert page.total == len(kept)
 
@@ -149,5 +151,5 @@ def test_the_key_of_a_cached_answer_counts_toward_its_limit(publisher):
     kept = Positions(100_000)
     for number in range(50):
         ids = tuple(f"{number}-{each}-{'x' * 100}" for each in range(100))
-        kept.get(publisher.connection, selection("company", CompanyQuery(ids=ids)), 1)
+        kept.get(publisher.connection, selection("company", companies_by(ids=ids)), 1)
     assert 3 < len(kept._cache) < 8

@@ -8,14 +8,14 @@ from contextlib import closing
 import pytest
 
 from make.published import AT, company, framework, ids, person
+from make.queries import companies_by, frameworks_by
 from muniment.store import published, published_index
 from muniment.store.change_feed import FeedAheadError, FeedGapError
-from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 
 
 def companies(reader, **query):
-    return ids(reader.companies(CompanyQuery(**query)))
+    return ids(reader.companies(companies_by(**query)))
 
 
 def test_another_process_writes_and_only_what_it_touched_is_dropped(publisher, reader):
@@ -57,7 +57,7 @@ def test_pictures_are_addressed_with_the_present_url_of_the_instance(publisher, 
         reader = Reader(tmp_path / "published.sqlite3", base_url=base)
         detail = reader.document("company", "company-1")
         data = json.loads(detail.body)["data"]["company"]
-        item = json.loads(reader.companies(CompanyQuery()).items[1])
+        item = json.loads(reader.companies(companies_by()).items[1])
         assert (data["icon"], data["description"], item["icon"]) == (base + path, said, base + path)
         other = json.loads(reader.document("company", "company-2").body)["data"]["company"]
         assert other["icon"] == "https://elsewhere.example/pictures/a"
@@ -112,7 +112,7 @@ def test_frameworks_are_listed_in_the_order_of_first_publication(publisher, read
     reader.refresh()
 
     def listed(kind=None):
-        return [item["frameworkId"] for item in json.loads(reader.frameworks(kind).body)["data"]]
+        return [item["frameworkId"] for item in json.loads(reader.frameworks(frameworks_by(kind=kind)).body)["data"]]
 
     assert listed() == ["framework-1", "framework-2", "framework-3"]
     assert listed("program") == ["framework-2"]
@@ -170,7 +170,7 @@ def test_readers_in_many_threads_see_whole_editions_while_one_writes(publisher, 
 
     def read():
         while not stop.is_set():
-            page = reader.companies(CompanyQuery(page_size=100))
+            page = reader.companies(companies_by(page_size=100))
             names = {json.loads(item)["name"] for item in page.items}
             if len(page.items) != page.total or len(names) > 1:
                 wrong.append((len(page.items), page.total, names))
@@ -197,7 +197,7 @@ def test_a_held_snapshot_is_never_older_than_what_the_process_has_noticed(publis
         elsewhere.start()
         elsewhere.join(10)
         assert f"v{version}".encode() in reader.document("company", "company-1").body
-        assert f"v{version}".encode() in reader.companies(CompanyQuery()).items[0]
+        assert f"v{version}".encode() in reader.companies(companies_by()).items[0]
         reader.document("company", "company-1")
         assert reader.tick() is False
 
@@ -249,7 +249,7 @@ def rebuilt(publisher, *documents, edition):
 def test_another_history_under_the_same_number_leaves_nothing_cached(publisher, reader):
     publisher.publish(company(1, industry="Energy"), company(2))
     reader.refresh()
-    energy = CompanyQuery(industry="Energy")
+    energy = companies_by(industry="Energy")
     assert reader.companies(energy).total == 1
     found = reader.document("company", "company-1")
     reader.answers.put("one", found, size_bytes=10, version=found.version, depends=(("company", "company-1"),))

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from make.published import AT, company, framework, person
+from make.queries import companies_by
 from muniment.config import Config
 from muniment.server.process.server_process import Process
 from muniment.store import postgres_feed
@@ -17,7 +18,6 @@ from muniment.store import replica as replica_module
 from muniment.store.chain import links
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError
 from muniment.store.published import PublishedEntry
-from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
 from services.ports import wait_until
@@ -80,7 +80,7 @@ def reader(follower, tmp_path):
 
 def shown(reader):
     reader.refresh()
-    return [json.loads(item)["id"] for item in reader.companies(CompanyQuery(page_size=100)).items]
+    return [json.loads(item)["id"] for item in reader.companies(companies_by(page_size=100)).items]
 
 
 def test_the_file_holds_what_the_feed_published(source, follower, reader):

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 from make.published import AT, company
+from make.queries import companies_by
 from muniment.config import Config
 from muniment.kernel.problems import Internal, Unavailable
 from muniment.server.app.app import App
@@ -15,7 +16,6 @@ from muniment.server.app.registry_file import RegistryFile
 from muniment.store import postgres_feed
 from muniment.store.database import faults, node_copy
 from muniment.store.published import PublishedEntry
-from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
 
@@ -58,7 +58,7 @@ def reader(node, tmp_path):
 
 
 def shown(reader):
-    return [json.loads(item)["id"] for item in reader.companies(CompanyQuery(page_size=100)).items]
+    return [json.loads(item)["id"] for item in reader.companies(companies_by(page_size=100)).items]
 
 
 def flip_headers(path):

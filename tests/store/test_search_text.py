@@ -3,11 +3,11 @@
 import pytest
 
 from make.published import company, ids, person
-from muniment.store.queries import CompanyQuery, PeopleQuery
+from make.queries import companies_by, people_by
 
 
 def companies(reader, **query):
-    return ids(reader.companies(CompanyQuery(**query)))
+    return ids(reader.companies(companies_by(**query)))
 
 
 def test_the_name_ranks_before_the_slug_before_the_description_before_the_body(publisher, reader):
@@ -50,7 +50,7 @@ def test_names_are_found_in_every_script(publisher, reader, name, queries):
     reader.refresh()
     for query in queries:
         assert companies(reader, q=query) == ["company-1"], query
-        assert ids(reader.people(PeopleQuery(q=query))) == ["person-1"], query
+        assert ids(reader.people(people_by(q=query))) == ["person-1"], query
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_names_are_found_in_every_script(publisher, reader, name, queries):
 def test_no_query_makes_a_syntax_error(publisher, reader, query):
     publisher.publish(company(1))
     reader.refresh()
-    assert reader.companies(CompanyQuery(q=query)).total == 0
+    assert reader.companies(companies_by(q=query)).total == 0
 
 
 def test_only_the_last_word_is_a_prefix(publisher, reader):
     publisher.publish(company(1, name="Bluewater Trust"), company(2, name="Reservoir"))
     reader.refresh()
-    assert reader.companies(CompanyQuery(q="trust blue")).closest == ()
-    begun = reader.companies(CompanyQuery(q="blue trust"))  # every word but one
+    assert reader.companies(companies_by(q="trust blue")).closest == ()
+    begun = reader.companies(companies_by(q="blue trust"))  # every word but one
     assert [each.id for each in begun.closest] == ids(begun) == ["company-1"]
     assert companies(reader, q="reservo trusty x") == []

@@ -178,6 +178,6 @@ def _parameter(parameter: Parameter) -> Part:
         described["required"] = True
     described["schema"] = dict(parameter.schema)
     if parameter.example:
-        kind, example = parameter.schema["type"], parameter.example
+        kind, example = parameter.schema.get("type"), parameter.example
         described["example"] = msgspec.json.decode(example) if kind in {"integer", "boolean"} else example
     return described

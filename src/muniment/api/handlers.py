@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -13,18 +13,21 @@ from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
+from muniment.schema.filters import Criterion, Listing, ReversedRange
+from muniment.schema.objects import registry_schema
 from muniment.store.cache import Dependency
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import ExportFile, latest_name
 from muniment.store.published import KINDS
-from muniment.store.queries import CompanyQuery, CursorError, PeopleQuery
+from muniment.store.queries import CursorError, ListQuery
 from muniment.store.reader import Found, ListPage, Reader
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS
 
 V1: Final = "/api/v1"
 MAX_IDS: Final = 100
+LISTINGS: Final = registry_schema("USD").listings  # the index supports only built-in fields
 SEARCH_LIMIT: Final = 8
 """Results of each kind, unless the request says how many."""
 
@@ -51,8 +54,8 @@ Handler = Callable[[Context, str, Values, bytes], Result]
 _REQUIRED_MEMBERS = {"company": ("id", "name"), "person": ("name", "slug")}
 
 
-def _list_query(path: str, values: Values) -> JSONObject:
-    """Check the combination of a list's parameters and return them by the reader's names."""
+def _list_query(listing: Listing, path: str, values: Values) -> ListQuery:
+    """Check the combination of a list's parameters and return its query."""
     page, size, cursor, sort = values["page"], values["pageSize"], values["cursor"], values["sort"]
     if cursor is not None and page is not None:
         raise BadRequest(
@@ -62,31 +65,38 @@ def _list_query(path: str, values: Values) -> JSONObject:
         raise BadRequest(
             'sort is "relevance" without q; relevance needs search words.', f"For example: {path}?sort=newest"
         )
-    return {
-        "page": page or 1,
-        "page_size": size or (MAX_IDS if values["ids"] is not None else 25),
-        "q": values["q"] or "",
-        "sort": sort,
-        "cursor": cursor,
-        "ids": values["ids"],
-        "updated_since": values["updatedSince"],
-    }
+    return ListQuery(
+        page=page or 1,
+        page_size=size or (MAX_IDS if values["ids"] is not None else 25),
+        q=values["q"] or "",
+        sort=sort,
+        cursor=cursor,
+        ids=values["ids"],
+        **_selected(listing, path, values),
+    )
 
 
-def _company_query(path: str, values: Values) -> CompanyQuery:
-    filters = {name: values[name] for name in ("status", "type", "industry", "theme", "raising")}
-    return CompanyQuery(**_list_query(path, values), **filters, has_token=values["hasToken"])
+def _selected(listing: Listing, path: str, values: Values) -> JSONObject:
+    """Return the filters and ranges of a query by the reader's names."""
+    try:
+        return listing.select(values)._asdict()
+    except ReversedRange as error:
+        low, high = (listing.criteria[name] for name in (error.low, error.high))
+        example = f"{path}?{low.name}={quote(low.example)}&{high.name}={quote(high.example)}"
+        raise BadRequest(
+            f"{error}, so that nothing can be between them; both bounds are included.", f"For example: {example}"
+        ) from None
 
 
 def list_companies(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    query = _company_query(path, values)
+    query = _list_query(LISTINGS["company"], path, values)
     with _cursor_of(path):
         page = context.reader.companies(query)
     return _list_result("company", path, values, page, headers)
 
 
 def list_people(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    query = PeopleQuery(**_list_query(path, values))
+    query = _list_query(LISTINGS["person"], path, values)
     with _cursor_of(path):
         page = context.reader.people(query)
     return _list_result("person", path, values, page, headers)
@@ -115,7 +125,7 @@ def _list_result(kind: str, path: str, values: Values, page: ListPage, headers: 
     guidance = page.guidance()
     rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
     body = b'{"data":[%s],"pagination":%s%s' % (b",".join(items), msgspec.json.encode(pagination), rest)
-    lines = _page_links(path, values, page) + headers
+    lines = _page_links(kind, path, values, page) + headers
     return _result(body, page.updated_at, lines, page.version, (kind, "*"))
 
 
@@ -128,11 +138,12 @@ def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
     return msgspec.json.encode({name: value for name, value in members.items() if name in kept})
 
 
-def _page_links(path: str, values: Values, page: ListPage) -> bytes:
+def _page_links(kind: str, path: str, values: Values, page: ListPage) -> bytes:
     """Return the links to related pages, with all other parameters unchanged."""
     own = {"page", "pageSize", "cursor"}
-    kept = {name: _query_text(value) for name, value in values.items() if value is not None and name not in own}
-    rest = urlencode({"pageSize": page.page_size, **kept}, quote_via=quote)
+    given = [(name, value) for name, value in values.items() if value is not None and name not in own]
+    kept = [(name, text) for name, value in given for text in _query_texts(LISTINGS[kind].criteria.get(name), value)]
+    rest = urlencode([("pageSize", page.page_size), *kept], quote_via=quote)
 
     def address(place: int | str, name: str = "page") -> str:
         return f"{path}?{name}={place}&{rest}"  # a cursor is URL-safe base64
@@ -149,12 +160,11 @@ def _page_links(path: str, values: Values, page: ListPage) -> bytes:
     return link_line([*relations, ("last", address(page.page_count))])
 
 
-def _query_text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return ",".join(part.replace(",", "\\,") for part in value)
-    return str(value)
+def _query_texts(of: Criterion | None, value: Any) -> list[str]:
+    """Return the values of a parameter as a client would give them: repeated, or separated by commas."""
+    if of is not None:
+        return [of.write(each) for each in (value if isinstance(value, tuple) else (value,))]
+    return [",".join(part.replace(",", "\\,") for part in value) if isinstance(value, tuple) else str(value)]
 
 
 def search(context: Context, _path: str, values: Values, headers: bytes) -> Result:
@@ -211,9 +221,10 @@ def _unknown(context: Context, kind: str, key: str) -> NotFound:
     )
 
 
-def list_frameworks(context: Context, _path: str, values: Values, headers: bytes) -> Result:
-    """Return all frameworks, or those of one kind."""
-    return _stored(context.reader.frameworks(values["kind"]), headers, ("framework", "*"))
+def list_frameworks(context: Context, path: str, values: Values, headers: bytes) -> Result:
+    """Return all frameworks, or those that match the filters."""
+    query = ListQuery(**_selected(LISTINGS["framework"], path, values))
+    return _stored(context.reader.frameworks(query), headers, ("framework", "*"))
 
 
 def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
@@ -301,7 +312,7 @@ def _export(context: Context, file: ExportFile) -> JSONObject:
 
 
 def companies_quick(context: Context, values: Values) -> bool:
-    return context.reader.is_quick(_company_query(f"{V1}/companies", values))
+    return context.reader.is_quick(_list_query(LISTINGS["company"], f"{V1}/companies", values))
 
 
 def changes_quick(context: Context, values: Values) -> bool:
@@ -310,4 +321,4 @@ def changes_quick(context: Context, values: Values) -> bool:
 
 
 def people_quick(context: Context, values: Values) -> bool:
-    return context.reader.is_quick(PeopleQuery(**_list_query(f"{V1}/people", values)))
+    return context.reader.is_quick(_list_query(LISTINGS["person"], f"{V1}/people", values))

@@ -1,8 +1,8 @@
 """
 Declarations of query parameters, which both validate requests and document them.
 
-Undeclared parameters are ignored. A declared one can be given once; an invalid value is an error with its name, the
-value, the rule and a working example.
+Undeclared parameters are ignored. A declared one can be given once, or several times if it says so; an invalid value is
+an error with its name, the value, the rule and a working example.
 """
 
 import re
@@ -13,9 +13,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
-from muniment.kernel.wire import parse_timestamp, timestamp
-from muniment.schema.kinds import Boolean, Choice, Items
-from muniment.schema.record import Record
+from muniment.schema.filters import MAX_VALUES, Criterion, Listing
 
 MAX_DIGITS: Final = 15
 """Numbers of this many digits are exact in every client."""
@@ -35,6 +33,7 @@ class Parameter:
         parse: returns the value, or raises ValueError.
         example: a value that always works; empty if there is none.
         required: whether a request without it is an error.
+        several: it can be repeated; its values are a sorted tuple of different ones.
     """
 
     name: str
@@ -44,6 +43,7 @@ class Parameter:
     parse: Callable[[str], Any]
     example: str
     required: bool = False
+    several: bool = False
 
 
 def whole_number(name: str, description: str, *, minimum: int, maximum: int | None = None, default: int) -> Parameter:
@@ -70,15 +70,6 @@ def one_of(name: str, description: str, values: tuple[str, ...]) -> Parameter:
 
     rule = f"one of: {', '.join(values)} (in lower case)"
     return Parameter(name, description, {"type": "string", "enum": list(values)}, rule, parse, values[0])
-
-
-def flag(name: str, description: str) -> Parameter:
-    def parse(text: str) -> bool:
-        if text not in {"true", "false"}:
-            raise ValueError
-        return text == "true"
-
-    return Parameter(name, description, {"type": "boolean"}, "true or false (in lower case)", parse, "true")
 
 
 def text(
@@ -108,21 +99,6 @@ def words(name: str, description: str, *, maximum: int, example: str) -> Paramet
     return Parameter(name, description, schema, f"1 to {maximum} names separated by commas", parse, example)
 
 
-def moment(name: str, description: str) -> Parameter:
-    """Declare an RFC 3339 timestamp; its value is normalized so that it can be compared."""
-
-    def parse(value: str) -> str:
-        # A plus sign that was not percent-encoded arrives as a space.
-        try:
-            return timestamp(parse_timestamp(re.sub(r" (?=\d\d:\d\d$)", "+", value)))
-        except OverflowError:
-            raise ValueError from None
-
-    example = "2026-01-31T00:00:00Z"
-    schema = {"type": "string", "format": "date-time"}
-    return Parameter(name, description, schema, f"an RFC 3339 moment such as {example}", parse, example)
-
-
 def hexadecimal(name: str, description: str, *, digits: int) -> Parameter:
     """Declare a text of so many hexadecimal digits, in lower case; no value of it works for certain."""
     pattern = f"^[0-9a-f]{{{digits}}}$"
@@ -137,17 +113,27 @@ def hexadecimal(name: str, description: str, *, digits: int) -> Parameter:
     )
 
 
-def filters_of(record: Record) -> tuple[Parameter, ...]:
-    found = []
-    for name, (field, by) in record.filters.items():
-        if by.presence or isinstance(field.kind, Boolean):
-            found.append(flag(name, by.help))
-        elif isinstance(field.kind, Choice):
-            found.append(one_of(name, by.help, field.kind.values))
-        else:
-            example = field.example[0] if isinstance(field.kind, Items) else field.example
-            found.append(text(name, by.help, example=example))
-    return tuple(found)
+def criterion(of: Criterion) -> Parameter:
+    """Declare the parameter of a filter or a bound."""
+    schema: JSONMapping = of.schema
+    if of.several:
+        schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1, "maxItems": MAX_VALUES}]}
+    return Parameter(of.name, of.help, schema, of.rule, of.parse, of.example, of.several)
+
+
+def sort(listing: Listing) -> Parameter:
+    words = {
+        "newest": "`newest` first (the default)",
+        "name": "by `name`",
+        "treasury": "largest `treasury` first",
+        "team": "largest `team` first",
+        "companies": "most `companies` first",
+        "updated": "last `updated` first",
+        "relevance": "by `relevance` (only with `q`, and then the default)",
+    }
+    said = ", ".join(words[name] for name in listing.sorts)
+    last = " Items without the value are last." if {"treasury", "team"} & {*listing.sorts} else ""
+    return one_of("sort", f"{said}.{last}", listing.sorts)
 
 
 def decode(raw: bytes) -> str | None:
@@ -185,6 +171,7 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
         BadRequest: an invalid value, or a required one that is missing; names the parameter and the value.
     """
     found: JSONObject = {}
+    several: dict[str, set[str]] = {}
     plain = True
     if query:
         for name, value, raw in query_items(query):
@@ -192,19 +179,30 @@ def read(parameters: Mapping[str, Parameter], query: bytes, path: str) -> tuple[
             if parameter is None:
                 plain = False
                 continue
-            if name in found:
+            if name in found and not parameter.several:
                 raise invalid_value(parameter, path, "is given more than once")
             if value is None:
                 raise invalid_value(parameter, path, f"is {truncated(raw)}, which is not valid percent-encoded UTF-8")
-            try:
-                found[name] = parameter.parse(value)
-            except ValueError:
-                what = f'is "{truncated(value)}"' if value else "is empty"
-                raise invalid_value(parameter, path, what) from None
+            parsed = _parsed(parameter, value, path)
+            if not parameter.several:
+                found[name] = parsed
+                continue
+            several.setdefault(name, set()).add(parsed)
+            if len(several[name]) > MAX_VALUES:
+                raise invalid_value(parameter, path, f"is given with more than {MAX_VALUES} values")
+    found |= {name: tuple(sorted(values)) for name, values in several.items()}
     for name, parameter in parameters.items():
         if parameter.required and name not in found:
             raise invalid_value(parameter, path, "is missing")
     return {name: found.get(name) for name in parameters}, plain
+
+
+def _parsed(parameter: Parameter, value: str, path: str) -> Any:
+    try:
+        return parameter.parse(value)
+    except ValueError:
+        what = f'is "{truncated(value)}"' if value else "is empty"
+        raise invalid_value(parameter, path, what) from None
 
 
 def truncated(value: str) -> str:
@@ -215,4 +213,5 @@ def truncated(value: str) -> str:
 def invalid_value(parameter: Parameter, path: str, what: str) -> BadRequest:
     """Return the error for an invalid value."""
     example = f"{path}?{parameter.name}={quote(parameter.example)}" if parameter.example else path
-    return BadRequest(f"{parameter.name} {what}; it takes {parameter.rule}, at most once.", f"For example: {example}")
+    often = f"repeated for up to {MAX_VALUES} values" if parameter.several else "at most once"
+    return BadRequest(f"{parameter.name} {what}; it takes {parameter.rule}, {often}.", f"For example: {example}")

@@ -7,6 +7,7 @@ from typing import Final
 
 from muniment.api.deprecation import Deprecation, deprecation_of
 from muniment.api.handlers import (
+    LISTINGS,
     MAX_IDS,
     SEARCH_LIMIT,
     V1,
@@ -28,8 +29,7 @@ from muniment.api.handlers import (
     people_quick,
     search,
 )
-from muniment.api.parameters import Parameter, filters_of, hexadecimal, moment, one_of, text, whole_number, words
-from muniment.schema.objects import registry_schema
+from muniment.api.parameters import Parameter, criterion, hexadecimal, one_of, sort, text, whole_number, words
 from muniment.store.published import KINDS
 
 MAX_FIELDS: Final = 50
@@ -85,11 +85,6 @@ Q = text(
     example="water",
     blank=False,
 )
-SORT = one_of(
-    "sort",
-    "`newest` first (the default), by `name`, or by `relevance` (only with `q`, and then the default).",
-    ("newest", "name", "relevance"),
-)
 FIELDS = words(
     "fields",
     "Only these members of each item, separated by commas; required members are always included.",
@@ -111,11 +106,6 @@ IDS = words(
     maximum=MAX_IDS,
     example="blue-river-trust,harbour-dao",
 )
-UPDATED_SINCE = moment("updatedSince", "Only items changed at or after this time, RFC 3339.")
-_SCHEMA: Final = registry_schema("USD")  # the index supports only built-in fields
-FILTERS = filters_of(_SCHEMA.company)
-LISTED = (PAGE, PAGE_SIZE, Q, SORT, FIELDS, CURSOR, IDS, UPDATED_SINCE)
-(KIND,) = filters_of(_SCHEMA.framework)
 AFTER = whole_number("after", "The last sequence number that you have; 0 to start.", minimum=0, default=0)
 LIMIT = whole_number("limit", "The maximum number of changes.", minimum=1, maximum=MAX_CHANGES, default=500)
 CHAIN: Final = hexadecimal(
@@ -135,6 +125,13 @@ SEARCH: Final = (
         default=SEARCH_LIMIT,
     ),
 )
+CRITERIA: Final = {kind: tuple(map(criterion, each.criteria.values())) for kind, each in LISTINGS.items()}
+
+
+def _list_of(kind: str) -> tuple[Parameter, ...]:
+    return (PAGE, PAGE_SIZE, Q, sort(LISTINGS[kind]), FIELDS, CURSOR, IDS, *CRITERIA[kind])
+
+
 ROUTES: Final = (
     Route(
         path=f"{V1}/companies",
@@ -144,7 +141,7 @@ ROUTES: Final = (
         description="All reviewed companies, newest first, in pages.",
         schema="CompanyList",
         answer=list_companies,
-        parameters=(*LISTED, *FILTERS),
+        parameters=_list_of("company"),
         quick=companies_quick,
     ),
     Route(
@@ -177,7 +174,7 @@ ROUTES: Final = (
         description="All public people, newest first, each with the number of reviewed companies they work at.",
         schema="PersonList",
         answer=list_people,
-        parameters=LISTED,
+        parameters=_list_of("person"),
         quick=people_quick,
     ),
     Route(
@@ -198,7 +195,7 @@ ROUTES: Final = (
         description="All frameworks, in the order of their first publication.",
         schema="FrameworkList",
         answer=list_frameworks,
-        parameters=(KIND,),
+        parameters=CRITERIA["framework"],
     ),
     Route(
         path=f"{V1}/frameworks/{{frameworkId}}",

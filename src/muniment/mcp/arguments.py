@@ -21,6 +21,7 @@ MAX_SHOWN_CHARACTERS: Final = 60
 _TYPES: dict[str, tuple[str, type]] = {
     "string": ("a string", str),
     "integer": ("a whole number", int),
+    "number": ("a number", float),
     "boolean": ("true or false", bool),
     "object": ("an object", dict),
     "array": ("a list", list),
@@ -43,6 +44,8 @@ def _quoted(value: object) -> str:
 def _accepted(schema: JSONMapping) -> str:
     if "enum" in schema:
         return "one of " + ", ".join(_quoted(choice) for choice in schema["enum"])
+    if isinstance(schema["type"], list):
+        return " or ".join(_accepted(each) for each in _alternatives(schema))
     words, low, high = _TYPES[schema["type"]][0], schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         words += f" from {low} to {high}"
@@ -53,6 +56,17 @@ def _accepted(schema: JSONMapping) -> str:
     return f"{words} of at most {schema['maxItems']} entries" if "maxItems" in schema else words
 
 
+def _alternatives(schema: JSONMapping) -> list[JSONMapping]:
+    """Return the schema of each of several types; only a list has items."""
+    of_lists = {"items", "maxItems"}
+    return [
+        {"type": each, **{key: value for key, value in schema.items() if key != "type" and key not in of_lists}}
+        if each != "array"
+        else {"type": each, **{key: value for key, value in schema.items() if key in of_lists}}
+        for each in schema["type"]
+    ]
+
+
 class _Value:
     """The compiled check of a value."""
 
@@ -61,7 +75,11 @@ class _Value:
             message = f"unsupported keywords in an inputSchema: {sorted(unknown)}"
             raise ValueError(message)
         self.accepted = _accepted(schema)
-        self.type = _TYPES[schema.get("type", "string")][1]
+        several = isinstance(schema.get("type"), list)
+        self.by_type: dict[type, _Value] = {}
+        if several:
+            self.by_type = {_TYPES[each["type"]][1]: _Value(each) for each in _alternatives(schema)}
+        self.type: type = type(None) if several else _TYPES[schema.get("type", "string")][1]
         self.enum = schema.get("enum")
         self.low = schema.get("minimum", schema.get("minLength", 0))
         self.high = schema.get("maximum", schema.get("maxLength", schema.get("maxItems", float("inf"))))
@@ -71,6 +89,8 @@ class _Value:
         if self.type is int and type(value) is float and value.is_integer():
             value = int(value)
         given = type(value)
+        if self.by_type and (fitting := self.by_type.get(float if given is int else given)):
+            return fitting(float(value) if given is int else value, name)
         size = value if given is int else len(value) if given in {str, list} else 0
         if given is not self.type or (self.enum and value not in self.enum) or not self.low <= size <= self.high:
             raise BadRequest(

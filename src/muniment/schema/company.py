@@ -24,9 +24,10 @@ from muniment.schema.company_parts import (
     VERIFIED_DOMAIN,
     funding_rounds,
 )
+from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import Boolean, Choice, Integer, Items, Link, Slug, Text
 from muniment.schema.parsed_kinds import DATE, MOMENT, MONTH, Money
-from muniment.schema.record import Field, Filter, Record
+from muniment.schema.record import Field, Record
 from muniment.schema.standard_kinds import Amount
 from muniment.schema.validation import Breach, Path, Validation
 
@@ -48,6 +49,7 @@ MAX_OBJECT_BYTES: Final = 256 << 10
 """Of a company object with its distribution."""
 MAX_LISTING_BYTES: Final = 3 << 20
 """Of a company object with all its parts."""
+UPDATED: Final = Range("updatedSince", "Changed at this time or later, RFC 3339.")
 CSV_LAST: Final = 90
 """The place of a long text in the CSV export: after all other columns."""
 
@@ -68,7 +70,15 @@ def _fields(currency: str) -> tuple[Field, ...]:
             required=True,
             editable=False,
         ),
-        Field("name", Text(200, strip=True, line=True), "Name", example="Blue River Trust", required=True, review=True),
+        Field(
+            "name",
+            Text(200, strip=True, line=True),
+            "Name",
+            example="Blue River Trust",
+            required=True,
+            review=True,
+            order="name",
+        ),
         Field(
             "symbol",
             Text(32, strip=True, line=True),
@@ -76,9 +86,17 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "For example HARB. Empty if there is no token.",
             example="BLUE",
             review=True,
-            filter=Filter("Only companies with a token, or only those without.", "hasToken", presence=True),
+            filters=(Filter("Whether they have a token.", "hasToken", presence=True),),
         ),
-        Field("teamSize", Integer(), "Team size", "Used only while no positions are listed.", example=1),
+        Field(
+            "teamSize",
+            Integer(),
+            "Team size",
+            "Used only while no positions are listed.",
+            example=1,
+            order="team",
+            range=Range("teamMin", "The least team size.", "teamMax", "The largest team size."),
+        ),
         Field(
             "treasury",
             Money(40, currency),
@@ -87,9 +105,20 @@ def _fields(currency: str) -> tuple[Field, ...]:
             example="$1.2M",
             column="treasury_minor",
             unless="treasuryAmount",
+            order="treasury",
+            range=Range(
+                "treasuryMin",
+                "The least treasury, such as 1.5M.",
+                "treasuryMax",
+                "The largest treasury.",
+            ),
         ),
         Field(
-            "status", Choice(STATUSES), "Status", example="active", filter=Filter("Only companies with this status.")
+            "status",
+            Choice(STATUSES),
+            "Status",
+            example="active",
+            filters=(Filter("Any of these statuses.", several=True),),
         ),
         Field(
             "type",
@@ -98,14 +127,14 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "For example corporation or accelerator.",
             example="DAO",
             review=True,
-            filter=Filter("Only companies of exactly this type."),
+            filters=(Filter("Any of these types.", several=True),),
         ),
         Field(
             "industry",
             Text(100, strip=True, line=True, suggest=INDUSTRIES),
             "Industry",
             example="Water",
-            filter=Filter("Only companies in exactly this industry."),
+            filters=(Filter("Any of these industries.", several=True),),
         ),
         Field(
             "orgKind",
@@ -119,7 +148,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             Items(Text(60, line=True, suggest=THEMES), 30, unique=True),
             "Themes",
             example=["public goods"],
-            filter=Filter("Only companies with exactly this theme.", "theme"),
+            filters=(Filter("Any of these themes.", "theme", several=True),),
         ),
         Field(
             "description",
@@ -152,7 +181,30 @@ def _fields(currency: str) -> tuple[Field, ...]:
         ),
         Field("icon", Text(), "Logo", "Logo URL.", editable=False),
         Field("socials", SOCIALS, "Links", csv=0, null=True),
-        Field("address", ADDRESSES, "Addresses", csv=0, null=True),
+        Field(
+            "address",
+            ADDRESSES,
+            "Addresses",
+            csv=0,
+            null=True,
+            filters=(
+                Filter(
+                    "Any of these countries, by two letters or name.",
+                    "country",
+                    several=True,
+                    member="country",
+                    example="FR",
+                ),
+                Filter(
+                    "Any of these cities.",
+                    "city",
+                    several=True,
+                    member="city",
+                    counted=False,
+                    example="Lisbon",
+                ),
+            ),
+        ),
         Field(
             "treasuryAmount",
             Amount(currency),
@@ -169,6 +221,14 @@ def _fields(currency: str) -> tuple[Field, ...]:
             example="2024-03-31",
             column="listed_on",
             editable=False,
+            order="listed",
+            is_sorted=False,
+            range=Range(
+                "listedFrom",
+                "Listed on this date or later.",
+                "listedTo",
+                "Listed on this date or earlier.",
+            ),
         ),
         Field(
             "raising",
@@ -179,7 +239,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             column="",
             imported=False,
             editable=False,
-            filter=Filter("Only companies with an open funding round, or only those without."),
+            filters=(Filter("Whether a funding round is open."),),
         ),
         Field(
             "updatedAt",
@@ -188,6 +248,8 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "When the listing last changed.",
             example="2026-01-31T09:30:00.000000Z",
             editable=False,
+            order="updated",
+            range=UPDATED,
         ),
         Field(
             "reviewedAt",
@@ -229,7 +291,12 @@ def bundle(company: Record, funding_round: Record) -> Record:
             Field("distribution", DISTRIBUTION, "Token distribution", column="distribution", null=True),
             Field("positions", POSITIONS, "Team", "The whole team: people by slug, or by name if new."),
             Field("proposals", PROPOSALS, "Proposals"),
-            Field("capTable", CAP_TABLE, "Cap table"),
+            Field(
+                "capTable",
+                CAP_TABLE,
+                "Cap table",
+                filters=(Filter("Whether they have a cap table.", "hasCapTable", presence=True),),
+            ),
             Field("fundingRounds", funding_rounds(funding_round), "Funding rounds"),
             Field(
                 "fundingRound",

@@ -8,9 +8,10 @@ from typing import Final
 
 from muniment.kernel.json import JSONObject
 from muniment.schema.company import CSV_LAST
+from muniment.schema.filters import Filter
 from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Slug, Text
 from muniment.schema.parsed_kinds import MOMENT
-from muniment.schema.record import Field, Filter, Record
+from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
 
 KINDS: Final = ("score", "program")
@@ -56,7 +57,7 @@ FRAMEWORK: Final = Record(
             example="score",
             required=True,
             editable=False,
-            filter=Filter("Only frameworks of this kind."),
+            filters=(Filter("Of this kind."),),
         ),
         Field(
             "isOpen",
@@ -67,6 +68,7 @@ FRAMEWORK: Final = Record(
             column="",
             promised=True,
             editable=False,
+            filters=(Filter("Whether they can be run."),),
         ),
         Field(
             "company",
@@ -77,6 +79,14 @@ FRAMEWORK: Final = Record(
             csv=0,
             null=True,
             editable=False,
+            filters=(
+                Filter(
+                    "Of this company (slug or name).",
+                    member="name",
+                    key="slug",
+                    example="blue-river-trust",
+                ),
+            ),
         ),
         Field(
             "companyDescription",

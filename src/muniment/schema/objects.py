@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from muniment.schema import company as company_
 from muniment.schema.company_parts import funding_round
+from muniment.schema.filters import Listing
 from muniment.schema.framework import FRAMEWORK, framework_line
 from muniment.schema.kinds import Integer, Text
 from muniment.schema.person import PERSON
@@ -45,6 +46,13 @@ class Schema(Struct, frozen=True, dict=True):
     @cached_property
     def profile_change(self) -> Record:
         return change_of("ProfileChange", self.person)
+
+    @cached_property
+    def listings(self) -> dict[str, Listing]:
+        """The lists by kind: how each is filtered and sorted."""
+        parts = (*self.company.fields, *(field for field in self.bundle.fields if field.filters))
+        fields = {"company": parts, "person": self.person.fields, "framework": self.framework.fields}
+        return {kind: Listing(kind, each) for kind, each in fields.items()}
 
     def company_field(self, name: str) -> Field:
         return self.company.by_name.get(name) or self.bundle.by_name[name]

@@ -6,7 +6,8 @@ Source: service document, Person.
 
 from typing import Final
 
-from muniment.schema.company import CSV_LAST
+from muniment.schema.company import CSV_LAST, UPDATED
+from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import Integer, Items, Slug, Text
 from muniment.schema.parsed_kinds import MOMENT
 from muniment.schema.record import Field, Record
@@ -30,7 +31,9 @@ PERSON: Final = Record(
     "Person",
     (
         Field("documentId", Text(), "Document id", example="01jexample0000000000000000", editable=False),
-        Field("name", Text(200, strip=True, line=True), "Name", example="Ada Fluss", csv=2, required=True),
+        Field(
+            "name", Text(200, strip=True, line=True), "Name", example="Ada Fluss", csv=2, required=True, order="name"
+        ),
         Field("slug", Slug(), "Slug", "Stable identifier.", example="ada-fluss", csv=1, required=True, editable=False),
         Field("bio", Text(20_000, lines=6), "About", "You can use Markdown.", csv=CSV_LAST, null=True),
         Field(
@@ -42,6 +45,8 @@ PERSON: Final = Record(
             column="",
             imported=False,
             editable=False,
+            order="companies",
+            range=Range("minCompanies", "The least number of companies with a position."),
         ),
         Field(
             "positions",
@@ -52,8 +57,32 @@ PERSON: Final = Record(
             csv=0,
             imported=False,
             editable=False,
+            filters=(
+                Filter(
+                    "Has a position at this company (slug or name).",
+                    "company",
+                    member="company.name",
+                    key="company.slug",
+                    example="blue-river-trust",
+                ),
+                Filter(
+                    "Has a position with these words in its title.",
+                    "title",
+                    member="title",
+                    in_text=True,
+                    example="Steward",
+                ),
+            ),
         ),
-        Field("updatedAt", MOMENT, "Updated", example="2026-01-31T09:30:00.000000Z", editable=False),
+        Field(
+            "updatedAt",
+            MOMENT,
+            "Updated",
+            example="2026-01-31T09:30:00.000000Z",
+            editable=False,
+            order="updated",
+            range=UPDATED,
+        ),
     ),
     limits_on_import="warn",
     table=True,

@@ -8,27 +8,13 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import ItemId, Items, JsonSchema, Kind, View
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of
 
 _OF_ITS_NAME: Final = "*"
 MAX_DEPTH: Final = 8
 """Levels of an object with the objects and lists inside it: readers of exports refuse deeper ones."""
-
-
-class Filter(Struct, frozen=True):
-    """
-    How lists are filtered by a field.
-
-    Args:
-        help: which items it selects.
-        name: the parameter; "" for the name of the field.
-        presence: it selects by whether the field has a value.
-    """
-
-    help: str
-    name: str = ""
-    presence: bool = False
 
 
 class Field(Struct, frozen=True):
@@ -54,7 +40,10 @@ class Field(Struct, frozen=True):
         clearable: null in a change clears it.
         review: changes to a published listing wait for a reviewer.
         unless: it is read only if this other field is absent.
-        filter: how lists are filtered by it.
+        filters: how lists are filtered by it.
+        range: how lists are bounded by it.
+        order: the name of the order by it, and of its range.
+        is_sorted: lists can be sorted by it.
     """
 
     name: str
@@ -73,7 +62,10 @@ class Field(Struct, frozen=True):
     clearable: bool = True
     review: bool = False
     unless: str = ""
-    filter: Filter | None = None
+    filters: tuple[Filter, ...] = ()
+    range: Range | None = None
+    order: str = ""
+    is_sorted: bool = True
 
     @property
     def is_promised(self) -> bool:
@@ -182,11 +174,6 @@ class Record(Kind, frozen=True, dict=True):
     def values(self) -> tuple[Field, ...]:
         """The fields without the id of a row."""
         return tuple(field for field in self.fields if not isinstance(field.kind, ItemId))
-
-    @cached_property
-    def filters(self) -> dict[str, tuple[Field, Filter]]:
-        """The fields by which lists are filtered, by the names of the parameters."""
-        return {field.filter.name or field.name: (field, field.filter) for field in self.fields if field.filter}
 
     @cached_property
     def _published(self) -> tuple[tuple[str, str, Callable[[Any], Any], Any, bool], ...]:

@@ -2,13 +2,15 @@
 
 import functools
 import unicodedata
-from typing import Any
+from typing import Any, Final
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import format_amount, parse_amount, parse_timestamp
 from muniment.schema.kinds import JsonSchema, Kind, Text, View, is_web_address
 from muniment.schema.parsed_kinds import DATE_RULE, is_plausible_year
 from muniment.schema.validation import Path, Validation, kind_of, shown
+
+MAX_COUNTRY_CHARACTERS: Final = 200
 
 
 class Day(Text, frozen=True):
@@ -111,3 +113,14 @@ def country_names() -> JSONObject:
 def _sort_key(name: str) -> str:
     """Return *name* without accents, so that Åland Islands come before Albania."""
     return "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each)).casefold()
+
+
+def country_code(text: str) -> str:
+    """Return the two letters of a country that is given by them or by its name; any other text as it is."""
+    if not text.strip() or len(text) > MAX_COUNTRY_CHARACTERS:
+        raise ValueError
+    wanted = _sort_key(text.strip())
+    names = country_names()
+    if wanted.upper() in names:
+        return wanted.upper()
+    return next((code for code, name in names.items() if _sort_key(name) == wanted), text)

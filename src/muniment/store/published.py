@@ -32,8 +32,8 @@ Kind = Literal["company", "person", "framework"]
 Change = Literal["published", "updated", "unlisted"]
 
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
-SCHEMA_VERSION: Final = 5
-READABLE_SCHEMAS: Final = frozenset({2, 3, 4, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 6
+READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
@@ -56,7 +56,9 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
         facets: the document's values for each filter.
         texts: search texts by weight: symbol, slug, domain and handles; description; body.
         search: further search texts.
-        treasury_minor: minor units that count towards the registry's total.
+        treasury_minor: minor units that count towards the registry's total; None if unknown.
+        team_size: of a company, if known.
+        company_count: of a person: the number of companies with a position.
         raising: whether a funding round is open.
     """
 
@@ -71,7 +73,9 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     facets: dict[str, tuple[str, ...]] = {}
     texts: tuple[str, str, str] = ("", "", "")
     search: SearchTexts = SearchTexts()
-    treasury_minor: int = 0
+    treasury_minor: int | None = None
+    team_size: int | None = None
+    company_count: int | None = None
     raising: bool = False
 
 
@@ -99,6 +103,9 @@ class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
 _TABLES: Final = statements(KINDS)
 _ADDED: Final = (
     ("published_change", "fields", "TEXT"),
+    ("published_document", "team_size", "INTEGER"),
+    ("published_document", "company_count", "INTEGER"),
+    ("published_value", "changed", "INTEGER NOT NULL DEFAULT 0"),
     *(
         (table, "provenance", "TEXT NOT NULL DEFAULT ''")
         for table in ("published_document", *(f"published_item_{kind}" for kind in KINDS))
@@ -274,14 +281,14 @@ def apply(
             if old is not None:
                 totals.add(entry.kind, -1, -old.raising, -old.treasury_minor)
             if entry.document is not None:
-                totals.add(entry.kind, 1, int(entry.document.raising), entry.document.treasury_minor)
+                totals.add(entry.kind, 1, int(entry.document.raising), entry.document.treasury_minor or 0)
                 _put(connection, entry.document, old, values, words)
             elif old is not None:
                 _remove(connection, entry.kind, old, values, words)
         record(connection, entry)
         last, at = max(last, entry.sequence), max(at, entry.at)
     totals.write(connection)
-    values.write()
+    values.write(last)
     words.write()
     chain.write()
     if last:
@@ -295,10 +302,10 @@ def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument],
     """Fill the tables after :func:`clear` without writing to the feed."""
     totals, values, words = Totals(), Values(connection), Words(connection)
     for document in documents:
-        totals.add(document.kind, 1, int(document.raising), document.treasury_minor)
+        totals.add(document.kind, 1, int(document.raising), document.treasury_minor or 0)
         _put(connection, document, None, values, words)
     totals.write(connection)
-    values.write()
+    values.write(0)
     words.write()
     connection.execute("UPDATE published_meta SET at = ?", (at,))
 
@@ -336,7 +343,7 @@ def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | No
         return None
     number, position, raising, treasury_minor, facets, texts_digest = row
     values = msgspec.json.decode(facets, type=list[int])
-    return _Stored(number, position, raising, treasury_minor, values, texts_digest)
+    return _Stored(number, position, raising, treasury_minor or 0, values, texts_digest)
 
 
 def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Values, words: Words) -> None:
@@ -373,10 +380,10 @@ def _put(
     facets = [
         values.id_of(kind, name, value) for name, given in document.facets.items() for value in dict.fromkeys(given)
     ]
-    if old is not None and (moved or old.facets != facets):
-        values.leave(old.facets, old.position)
-    if old is None or moved or old.facets != facets:
-        values.enter(facets, position)
+    kept = frozenset[int]() if old is None or moved else frozenset(old.facets) & frozenset(facets)
+    if old is not None:
+        values.leave([value for value in old.facets if value not in kept], old.position)
+    values.enter([value for value in facets if value not in kept], position)
     columns = columns_of(document)
     texts_digest = columns.digest
     if moved or old is None or old.texts_digest != texts_digest:
@@ -384,7 +391,8 @@ def _put(
         words.replace(kind, former, text_index.enter(connection, kind, position, columns))
     connection.execute(
         "INSERT OR REPLACE INTO published_document (id, kind, key, position, sort_name, updated_at, raising,"
-        " treasury_minor, provenance, facets, texts_digest, etag, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " treasury_minor, team_size, company_count, provenance, facets, texts_digest, etag, body)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             old.id if old else _free_id(connection, kind, document.key),
             kind,
@@ -394,6 +402,8 @@ def _put(
             document.updated_at,
             int(document.raising),
             document.treasury_minor,
+            document.team_size,
+            document.company_count,
             provenance,
             msgspec.json.encode(facets),
             texts_digest,

@@ -12,6 +12,9 @@ from muniment.store.search.values import singular
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
 
+NUMBERS: Final = (("company", "treasury_minor"), ("company", "team_size"), ("person", "company_count"))
+"""Columns by which the documents of a kind are sorted and bounded."""
+
 
 def statements(kinds: Collection[str]) -> tuple[str, ...]:
     """Return the statements that create the tables of the published file."""
@@ -25,12 +28,18 @@ def statements(kinds: Collection[str]) -> tuple[str, ...]:
         """CREATE TABLE IF NOT EXISTS published_document (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
             sort_name TEXT NOT NULL, updated_at TEXT NOT NULL, raising INTEGER NOT NULL,
-            treasury_minor INTEGER NOT NULL, provenance TEXT NOT NULL, facets BLOB NOT NULL, texts_digest TEXT NOT NULL,
+            treasury_minor INTEGER, team_size INTEGER, company_count INTEGER,
+            provenance TEXT NOT NULL, facets BLOB NOT NULL, texts_digest TEXT NOT NULL,
             etag TEXT NOT NULL, body BLOB NOT NULL)""",
         "CREATE UNIQUE INDEX IF NOT EXISTS published_document_key ON published_document (kind, key)",
         "CREATE INDEX IF NOT EXISTS published_document_name ON published_document (kind, sort_name, position)",
         "CREATE INDEX IF NOT EXISTS published_document_updated ON published_document (kind, updated_at, position)",
         "CREATE UNIQUE INDEX IF NOT EXISTS published_document_position ON published_document (kind, position)",
+        *(
+            f"CREATE INDEX IF NOT EXISTS published_document_{column} ON published_document ({column}, position)"
+            f" WHERE kind = '{kind}'"
+            for kind, column in NUMBERS
+        ),
         *(
             f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY,"
             " provenance TEXT NOT NULL, item BLOB NOT NULL)"
@@ -40,8 +49,9 @@ def statements(kinds: Collection[str]) -> tuple[str, ...]:
             kind TEXT NOT NULL, first INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (kind, first)) WITHOUT ROWID""",
         """CREATE TABLE IF NOT EXISTS published_value (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL,
-            folded TEXT NOT NULL, UNIQUE (kind, name, value))""",
+            folded TEXT NOT NULL, changed INTEGER NOT NULL DEFAULT 0, UNIQUE (kind, name, value))""",
         "CREATE INDEX IF NOT EXISTS published_value_folded ON published_value (kind, name, folded)",
+        "CREATE INDEX IF NOT EXISTS published_value_used ON published_value (kind, name, n)",
         """CREATE TABLE IF NOT EXISTS published_facet (
             value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
         *(text_index.table(kind) for kind in kinds),
@@ -112,10 +122,15 @@ class Values:
         self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", rows)
         self._added.subtract(values)
 
-    def write(self) -> None:
+    def write(self, sequence: int) -> None:
+        """Write the counts of the values whose documents changed with *sequence*; unused values are deleted."""
         self._connection.executemany(
-            "UPDATE published_value SET n = n + ? WHERE id = ?",
-            [(added, value) for value, added in self._added.items() if added],
+            "UPDATE published_value SET n = n + ?, changed = ? WHERE id = ?",
+            [(added, sequence, value) for value, added in self._added.items()],
+        )
+        self._connection.executemany(
+            "DELETE FROM published_value WHERE id = ? AND n <= 0",
+            [(value,) for value, added in self._added.items() if added < 0],
         )
 
 

@@ -21,24 +21,17 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.database.erasure import latest
+from muniment.store.lists.positions import Positions, index_after, mark_of
 from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile
-from muniment.store.queries import (
-    CompanyQuery,
-    Mark,
-    PeopleQuery,
-    Positions,
-    index_after,
-    name_at,
-    parse_cursor,
-    selection,
-)
+from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, keys_from, nearest_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after
 
 POOL_THREADS: Final = 2
 BATCH: Final = 32
 """Documents per look-up statement."""
+_EVERYTHING: Final = ListQuery()
 
 
 class Found(msgspec.Struct, frozen=True, gc=False):
@@ -81,8 +74,12 @@ class ListPage(Page[bytes]):
 
     def guidance(self) -> JSONObject:
         """Return the members of an answer that say what is close, if nothing or little is found."""
-        found: JSONObject = {"closest": [each.to_wire() for each in self.closest]} if self.closest or self.hint else {}
-        return {**found, "hint": self.hint} if self.hint else found
+        return guidance_of(self.closest, self.hint)
+
+
+def guidance_of(closest: Sequence[Closest], hint: str) -> JSONObject:
+    found: JSONObject = {"closest": [each.to_wire() for each in closest]} if closest or hint else {}
+    return {**found, "hint": hint} if hint else found
 
 
 class _Bundle(msgspec.Struct, rename="camel"):
@@ -163,34 +160,34 @@ class Reader(PublishedFile):
         shown = with_picture_addresses(body, self._base_url)
         return Found(shown, etag if shown is body else digest(shown), updated_at, version, (provenance,))
 
-    def companies(self, query: CompanyQuery) -> ListPage:
+    def companies(self, query: ListQuery) -> ListPage:
         """Return a page of companies; raise CursorError if the cursor belongs to another order."""
         return self.page("company", query)
 
-    def people(self, query: PeopleQuery) -> ListPage:
+    def people(self, query: ListQuery) -> ListPage:
         """Return a page of people; raise CursorError if the cursor belongs to another order."""
         return self.page("person", query)
 
-    def is_quick(self, query: PeopleQuery) -> bool:
+    def is_quick(self, query: ListQuery) -> bool:
         """Return whether the query takes microseconds, so that an event loop may run it directly."""
-        is_slow = query.q or query.cursor or query.updated_since or query.ids or query.facets()
-        return not (is_slow or query.sort in {"name", "treasury"})
+        is_slow = query.q or query.cursor or query.ids or query.filters or query.ranges
+        return not is_slow and query.sort in {None, "newest"}
 
-    def frameworks(self, kind: str | None = None) -> Found:
-        """Return the finished list of frameworks, optionally of one *kind*, in order of first publication."""
+    def frameworks(self, query: ListQuery = _EVERYTHING) -> Found:
+        """Return the finished list of frameworks, in order of first publication, without pages."""
         with self.snapshot() as (connection, state):
-            if kind is None:
+            chosen = selection("framework", query)
+            if chosen.is_everything:
                 statement = "SELECT item, provenance FROM published_item_framework ORDER BY position"
                 rows = _execute(connection, statement, ()).fetchall()
+                guidance: JSONObject = {}
             else:
-                rows = _execute(
-                    connection,
-                    "SELECT i.item, provenance FROM published_value v JOIN published_facet f ON f.value_id = v.id"
-                    " JOIN published_item_framework i ON i.position = f.position"
-                    " WHERE v.kind = 'framework' AND v.name = 'kind' AND v.value = ? ORDER BY i.position",
-                    (kind,),
-                ).fetchall()
-            body = with_picture_addresses(b'{"data":[%s]}' % b",".join([row[0] for row in rows]), self._base_url)
+                found = self._positions.get(connection, chosen, state.versions["framework"])
+                rows = list(zip(*_items_at(connection, "framework", found.positions[::-1]), strict=True))
+                guidance = guidance_of(found.closest, found.hint)
+            rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
+            listed = b'{"data":[%s]%s' % (b",".join([row[0] for row in rows]), rest)
+            body = with_picture_addresses(listed, self._base_url)
         return Found(body, digest(body), state.at, state.version, tuple(row[1] for row in rows))
 
     def stats(self) -> Found:
@@ -279,7 +276,7 @@ class Reader(PublishedFile):
     def nearest(self, kind: str, key: str) -> list[str]:
         return nearest_keys(self._connection(), kind, key)
 
-    def page(self, kind: str, query: PeopleQuery) -> ListPage:
+    def page(self, kind: str, query: ListQuery) -> ListPage:
         """Return a page of one *kind*; raise CursorError if the cursor belongs to another order."""
         chosen = selection(kind, query)
         size = query.page_size
@@ -311,9 +308,7 @@ class Reader(PublishedFile):
                     (items, marks), last = _items_at(connection, chosen.kind, wanted), wanted[-1]
             end = start + len(items)
             if items and end < total:
-                name = name_at(connection, chosen.kind, last) if chosen.order == "name" else ""
-                rank = end if chosen.order in {"relevance", "treasury"} else 0
-                cursor = Mark(chosen.order, last, name, rank).to_cursor()
+                cursor = mark_of(connection, chosen, last, end).to_cursor()
         return ListPage(
             items=[with_picture_addresses(each, self._base_url) for each in items],
             page=query.page if mark is None else start // size + 1,

@@ -13,12 +13,12 @@ from muniment.accounts import tokens
 from muniment.accounts.models import Account, PersonalToken
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
+from muniment.mcp.tools.form_options import form_options
 from muniment.oauth.models import Grant
 from muniment.registry.company import operations
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, Ownership
 from muniment.registry.people import profiles
-from muniment.schema.form_options import form_options
 from muniment.schema.objects import registry_schema
 from services.manage import BASE, manage
 from services.mcp import legacy, modern

@@ -127,9 +127,9 @@ def test_a_detail_is_the_body_that_rest_shows(server, reader, name, arguments, r
 
 @pytest.mark.requirement("mcp.structured")
 def test_a_list_is_the_page_that_rest_shows_without_bodies_and_with_the_next_page(server, reader):
-    from muniment.store.queries import CompanyQuery
+    from make.queries import companies_by
 
-    page = reader.companies(CompanyQuery(page=2, page_size=7, type="DAO"))
+    page = reader.companies(companies_by(page=2, page_size=7, type="DAO"))
     items = [json.loads(item) for item in page.items]
     found = answer(server, "list_companies", page=2, pageSize=7, type="DAO")
     assert found["pagination"] == {"page": 2, "pageSize": 7, "pageCount": page.page_count, "total": page.total}
@@ -351,7 +351,7 @@ def test_a_framework_of_the_other_kind_is_not_found_and_the_right_tool_is_named(
         ("list_companies", {"pageSize": 101}, "not 101", "from 1 to 100"),
         ("list_companies", {"pageSize": "5"}, "pageSize takes", "whole number"),
         ("list_companies", {"page": True}, "not true", "whole number"),
-        ("list_companies", {"status": "ACTIVE"}, "'ACTIVE'", "'active', 'upcoming', 'inactive'"),
+        ("list_companies", {"status": "ACTIVE"}, "'ACTIVE'", "active, upcoming, inactive"),
         ("list_companies", {"hasToken": "yes"}, "hasToken takes true or false", "hasToken"),
         ("list_companies", {"q": "x" * 201}, "q takes", "200 characters"),
         ("list_frameworks", {"kind": "both"}, "kind takes one of", "'score', 'program'"),

@@ -3,7 +3,7 @@
 import pytest
 
 from make.published import Publisher, company, framework, person
-from muniment.store.queries import CompanyQuery, PeopleQuery
+from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
 from muniment.store.search.everything import search, summary_of, trimmed
 
@@ -70,9 +70,9 @@ def test_the_best_of_any_kind_is_first(reader, q, first):
 def test_a_kind_keeps_the_order_and_the_total_of_its_list(reader):
     everything = search(reader, "tide", limit=2)
     for kind, page in (
-        ("company", reader.companies(CompanyQuery(q="tide", page_size=2))),
-        ("person", reader.people(PeopleQuery(q="tide", page_size=2))),
-        ("framework", reader.page("framework", PeopleQuery(q="tide", page_size=2))),
+        ("company", reader.companies(ListQuery(q="tide", page_size=2))),
+        ("person", reader.people(ListQuery(q="tide", page_size=2))),
+        ("framework", reader.page("framework", ListQuery(q="tide", page_size=2))),
     ):
         own = [each for each in everything.results if each.kind == kind]
         assert [each.provenance for each in own] == list(page.provenance)

@@ -3,11 +3,11 @@
 import pytest
 
 from make.published import company, ids, person
-from muniment.store.queries import CompanyQuery, PeopleQuery
+from make.queries import companies_by, people_by
 
 
 def companies(reader, q, **query):
-    return ids(reader.companies(CompanyQuery(q=q, **query)))
+    return ids(reader.companies(companies_by(q=q, **query)))
 
 
 NAMES = ("Optimism", "Operator Trust", "Opal Works", "North Haven Mutual", "Gitcoin", "Solar Commons", "Río Añil")
@@ -85,7 +85,7 @@ def test_slips_are_forgiven_in_every_script(publisher, reader, name, typed):
     publisher.publish(company(1, name=name), company(2, name="Other"), person(1, name=name))
     reader.refresh()
     assert companies(reader, typed) == ["company-1"]
-    assert ids(reader.people(PeopleQuery(q=typed))) == ["person-1"]
+    assert ids(reader.people(people_by(q=typed))) == ["person-1"]
 
 
 def test_the_fuller_of_two_companies_of_one_name_is_first(publisher, reader):
@@ -107,14 +107,14 @@ def test_nothing_close_is_nothing(several):
 
 
 def test_what_is_close_is_named_with_why(several):
-    page = several.companies(CompanyQuery(q="gitcion"))
+    page = several.companies(companies_by(q="gitcion"))
     assert [(each.id, each.name) for each in page.closest] == [("gitcoin", "Gitcoin")]
     assert "gitcion" in page.closest[0].why
-    assert several.companies(CompanyQuery(q="gitcoin")).closest == ()
+    assert several.companies(companies_by(q="gitcoin")).closest == ()
 
 
 def test_what_the_filters_leave_out_is_close(several):
-    page = several.companies(CompanyQuery(q="gitcoin", type="DAO"))
+    page = several.companies(companies_by(q="gitcoin", type="DAO"))
     assert page.items == []
     assert [each.id for each in page.closest] == ["gitcoin"]
     assert 'No company has the type "DAO". Values in use: corporation (7).' in page.hint

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from make.published import Publisher, company
-from muniment.store.queries import CompanyQuery
+from make.queries import companies_by
 from muniment.store.reader import Reader
 from muniment.store.search.keys import handle_of, host_of, squeeze
 from muniment.store.search.values import singular
@@ -45,23 +45,23 @@ def reader(tmp_path):
     ],
 )
 def test_a_value_is_known_in_any_form(reader, filters, found):
-    page = reader.companies(CompanyQuery(**filters))
+    page = reader.companies(companies_by(**filters))
     assert {json.loads(item)["id"] for item in page.items} == {f"company-{number}" for number in found}
     assert page.total == len(found)
 
 
 def test_an_unknown_value_is_named_with_what_exists_the_most_similar_first(reader):
-    hint = reader.companies(CompanyQuery(type="DOA", industry="Energy")).hint
+    hint = reader.companies(companies_by(type="DOA", industry="Energy")).hint
     assert hint == 'No company has the type "DOA". Values in use: DAO (2), non-profit (1).'
 
 
 def test_filters_that_exclude_one_another_are_named(reader):
-    hint = reader.companies(CompanyQuery(type="DAO", industry="Energy")).hint
+    hint = reader.companies(companies_by(type="DAO", industry="Energy")).hint
     assert hint == "No company matches everything. Leave out one of industry, type."
 
 
 def test_words_without_a_match_are_answered_with_values_in_use(reader):
-    page = reader.companies(CompanyQuery(q="zzyzx"))
+    page = reader.companies(companies_by(q="zzyzx"))
     assert page.closest == ()
     assert "type: DAO (2), non-profit (1)" in page.hint
 

@@ -1,11 +1,20 @@
-"""The tool list_company_form_options, which both servers have."""
+"""
+The tool list_company_form_options, which both servers have: the values and lengths that an owner's change accepts.
+
+A member named in ``open`` suggests values and accepts others too.
+
+Source: tools, list_company_form_options.
+"""
 
 import msgspec
 
+from muniment.kernel.json import JSONObject
 from muniment.mcp.declarations import Tool
 from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of, single
-from muniment.schema.form_options import form_options
+from muniment.schema.kinds import Choice, Items, Kind, Text
 from muniment.schema.objects import Schema
+from muniment.schema.parsed_kinds import Money
+from muniment.schema.record import Field, Record
 
 
 def form_options_tool(schema: Schema, description: str, scope: str | None = None) -> Tool:
@@ -24,3 +33,52 @@ def form_options_tool(schema: Schema, description: str, scope: str | None = None
         read_only=True,
         idempotent=True,
     )
+
+
+def form_options(schema: Schema) -> JSONObject:
+    options: JSONObject = {}
+    suggesting = []
+    fields = schema.company.editable.values()
+    for field in fields:
+        kind = _item(field.kind)
+        if isinstance(kind, Choice):
+            options[field.name] = list(kind.values)
+        elif isinstance(kind, Text) and kind.suggest:
+            options[field.name] = list(kind.suggest)
+            suggesting.append(field.name)
+        elif isinstance(kind, Record):
+            options[field.name] = [each.name for each in kind.values]
+    characters = {
+        field.name: most for field in sorted(fields, key=_group) if (most := _most_characters(_item(field.kind)))
+    }
+    return {
+        **options,
+        "open": suggesting,
+        "limits": {"characters": characters, "entries": _entries(schema.company_change)},
+    }
+
+
+def _group(field: Field) -> int:
+    """Order texts before amounts before objects."""
+    kind = _item(field.kind)
+    return 2 if isinstance(kind, Record) else 1 if isinstance(kind, Money) else 0
+
+
+def _item(kind: Kind) -> Kind:
+    return kind.of if isinstance(kind, Items) else kind
+
+
+def _most_characters(kind: Kind) -> int | None:
+    if isinstance(kind, Record):
+        return next((_most_characters(field.kind) for field in kind.values), None)
+    return kind.max if isinstance(kind, Text | Money) else None
+
+
+def _entries(record: Record) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for field in record.fields:
+        if isinstance(field.kind, Items) and field.kind.max:
+            found[field.name] = field.kind.max
+        elif isinstance(field.kind, Record):
+            found |= _entries(field.kind)
+    return found

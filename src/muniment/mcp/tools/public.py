@@ -31,9 +31,8 @@ from muniment.mcp.tools.output_schemas import (
     single,
 )
 from muniment.mcp.tools.public_lookups import PublicTools
-from muniment.schema.kinds import ANSWER, Boolean, Items, Text
+from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
-from muniment.schema.record import Record
 from muniment.store.reader import Reader
 
 _INSTRUCTIONS = f"""\
@@ -62,7 +61,7 @@ _FRAMEWORK_ID = {**_SLUG, "description": "frameworkId of a list item"}
 _WORDS = {"type": "string", "maxLength": 200}
 
 
-def _tool(name: str, title: str, description: str, answer: JSONMapping, handler: Any, **arguments: Any) -> Tool:
+def _tool(name: str, title: str, description: str, answer: JSONMapping, handler: Any, /, **arguments: Any) -> Tool:
     required = tuple(key for key in ("slug", "frameworkId", "query", "id") if key in arguments)
     return Tool(
         name=name,
@@ -79,15 +78,23 @@ def _tool(name: str, title: str, description: str, answer: JSONMapping, handler:
     )
 
 
-def _filters(record: Record) -> dict[str, JSONMapping]:
-    found: dict[str, JSONMapping] = {}
-    for name, (field, by) in record.filters.items():
-        kind = Boolean() if by.presence else field.kind.of if isinstance(field.kind, Items) else field.kind
-        found[name] = {**(_WORDS if isinstance(kind, Text) else kind.schema(ANSWER)), "description": by.help}
-    return found
+def _criteria(listing: Listing) -> dict[str, JSONMapping]:
+    return {name: {**_values_of(each), "description": each.help} for name, each in listing.criteria.items()}
+
+
+def _values_of(of: Criterion) -> JSONMapping:
+    """Return the JSON Schema of an argument; words in place of patterns and formats, which models do not need."""
+    kind = of.schema["type"]
+    if of.several:
+        one = {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": "string"}
+        return {"type": [kind, "array"], "items": one}
+    if of.is_amount:
+        return {"type": ["string", "number"]}
+    return {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": kind}
 
 
 def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
+    companies, people = schema.listings["company"], schema.listings["person"]
     frameworks = listed(record_of(schema.framework))
     framework = single(record_of(schema.framework, companyDescription=STRING))
     return (
@@ -117,10 +124,11 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             **_PAGE,
             q={**_WORDS, "description": "search words, ranked; the last word matches as a prefix"},
             sort={
-                "enum": ["newest", "name", "relevance", "treasury"],
-                "description": "treasury: largest first; relevance: only with q, then the default; otherwise newest",
+                "enum": [*companies.sorts],
+                "description": "treasury, team: largest first; relevance: only with q, then the default; "
+                "otherwise newest",
             },
-            **_filters(schema.company),
+            **_criteria(companies),
             detail={"enum": ["summary", "full"], "default": "summary", "description": "full adds body"},
         ),
         _tool(
@@ -145,6 +153,8 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             tools.list_people,
             **_PAGE,
             q={**_WORDS, "description": "search words in names and bios"},
+            sort={"enum": [*people.sorts], "description": "companies: most first"},
+            **_criteria(people),
         ),
         _tool(
             "get_person",
@@ -160,9 +170,12 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "All assessment frameworks, descriptions truncated to 500 characters.",
             frameworks,
             tools.list_frameworks,
-            kind={
-                "enum": ["score", "program"],
-                "description": "score: scores any company; program: run by a company, takes applications",
+            **{
+                **_criteria(schema.listings["framework"]),
+                "kind": {
+                    "enum": ["score", "program"],
+                    "description": "score: scores any company; program: run by a company, takes applications",
+                },
             },
         ),
         _tool(

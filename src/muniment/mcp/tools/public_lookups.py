@@ -6,7 +6,7 @@ Source: tools, Public server; decisions, section 3.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -17,16 +17,19 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import provenance, whole_texts
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import truncation
-from muniment.schema.objects import Schema
+from muniment.schema.filters import MAX_VALUES, Criterion, Listing, ReversedRange
+from muniment.schema.objects import Schema, registry_schema
 from muniment.store.cache import Dependency
 from muniment.store.published import KINDS
-from muniment.store.queries import CompanyQuery, PeopleQuery
+from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS
 
-MAX_RESULTS = 10
-Query = TypeVar("Query", CompanyQuery, PeopleQuery)
+MAX_RESULTS: Final = 10
+MAX_SHOWN: Final = 60
+"""Characters of a value in an error."""
+LISTINGS: Final = registry_schema("USD").listings  # the index supports only built-in fields
 
 
 class PublicTools:
@@ -139,49 +142,34 @@ class PublicTools:
     # ------------------------------------------------------------------ lists
 
     def list_companies(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
-        """
-        Return a page of companies.
-
-        Raises:
-            BadRequest: sorted by relevance without search words, as in REST.
-        """
-        if arguments.get("sort") == "relevance" and not arguments.get("q"):
-            raise BadRequest(
-                'sort is "relevance" without q; relevance needs search words.',
-                "Give q, or omit sort for the newest first.",
-            )
-        query = _query(arguments, CompanyQuery)
         full = arguments.get("detail") == "full"
-
-        def make() -> Marked:
-            found = self._reader.companies(query)
-            drop = () if full else ("body",)
-            made = truncation.items(
-                found.items, {**truncation.paging(found), **found.guidance()}, self._company_url, drop=drop
-            )
-            return provenance.of_list(made, "company", found.provenance)
-
-        return self._cached(("mcp", query, full), ("company",), make, quick=self._reader.is_quick(query))
+        return self._list("company", arguments, self._company_url, drop=() if full else ("body",))
 
     def list_people(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
-        query = _query(arguments, PeopleQuery)
+        return self._list("person", arguments, self._person_url)
+
+    def _list(
+        self, kind: str, arguments: Arguments, url: Callable[[JSONMapping], str], drop: tuple[str, ...] = ()
+    ) -> Marked | Awaitable[Marked]:
+        query = query_of(LISTINGS[kind], arguments)
+        read = self._reader.companies if kind == "company" else self._reader.people
 
         def make() -> Marked:
-            found = self._reader.people(query)
-            made = truncation.items(found.items, {**truncation.paging(found), **found.guidance()}, self._person_url)
-            return provenance.of_list(made, "person", found.provenance)
+            found = read(query)
+            made = truncation.items(found.items, {**truncation.paging(found), **found.guidance()}, url, drop=drop)
+            return provenance.of_list(made, kind, found.provenance)
 
-        return self._cached(("mcp", query), ("person",), make, quick=self._reader.is_quick(query))
+        return self._cached(("mcp", kind, query, drop), (kind,), make, quick=self._reader.is_quick(query))
 
     def list_frameworks(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
-        kind = arguments.get("kind")
+        query = query_of(LISTINGS["framework"], arguments)
 
         def make() -> Marked:
-            found = self._reader.frameworks(kind)
+            found = self._reader.frameworks(query)
             made = truncation.framework_items(found.body, self._framework_url, where=f"{self._api_url}/frameworks")
             return provenance.of_list(made, "framework", found.provenance)
 
-        return self._cached(("mcp", "frameworks", kind), ("framework",), make)
+        return self._cached(("mcp", "frameworks", query), ("framework",), make)
 
     # ------------------------------------------------------------------ details
 
@@ -277,10 +265,53 @@ class PublicTools:
         self._reader.answers.put(key, made, size_bytes=size_bytes, version=version, depends=shows)
 
 
-def _query(arguments: Arguments, kind: type[Query]) -> Query:
-    """Return the query of a list; its fields are the arguments, in snake case."""
-    names = {"pageSize": "page_size", "hasToken": "has_token"}
-    return msgspec.convert({names.get(name, name): value for name, value in arguments.items()}, kind)
+def query_of(listing: Listing, arguments: Arguments) -> ListQuery:
+    """
+    Return the query of a list tool's arguments.
+
+    Raises:
+        BadRequest: a value that the list does not know, a reversed range, or relevance without search words.
+    """
+    if arguments.get("sort") == "relevance" and not arguments.get("q"):
+        raise BadRequest(
+            'sort is "relevance" without q; relevance needs search words.',
+            "Give q, or omit sort for the newest first.",
+        )
+    values = {name: _parsed(each, arguments[name]) for name, each in listing.criteria.items() if name in arguments}
+    try:
+        chosen = listing.select(values)
+    except ReversedRange as error:
+        raise BadRequest(f"{error}, so that nothing can be between them.", "Call again with both swapped.") from None
+    return ListQuery(
+        page=arguments.get("page", 1),
+        page_size=arguments.get("pageSize", 25),
+        q=arguments.get("q", ""),
+        sort=arguments.get("sort"),
+        **chosen._asdict(),
+    )
+
+
+def _parsed(of: Criterion, given: Any) -> Any:
+    """Return the value of an argument, or a tuple of its values; None if there is none, which models give as ""."""
+    texts = [_text(each) for each in (given if isinstance(given, list) else (given,))]
+    values = []
+    for text in filter(str.strip, texts):
+        try:
+            values.append(of.parse(text))
+        except ValueError:
+            message = f"The argument {of.name} takes {of.rule}, not {text[:MAX_SHOWN]!r}."
+            raise BadRequest(message, f"Call again with {of.name} as {of.rule}.") from None
+    if not values:
+        return None
+    if len(set(values)) > MAX_VALUES:
+        raise BadRequest(f"The argument {of.name} has more than {MAX_VALUES} values.", "Ask for fewer, or in parts.")
+    return tuple(sorted(set(values))) if of.several else values[0]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
 class _Kind(msgspec.Struct):

@@ -20,9 +20,10 @@ from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.publishing import search_texts
+from muniment.schema.filters import Listing, values_at
 from muniment.schema.objects import Schema
-from muniment.schema.record import Record
 from muniment.store.published import PublishedDocument
+from muniment.store.search.values import KEY
 
 _encode = msgspec.json.Encoder().encode
 
@@ -133,12 +134,13 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         updated_at=timestamp(row["updated_at"]),
         provenance=company_mark(view),
         name=row["name"],
-        facets=_facets(schema.company, company),
+        facets=_facets(schema.listings["company"], {**company, "capTable": view.cap_table}),
         texts=(search_texts.label_of(row), row["description"], row["body"]),
         search=search_texts.of_company(
             row, ((place.person_slug, place.person_name, place.title) for place in view.positions)
         ),
-        treasury_minor=row["treasury_minor"] or 0,
+        treasury_minor=row["treasury_minor"],
+        team_size=company.get("teamSize"),
         raising=view.raising,
     )
 
@@ -148,15 +150,18 @@ def company_mark(view: CompanyView) -> str:
     return provenance.mark(view.columns, *(place.owned_on for place in view.positions))
 
 
-def _facets(record: Record, shown: JSONObject) -> dict[str, tuple[str, ...]]:
+def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
+    """Return the values of each filter that find what is *shown*; exact keys are under names of their own."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, (each, by) in record.filters.items():
+    for name, (each, by) in listing.filters.items():
         value = shown.get(each.name)
         if by.presence or isinstance(value, bool):
             found[name] = ("true" if value else "false",)
         elif value:
-            found[name] = tuple(value) if isinstance(value, list) else (value,)
-    return found
+            found[name] = tuple(dict.fromkeys(values_at(value, by.member)))
+            if by.key:
+                found[name + KEY] = tuple(dict.fromkeys(values_at(value, by.key)))
+    return {name: values for name, values in found.items() if values}
 
 
 def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:
@@ -174,7 +179,9 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
         updated_at=timestamp(columns["updated_at"]),
         provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
+        facets=_facets(schema.listings["person"], {"positions": positions}),
         texts=(columns["slug"], summary, columns["bio"]),
+        company_count=count,
     )
 
 
@@ -189,16 +196,17 @@ def framework_document(
     """
     described_on = provenance.owned_on(company["provenance"], "description") if company else ""
     derived = {"isOpen": authored and not columns["closed"], "company": company_reference(company) if company else None}
+    item = schema.framework.published(columns, derived)
     detail = {**derived, "companyDescription": company["description"] if company else ""}
     return PublishedDocument(
         kind="framework",
         key=columns["slug"],
         position=position_of(None, columns["publication_number"]),
-        item=_encode(schema.framework.published(columns, derived)),
+        item=_encode(item),
         body=_encode({"data": schema.framework.published(columns, detail)}),
         updated_at=timestamp(columns["updated_at"]),
         provenance=provenance.mark(columns, described_on),
         name=columns["name"],
-        facets={"kind": (columns["kind"],)},
+        facets=_facets(schema.listings["framework"], item),
         texts=(columns["slug"], columns["description"], ""),
     )

@@ -9,13 +9,12 @@ import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.json import JSONObject
+from muniment.schema.filters import Bounds, Chosen
 from muniment.store.search.ranking import Plan, in_part, positions_of
-from muniment.store.search.values import in_use, listed, meant
+from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant
 from muniment.store.search_text import single_edits
 
 MAX_CLOSEST: Final = 5
-MAX_SHOWN: Final = 60
-"""Characters of a query or value in a hint."""
 PLURALS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 TYPO_MAX_CHARACTERS: Final = 24
 """Longer keys usually share a prefix with the intended one, and have too many single edits."""
@@ -51,18 +50,16 @@ def closest_of(
     return tuple(Closest(key, name, why[position]) for position, key, name in rows)
 
 
-def hint_of(connection: sqlite3.Connection, kind: str, q: str, facets: Sequence[tuple[str, str]]) -> str:
+def hint_of(
+    connection: sqlite3.Connection, kind: str, q: str, filters: Sequence[Chosen], ranges: Sequence[Bounds]
+) -> str:
     """Return why nothing is found, and which values exist."""
-    said: list[str] = []
-    for name, value in facets:
-        if not meant(connection, kind, name, value):
-            used = in_use(connection, kind, name, value)
-            exist = f" Values in use: {listed(used)}." if used else ""
-            said.append(f"No {kind} has the {name} {_shown(value)}.{exist}")
+    said = [each for chosen in filters if (each := _unknown(connection, kind, chosen))]
     if said:
         return " ".join(said)
-    if facets:
-        return f"No {kind} matches everything. Leave out one of {', '.join([*(['q'] if q else []), *dict(facets)])}."
+    names = [*(["q"] if q else []), *(each.name for each in filters), *(each.name for each in ranges)]
+    if filters or ranges:
+        return f"No {kind} matches everything. Leave out {'one of ' if len(names) > 1 else ''}{', '.join(names)}."
     if not q:
         return ""
     guides = [f"{name}: {listed(in_use(connection, kind, name)[:MAX_CLOSEST])}" for name in _GUIDES]
@@ -94,6 +91,17 @@ def nearest_keys(connection: sqlite3.Connection, kind: str, key: str) -> list[st
         )
         near += [row[0] for row in rows]
     return difflib.get_close_matches(wanted, dict.fromkeys(near), 3, 0.6)
+
+
+def _unknown(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
+    """Return which values no document has, if that is all of them, and which exist."""
+    unknown = list(chosen.values[: MAX_CLOSEST + 1])
+    if any(meant(connection, kind, chosen, value) for value in chosen.values):
+        return ""
+    shown = " or ".join([*map(_shown, unknown[:MAX_CLOSEST]), *(["another"] if len(unknown) > MAX_CLOSEST else [])])
+    used = in_use(connection, kind, chosen.name, unknown[0])
+    exist = f" Values in use: {listed(used)}." if used else ""
+    return f"No {kind} has the {chosen.name} {shown}.{exist}"
 
 
 def _shown(text: str) -> str:

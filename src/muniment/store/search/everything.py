@@ -8,10 +8,11 @@ import msgspec
 
 from muniment.kernel.json import JSONObject
 from muniment.store.published import KINDS
-from muniment.store.queries import PeopleQuery
+from muniment.store.queries import ListQuery
 from muniment.store.reader import ListPage, Reader
-from muniment.store.search.closest import MAX_CLOSEST, MAX_SHOWN, Closest
+from muniment.store.search.closest import MAX_CLOSEST, Closest
 from muniment.store.search.ranking import Tier
+from muniment.store.search.values import MAX_SHOWN
 from muniment.store.search_text import pieces
 
 COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
@@ -80,7 +81,7 @@ class Everything(NamedTuple):
 
 def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS) -> Everything:
     """Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each."""
-    pages = {kind: reader.page(kind, PeopleQuery(q=q, page_size=limit)) for kind in kinds}
+    pages = {kind: reader.page(kind, ListQuery(q=q, page_size=limit)) for kind in kinds}
     words = pieces(q)
     found: list[tuple[tuple[int, int, int], Result]] = []
     for number, (kind, page) in enumerate(pages.items()):

@@ -7,6 +7,7 @@ from typing import Final
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from muniment.schema.filters import Chosen
 from muniment.store.search_text import pieces
 
 _KEPT: Final = ("ss", "us", "is")
@@ -14,6 +15,12 @@ _KEPT: Final = ("ss", "us", "is")
 _DOUBLE: Final = ("sses", "xes", "ches", "shes")
 NAMED: Final = 8
 """Values that a hint names."""
+MAX_COMPARED: Final = 2_000
+"""Values in use, the most frequent ones, that an unknown one is compared with."""
+MAX_SHOWN: Final = 60
+"""Characters of a query or value in a hint."""
+KEY: Final = ".key"
+"""Ends the name of a filter's exact keys, beside its values."""
 
 
 def singular(text: str) -> str:
@@ -29,28 +36,43 @@ def _singular(word: str) -> str:
     return word[:-2] if word.endswith(_DOUBLE) else word[:-1]
 
 
-def meant(connection: sqlite3.Connection, kind: str, name: str, value: str) -> list[tuple[int, int]]:
-    """Return the number of documents and the id of each value in use that *value* means."""
+def meant_by(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> list[tuple[int, int]]:
+    """Return the number of documents and the id of each value in use that a filter means."""
+    found = [row for value in chosen.values for row in meant(connection, kind, chosen, value)]
+    return list(dict.fromkeys(found))
+
+
+def meant(connection: sqlite3.Connection, kind: str, chosen: Chosen, value: str) -> list[tuple[int, int]]:
+    """Return the number of documents and the id of each value in use that *value* of a filter means."""
+    name = chosen.name
+    keyed = _rows(connection, "name = ? AND value = ?", kind, name + KEY, value)
+    if keyed:
+        return keyed
+    folded = singular(value)
     try:
-        rows = connection.execute(
-            "SELECT n, id FROM published_value WHERE kind = ? AND name = ? AND folded = ? AND n > 0",
-            (kind, name, singular(value)),
-        ).fetchall()
+        if chosen.in_text and folded:
+            within = "name = ? AND instr(' ' || folded || ' ', ?)"
+            return _rows(connection, within, kind, name, f" {folded} ")
+        return _rows(connection, "name = ? AND folded = ?", kind, name, folded)
     except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
-        rows = connection.execute(
-            "SELECT n, id FROM published_value WHERE kind = ? AND name = ? AND value = ? AND n > 0", (kind, name, value)
-        ).fetchall()
-    return rows
+        return _rows(connection, "name = ? AND value = ?", kind, name, value)
+
+
+def _rows(connection: sqlite3.Connection, condition: str, *parameters: str) -> list[tuple[int, int]]:
+    statement = f"SELECT n, id FROM published_value WHERE kind = ? AND {condition} AND n > 0"
+    return connection.execute(statement, parameters).fetchall()
 
 
 def in_use(connection: sqlite3.Connection, kind: str, name: str, like: str = "") -> list[tuple[str, int]]:
     """Return values in use with their counts: those like *like* first, then the most frequent."""
+    limit = MAX_COMPARED if like else NAMED
     rows = connection.execute(
-        "SELECT value, n FROM published_value WHERE kind = ? AND name = ? AND n > 0 AND value <> '' ORDER BY n DESC",
+        "SELECT value, n FROM published_value WHERE kind = ? AND name = ? AND n > 0 AND value <> ''"
+        f" ORDER BY n DESC, value LIMIT {limit}",
         (kind, name),
     ).fetchall()
     if not like:
-        return rows[:NAMED]
+        return rows
     folded = [singular(value) for value, _ in rows]
     close = process.extract(singular(like), folded, scorer=OSA.normalized_similarity, score_cutoff=0.6, limit=3)
     first = [rows[place] for _, _, place in close]
@@ -58,4 +80,4 @@ def in_use(connection: sqlite3.Connection, kind: str, name: str, like: str = "")
 
 
 def listed(values: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"{value} ({n:,})" for value, n in values)
+    return ", ".join(f"{value[:MAX_SHOWN]} ({n:,})" for value, n in values)

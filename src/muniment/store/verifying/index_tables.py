@@ -51,9 +51,9 @@ def _totals(connection: sqlite3.Connection, kind: str) -> tuple[int, int, str]:
     n = raising = treasury = 0
     rows = connection.execute("SELECT raising, treasury_minor FROM published_document WHERE kind = ?", (kind,))
     for is_raising, minor in rows:
-        if not isinstance(minor, int) or not isinstance(is_raising, int):
+        if not isinstance(minor, int | None) or not isinstance(is_raising, int):
             return -1, 0, ""  # a damaged value
-        n, raising, treasury = n + 1, raising + is_raising, treasury + minor
+        n, raising, treasury = n + 1, raising + is_raising, treasury + (minor or 0)
     return n, raising, str(treasury)
 
 

@@ -11,8 +11,8 @@ from muniment.store.search.text_index import Columns
 from muniment.store.search_text import fold
 
 _COLUMNS: Final = (
-    *("position", "sort_name", "updated_at", "raising", "treasury_minor", "provenance", "texts_digest", "etag", "body"),
-    "facets",
+    *("position", "sort_name", "updated_at", "raising", "treasury_minor", "team_size", "company_count", "provenance"),
+    *("texts_digest", "etag", "body", "facets"),
 )
 
 
@@ -51,6 +51,8 @@ def faults_of(connection: sqlite3.Connection, document: PublishedDocument) -> Ro
         "updated_at": document.updated_at,
         "raising": int(document.raising),
         "treasury_minor": document.treasury_minor,
+        "team_size": document.team_size,
+        "company_count": document.company_count,
         "provenance": provenance_member(document),
         "texts_digest": columns_of(document).digest,
         "etag": digest(document.body),
@@ -74,7 +76,9 @@ def faults_of(connection: sqlite3.Connection, document: PublishedDocument) -> Ro
 
 def _is_consistent(connection: sqlite3.Connection, stored: dict[str, Any], facets: list[int]) -> bool:
     """Return whether a row can be replaced alone: its numbers are numbers, and its filter entries are there."""
-    if not all(isinstance(stored[name], int) for name in ("position", "raising", "treasury_minor")):
+    if not all(isinstance(stored[name], int) for name in ("position", "raising")):
+        return False
+    if not isinstance(stored["treasury_minor"], int | None):
         return False
     (entries,) = connection.execute(
         "SELECT count(*) FROM json_each(?) s JOIN published_facet f ON f.value_id = s.value AND f.position = ?",

@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from muniment.kernel.wire import parse_timestamp
-from muniment.store.queries import CompanyQuery
+from muniment.store.queries import ListQuery
 from muniment.web.context import address
 from muniment.web.presenters import markdown
 from muniment.web.requests.page_cache import published, reader
@@ -60,7 +60,7 @@ def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
 def feed(request: HttpRequest) -> HttpResponse:
     """Return the newest listings as an Atom feed."""
     base = address(request)
-    found = reader().companies(CompanyQuery(page=1, page_size=FEED_ENTRIES))
+    found = reader().companies(ListQuery(page=1, page_size=FEED_ENTRIES))
     entries = [msgspec.json.decode(item) for item in found.items]
     updated = max((entry["updatedAt"] for entry in entries), default="1970-01-01T00:00:00Z")
     body = "".join(_atom(base, entries, updated))

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
-from muniment.store.queries import CompanyQuery, PeopleQuery, Sort
+from muniment.store.queries import ListQuery, Sort
 from muniment.store.reader import Found, ListPage
 from muniment.web.context import address
 from muniment.web.presenters import markdown
@@ -53,8 +53,8 @@ def home(request: HttpRequest) -> HttpResponse:
     """Show the registry's figures, the newest listings, and how to connect an agent."""
     source = reader()
     stats = _decode(source.stats().body)["data"]
-    newest = source.companies(CompanyQuery(page=1, page_size=NEWEST_SHOWN))
-    frameworks = _decode(source.frameworks(None).body)["data"]
+    newest = source.companies(ListQuery(page=1, page_size=NEWEST_SHOWN))
+    frameworks = _decode(source.frameworks().body)["data"]
     context = {
         "hide_search": True,
         "figures": [
@@ -79,17 +79,18 @@ def companies(request: HttpRequest) -> HttpResponse:
     has_token = pagination.chosen(query, "hasToken", tuple(_FLAGS))
     raising = pagination.chosen(query, "raising", tuple(_FLAGS))
     sort = pagination.chosen(query, "sort", (*SORTS, "relevance"))
+    values = {
+        **{name: query.get(name) or None for name in ("type", "industry", "theme")},
+        "status": status or None,
+        "hasToken": _FLAGS.get(has_token),
+        "raising": _FLAGS.get(raising),
+    }
     found = reader().companies(
-        CompanyQuery(
+        ListQuery(
             page=page,
             page_size=pagination.PAGE_SIZE,
             q=text,
-            status=status or None,
-            type=query.get("type") or None,
-            industry=query.get("industry") or None,
-            theme=query.get("theme") or None,
-            has_token=_FLAGS.get(has_token),
-            raising=_FLAGS.get(raising),
+            filters=settings.SCHEMA.listings["company"].select(values).filters,
             sort=_sort(sort),
         )
     )
@@ -114,7 +115,7 @@ def people(request: HttpRequest) -> HttpResponse:
     """List people: search and pages."""
     page, text = pagination.asked_page(request.GET), _search(request.GET)
     sort = pagination.chosen(request.GET, "sort", SORTS)
-    found = reader().people(PeopleQuery(page=page, page_size=pagination.PAGE_SIZE, q=text, sort=_sort(sort)))
+    found = reader().people(ListQuery(page=page, page_size=pagination.PAGE_SIZE, q=text, sort=_sort(sort)))
     context = {**_list("people", request, PEOPLE_PARAMETERS, found, sort), "q": text}
     return TemplateResponse(request, "registry/people.html", context)
 
@@ -179,7 +180,8 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
 def frameworks(request: HttpRequest) -> HttpResponse:
     """List the assessment frameworks and programs."""
     kind = pagination.chosen(request.GET, "kind", ("score", "program"))
-    found = _decode(reader().frameworks(kind or None).body)["data"]
+    chosen = settings.SCHEMA.listings["framework"].select({"kind": kind or None})
+    found = _decode(reader().frameworks(ListQuery(filters=chosen.filters)).body)["data"]
     context = {"room": "frameworks", "kind": kind, "frameworks": found}
     return TemplateResponse(request, "registry/frameworks.html", context)
 

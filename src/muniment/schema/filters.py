@@ -1,0 +1,297 @@
+"""
+How the list of one kind is filtered, bounded and sorted.
+
+Each filter, range and order is declared on its field. Every surface derives its parameters from a :class:`Listing`, and
+gives it what a client has sent.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import Struct
+
+from muniment.kernel.wire import MAX_MINOR_UNITS, format_amount, parse_money, parse_timestamp, timestamp
+
+if TYPE_CHECKING:
+    from muniment.schema.record import Field
+
+MAX_VALUES: Final = 50
+"""Different values of one filter."""
+MAX_CHARACTERS: Final = 200
+MAX_COUNT: Final = 10**9
+"""The largest bound of a range of whole numbers."""
+_SIGN: Final = re.compile(r"^(?:[$€£¥₹₩]|R\$|[A-Z]{3}\b)\s*")
+_HUGE: Final = re.compile(r"\d{16,30}(?:\.\d+)?")
+"""More than any company can have."""
+_PLAIN: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
+
+
+class Filter(Struct, frozen=True):
+    """
+    How lists are filtered by a field.
+
+    Args:
+        help: which items it selects.
+        name: the parameter; "" for the name of the field.
+        presence: it selects by whether the field has a value.
+        several: it takes several values, any of which matches.
+        member: what is compared of an object or of each object in a list; a dot leads further in.
+        key: the member that identifies the same, such as a slug; it is compared exactly, and first.
+        in_text: a value is also found by words in it.
+        counted: the values in use are counted as facets.
+        example: a value, if that of the field is none.
+    """
+
+    help: str
+    name: str = ""
+    presence: bool = False
+    several: bool = False
+    member: str = ""
+    key: str = ""
+    in_text: bool = False
+    counted: bool = True
+    example: str = ""
+
+
+class Range(Struct, frozen=True):
+    """
+    How lists are bounded by a field: from *low* to *high*, both included; an item without a value is in no range.
+
+    Args:
+        low: the parameter of the lower bound.
+        high: that of the upper bound; "" for none.
+    """
+
+    low: str
+    help: str
+    high: str = ""
+    high_help: str = ""
+
+
+class Criterion(Struct, frozen=True):
+    """
+    A parameter that selects items, as every surface takes it.
+
+    Args:
+        schema: the JSON Schema of one value.
+        rule: completes the sentence "it takes …".
+        parse: returns the value of a text, or raises ValueError.
+        example: a text that always works.
+        several: it takes several values, any of which matches.
+        is_amount: the text may be a number.
+        write: makes a text of a value that parses as the same.
+    """
+
+    name: str
+    help: str
+    schema: dict[str, Any]
+    rule: str
+    parse: Callable[[str], Any]
+    example: str
+    several: bool = False
+    is_amount: bool = False
+    write: Callable[[Any], str] = str
+
+
+class Chosen(NamedTuple):
+    """A filter with its values, any of which matches."""
+
+    name: str
+    values: tuple[str, ...]
+    in_text: bool = False
+
+
+class Bounds(NamedTuple):
+    """A range, named like its order; None where it is open."""
+
+    name: str
+    low: Any = None
+    high: Any = None
+
+
+class Selected(NamedTuple):
+    """What a query selects items by."""
+
+    filters: tuple[Chosen, ...]
+    ranges: tuple[Bounds, ...]
+
+
+class ReversedRange(ValueError):  # noqa: N818 - what is wrong with two values
+    """The lower bound of a range is above the upper one; has the names of both."""
+
+    def __init__(self, low: str, high: str) -> None:
+        super().__init__(f"{low} is greater than {high}")
+        self.low, self.high = low, high
+
+
+class Listing(Struct, frozen=True, dict=True):
+    """The list of one kind; *fields* are those of its items, and of the parts that it is filtered by."""
+
+    kind: str
+    fields: tuple["Field", ...]
+
+    @cached_property
+    def filters(self) -> dict[str, tuple["Field", Filter]]:
+        """The fields by which the list is filtered, by the names of the parameters."""
+        return {by.name or field.name: (field, by) for field in self.fields for by in field.filters}
+
+    @cached_property
+    def ranges(self) -> dict[str, tuple["Field", Range]]:
+        """The fields by which the list is bounded, by the names of their orders."""
+        return {field.order: (field, field.range) for field in self.fields if field.range}
+
+    @cached_property
+    def sorts(self) -> tuple[str, ...]:
+        orders = (field.order for field in self.fields if field.order and field.is_sorted)
+        return tuple(dict.fromkeys(("newest", *orders, "relevance")))
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The filters whose values are counted."""
+        return tuple(name for name, (_, by) in self.filters.items() if by.counted)
+
+    @cached_property
+    def criteria(self) -> dict[str, Criterion]:
+        filters = (_of_filter(name, *found) for name, found in self.filters.items())
+        bounds = (each for found in self.ranges.values() for each in _of_range(*found))
+        return {each.name: each for each in (*filters, *bounds)}
+
+    def select(self, values: Mapping[str, Any]) -> Selected:
+        """
+        Return what *values*, parsed by the criteria, select; those that are None or no criterion are ignored.
+
+        Raises:
+            ReversedRange: the lower bound of a range is above the upper one.
+        """
+        filters = []
+        for name, (_, by) in sorted(self.filters.items()):
+            value = values.get(name)
+            if value is not None:
+                texts = {self.criteria[name].write(each) for each in (value if isinstance(value, tuple) else (value,))}
+                filters.append(Chosen(name, tuple(sorted(texts)), by.in_text))
+        ranges = []
+        for name, (_, bounds) in sorted(self.ranges.items()):
+            low, high = values.get(bounds.low), values.get(bounds.high) if bounds.high else None
+            if low is not None and high is not None and low > high:
+                raise ReversedRange(bounds.low, bounds.high)
+            if low is not None or high is not None:
+                ranges.append(Bounds(name, low, high))
+        return Selected(tuple(filters), tuple(ranges))
+
+
+def values_at(value: Any, path: str) -> Iterable[Any]:
+    """Yield the members at *path* of an object, or of each object in a list; without a path, the values themselves."""
+    found = value if isinstance(value, list) else [value]
+    for name in path.split(".") if path else ():
+        found = [each[name] for each in found if isinstance(each, dict) and each.get(name) is not None]
+    return (each for each in found if each is not None and each != "")
+
+
+def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
+    from muniment.schema.kinds import Boolean, Choice, Items
+    from muniment.schema.standard_kinds import country_code
+
+    kind = field.kind
+    schema: dict[str, Any]
+    if by.presence or isinstance(kind, Boolean):
+        rule = "true or false (in lower case)"
+        return Criterion(name, by.help, {"type": "boolean"}, rule, _flag, "true", write=_written_flag)
+    if isinstance(kind, Choice):
+        values = kind.values
+        schema = {"type": "string", "enum": list(values)}
+        rule = f"one of: {', '.join(values)} (in lower case)"
+        return Criterion(name, by.help, schema, rule, _among(values), values[0], by.several)
+    schema = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS, "pattern": _PLAIN}
+    sample = field.example[0] if isinstance(kind, Items) and field.example else field.example
+    example = by.example or str(sample)
+    parse = country_code if by.member == "country" else _plain
+    return Criterion(name, by.help, schema, f"a text of 1 to {MAX_CHARACTERS} characters", parse, example, by.several)
+
+
+def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
+    from muniment.schema.kinds import Integer
+    from muniment.schema.parsed_kinds import MOMENT, Money
+
+    kind = field.kind
+    is_amount = isinstance(kind, Money)
+    schema: dict[str, Any]
+    parse: Callable[[str], Any]
+    write: Callable[[Any], str] = str
+    if isinstance(kind, Money):
+        rule, examples = "an amount such as 1.5M, $2,000,000 or 1500000", ("1.5M", "2B")
+        schema, parse, write = {"type": "string", "minLength": 1, "maxLength": 40}, _amount, format_amount
+    elif isinstance(kind, Integer):
+        rule, examples = f"a whole number from 0 to {MAX_COUNT}, in digits", ("2", "500")
+        schema, parse = {"type": "integer", "minimum": 0, "maximum": MAX_COUNT}, _whole
+    elif kind is MOMENT:
+        examples = ("2026-01-31T00:00:00Z", "2026-12-31T00:00:00Z")
+        rule = f"an RFC 3339 moment such as {examples[0]}, or a date such as 2026-01-31"
+        schema, parse = {"type": "string", "format": "date-time"}, parse_moment
+    else:
+        examples = ("2024-01-31", "2026-12-31")
+        rule = f"a date such as {examples[0]}, or an RFC 3339 moment"
+        schema, parse = {"type": "string", "minLength": 10, "maxLength": 40}, parse_day
+        write = _day_of
+    yield Criterion(by.low, by.help, schema, rule, parse, examples[0], is_amount=is_amount, write=write)
+    if by.high:
+        yield Criterion(by.high, by.high_help, schema, rule, parse, examples[1], is_amount=is_amount, write=write)
+
+
+def _flag(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError
+    return text == "true"
+
+
+def _written_flag(value: Any) -> str:
+    return "true" if value else "false"
+
+
+def _among(values: tuple[str, ...]) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in values:
+            raise ValueError
+        return text
+
+    return parse
+
+
+def _plain(text: str) -> str:
+    if not text.strip() or len(text) > MAX_CHARACTERS:
+        raise ValueError
+    return text
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_COUNT)) and int(text) <= MAX_COUNT):
+        raise ValueError
+    return int(text)
+
+
+def _amount(text: str) -> int:
+    """Return an amount of the registry's currency, with or without its sign, in minor units."""
+    try:
+        return parse_money(_SIGN.sub("", text.strip(), count=1))
+    except ValueError:
+        if _HUGE.fullmatch(text):
+            return MAX_MINOR_UNITS
+        raise
+
+
+def parse_moment(text: str) -> str:
+    """Parse an RFC 3339 moment, or the midnight (UTC) of a date, as a timestamp that can be compared."""
+    # A plus sign that was not percent-encoded arrives as a space.
+    plain = re.sub(r" (?=\d\d:\d\d$)", "+", text)
+    return timestamp(parse_timestamp(plain if len(plain) != len("2026-01-31") else f"{plain}T00:00:00Z"))
+
+
+def parse_day(text: str) -> int:
+    """Parse a date, or the day (UTC) of a moment, as a proleptic ordinal."""
+    return date.fromisoformat(parse_moment(text)[:10]).toordinal()
+
+
+def _day_of(ordinal: int) -> str:
+    return date.fromordinal(ordinal).isoformat()

@@ -1,0 +1,196 @@
+"""Which documents a selection finds, in order: one statement that scans one index and probes the others."""
+
+import sqlite3
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from muniment.schema.filters import Bounds
+from muniment.store.queries import Selection
+from muniment.store.search.closest import Closest, closest_of, hint_of
+from muniment.store.search.ranking import Plan, Tier, plan
+from muniment.store.search.text_index import WEIGHTS
+from muniment.store.search.values import meant_by
+
+MAX_TIERS: Final = 100
+"""More results are never mixed with those of other kinds."""
+DAY_SHIFT: Final = 40
+"""A position is its listing day above so many bits."""
+COLUMNS: Final = {
+    "name": "sort_name",
+    "treasury": "treasury_minor",
+    "team": "team_size",
+    "companies": "company_count",
+    "updated": "updated_at",
+}
+"""The columns of orders and ranges."""
+_LATER: Final = ("team_size", "company_count")
+"""Columns that tables of earlier versions lack, until their documents are rendered again."""
+
+
+class Matches(NamedTuple):
+    """
+    What a selection finds, in order.
+
+    Args:
+        closest: what is close, if nothing or little is found.
+        hint: what to do if nothing is found.
+        tiers: those of the first positions, in the order of relevance.
+    """
+
+    positions: "array[int]"
+    closest: tuple[Closest, ...] = ()
+    hint: str = ""
+    tiers: bytes = b""
+
+
+class _Values(NamedTuple):
+    """The values of one filter: the number of their documents, and their ids as a JSON array."""
+
+    n: int
+    ids: str
+
+
+def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
+    planned = plan(connection, chosen.kind, chosen.q) if chosen.q else Plan(None)
+    positions = _find(connection, chosen, planned)
+    tiers = bytes(planned.first.get(position, Tier.TEXT) for position in positions[:MAX_TIERS])
+    if len(positions) and not planned.close:
+        return Matches(positions, tiers=tiers)
+    closest = closest_of(connection, chosen.kind, chosen.q, planned, positions)
+    hint = "" if len(positions) else hint_of(connection, chosen.kind, chosen.q, chosen.filters, chosen.ranges)
+    return Matches(positions, closest, hint, tiers)
+
+
+def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> "array[int]":
+    none: array[int] = array("q")
+    if chosen.q and planned.match is None:
+        return none
+    values: list[_Values] = []
+    for each in chosen.filters:
+        rows = meant_by(connection, chosen.kind, each)
+        if not rows:
+            return none
+        values.append(_Values(sum(n for n, _ in rows), msgspec.json.encode([number for _, number in rows]).decode()))
+    values.sort()
+    if chosen.ids is not None:
+        return _among(connection, chosen, planned, values)
+    statement, parameters = _statement(chosen, planned.match, values)
+    found = array("q", (row[0] for row in run(connection, statement, parameters)))
+    if chosen.order != "relevance" or not planned.first:
+        return found
+    held = set(found)
+    first = [position for position in planned.first if position in held]
+    held.difference_update(first)
+    return array("q", first + [position for position in found if position in held])
+
+
+def run(connection: sqlite3.Connection, statement: str, parameters: Sequence[object]) -> sqlite3.Cursor:
+    try:
+        return connection.execute(statement, parameters)
+    except sqlite3.OperationalError:
+        if not any(f"d.{name}" in statement for name in _LATER):
+            raise
+        for name in _LATER:
+            statement = statement.replace(f"d.{name}", "NULL")
+        return connection.execute(statement, parameters)
+
+
+def _statement(chosen: Selection, match: str | None, values: list[_Values]) -> tuple[str, list[object]]:
+    """Build the query: it scans the most selective source and probes an index for every other condition."""
+    kind, values = chosen.kind, list(values)
+    parameters: list[object]
+    if match is not None:
+        source, position = f"published_text_{kind} AS t", "t.rowid"
+        conditions, parameters = [f"published_text_{kind} MATCH ?"], [match]
+    elif values:
+        # A document may have several of the values.
+        source, position = "(SELECT DISTINCT position FROM published_facet WHERE value_id IN (%s)) AS f", "f.position"
+        source, conditions, parameters = source % _LISTED, ["1"], [values.pop(0).ids]
+    else:
+        source, position, conditions, parameters = "published_document AS d", "d.position", [f"d.kind = '{kind}'"], []
+    columns = {COLUMNS[name] for name in (chosen.order, *(each.name for each in chosen.ranges)) if name in COLUMNS}
+    if columns and "published_document" not in source:
+        source += " CROSS JOIN published_document AS d"
+        conditions.append(f"d.kind = '{kind}' AND d.position = {position}")
+    for bounds in chosen.ranges:
+        held, given = within(bounds, position)
+        conditions.append(held)
+        parameters += given
+    for ids in (each.ids for each in values):
+        among = f"g.value_id IN ({_LISTED}) AND g.position = {position}"
+        conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among})")
+        parameters.append(ids)
+    order = {
+        "newest": f"{position} DESC",
+        "name": "d.sort_name, d.position",
+        "relevance": f"bm25(published_text_{kind}, {WEIGHTS}), {position} DESC",
+    }.get(chosen.order)
+    # A falling order has those without a value last.
+    order = order or f"d.{COLUMNS[chosen.order]} DESC, d.position DESC"
+    return f"SELECT {position} FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
+
+
+_LISTED: Final = "SELECT value FROM json_each(?)"
+
+
+def within(bounds: Bounds, position: str) -> tuple[str, list[object]]:
+    """Return the condition that an item is within *bounds*, and its parameters."""
+    if bounds.name == "listed":
+        # Positions without a date come first.
+        low = max(bounds.low or 1, 1) << DAY_SHIFT
+        high = (1 << 62) if bounds.high is None else ((bounds.high + 1) << DAY_SHIFT) - 1
+        return f"{position} BETWEEN ? AND ?", [low, high]
+    column = f"d.{COLUMNS[bounds.name]}"
+    given = [(">=", bounds.low), ("<=", bounds.high)]
+    conditions = [f"{column} {sign} ?" for sign, value in given if value is not None]
+    return " AND ".join(conditions), [value for _, value in given if value is not None]
+
+
+def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, values: Sequence[_Values]) -> "array[int]":
+    """Select among a few given keys with one look-up each."""
+    assert chosen.ids is not None  # noqa: S101 - the only caller has checked
+    held = [within(bounds, "d.position") for bounds in chosen.ranges]
+    held += [
+        (f"EXISTS (SELECT 1 FROM published_facet WHERE value_id IN ({_LISTED}) AND position = d.position)", [each.ids])
+        for each in values
+    ]
+    statement = " AND ".join(
+        ("SELECT d.position FROM published_document AS d WHERE d.kind = ? AND d.key = ?", *(each for each, _ in held))
+    )
+    given = [value for _, some in held for value in some]
+    found: list[tuple[Any, int]] = []
+    ranks = {position: rank for rank, position in enumerate(planned.first)}
+    for key in dict.fromkeys(chosen.ids):
+        row = run(connection, statement, (chosen.kind, key, *given)).fetchone()
+        if row is None:
+            continue
+        (position,) = row
+        rank: Any = None
+        if planned.match is not None:
+            hit = connection.execute(
+                f"SELECT bm25(published_text_{chosen.kind}, {WEIGHTS}) FROM published_text_{chosen.kind}"
+                f" WHERE published_text_{chosen.kind} MATCH ? AND rowid = ?",
+                (planned.match, position),
+            ).fetchone()
+            if hit is None:
+                continue
+            rank = (ranks.get(position, len(ranks)), hit[0], -position)
+        if chosen.order != "relevance":
+            rank = None if chosen.order == "newest" else sort_key(connection, chosen.kind, chosen.order, position)
+        found.append((rank, position))
+    if chosen.order in {"name", "relevance"}:
+        return array("q", (position for _, position in sorted(found)))
+    falling = sorted(found, key=lambda each: (each[0] is not None, each[0] or 0, each[1]), reverse=True)
+    return array("q", (position for _, position in falling))
+
+
+def sort_key(connection: sqlite3.Connection, kind: str, order: str, position: int) -> Any:
+    """Return what *order* sorts an item by besides its position: "" for the newest first, None without a value."""
+    if order == "newest":
+        return ""
+    statement = f"SELECT d.{COLUMNS[order]} FROM published_document AS d WHERE d.kind = ? AND d.position = ?"
+    (value,) = run(connection, statement, (kind, position)).fetchone()
+    return value

@@ -1,0 +1,88 @@
+"""What selections find, cached, and where a page of it begins."""
+
+import contextlib
+import sqlite3
+import threading
+from bisect import bisect_right
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+from cachetools import LRUCache
+
+from muniment.store.cache import size_of
+from muniment.store.lists.finding import Matches, find, sort_key
+from muniment.store.queries import Mark, Selection
+
+
+class Positions:
+    """LRU cache of at most *limit_bytes*: what each selection finds, valid until its kind changes."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._cache: LRUCache[Selection, tuple[int, Matches, int]] = LRUCache(limit_bytes, getsizeof=itemgetter(2))
+        self._lock = threading.Lock()
+
+    def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> Matches:
+        """
+        Return what *chosen* selects, in order. Call it in a read transaction.
+
+        Args:
+            version: the last sequence number that changed the kind in that snapshot.
+        """
+        with self._lock:
+            cached = self._cache.get(chosen)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        found = find(connection, chosen)
+        positions = found.positions
+        size_bytes = len(positions) * positions.itemsize + size_of(chosen) + 300 + 300 * len(found.closest)
+        with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
+            self._cache[chosen] = version, found, size_bytes
+        return found
+
+
+def mark_of(connection: sqlite3.Connection, chosen: Selection, position: int, rank: int) -> Mark:
+    """Return the mark of the item at *position*, which has *rank* in the order."""
+    if chosen.order == "relevance":
+        return Mark(chosen.order, position, rank=rank)
+    key = sort_key(connection, chosen.kind, chosen.order, position)
+    return Mark(chosen.order, position, "" if key is None else str(key))
+
+
+def index_after(connection: sqlite3.Connection, chosen: Selection, positions: Sequence[int], mark: Mark) -> int:
+    """Return the index in *positions* of the first item after *mark*, even if the marked item is gone."""
+    if mark.order == "newest":
+        return bisect_right(positions, -mark.position, key=lambda position: -position)
+    if mark.order == "relevance":
+        if mark.rank <= len(positions) and mark.rank and positions[mark.rank - 1] == mark.position:
+            return mark.rank
+        try:
+            return positions.index(mark.position) + 1
+        except ValueError:
+            return min(max(mark.rank - 1, 0), len(positions))
+
+    def key_at(position: int) -> tuple[Any, int]:
+        return sort_key(connection, chosen.kind, chosen.order, position), position
+
+    if mark.order == "name":
+        return bisect_right(positions, (mark.name, mark.position), key=key_at)
+    low, high = 0, len(positions)
+    wanted = _falling(_value(mark), mark.position)
+    while low < high:
+        middle = (low + high) // 2
+        if _falling(*key_at(positions[middle])) < wanted:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _value(mark: Mark) -> Any:
+    if mark.order == "updated":
+        return mark.name
+    return int(mark.name) if mark.name.isascii() and mark.name.isdigit() else None
+
+
+def _falling(value: Any, position: int) -> tuple[bool, Any, int]:
+    """Return the place of an item in a falling order, in which those without a value come last."""
+    return value is not None, 0 if value is None else value, position
