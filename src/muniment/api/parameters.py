@@ -118,7 +118,7 @@ def criterion(of: Criterion) -> Parameter:
     schema: JSONMapping = of.schema
     if of.several:
         schema = {"anyOf": [schema, {"type": "array", "items": schema, "minItems": 1, "maxItems": MAX_VALUES}]}
-    return Parameter(of.name, of.help, schema, of.rule, of.parse, of.example, of.several)
+    return Parameter(of.name, of.help, schema, of.rule, of.parse, of.example, several=of.several)
 
 
 def sort(listing: Listing) -> Parameter:
