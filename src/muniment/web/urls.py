@@ -24,7 +24,7 @@ from muniment.web.views.manage import (
     reports,
     tokens,
 )
-from muniment.web.views.public import claims, domain, feeds, registry
+from muniment.web.views.public import claims, domain, feeds, registry, search
 from muniment.web.views.review import decisions, frameworks, people
 
 admin.autodiscover()
@@ -33,6 +33,9 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 
 urlpatterns = [
     path("", registry.home, name="home"),
+    path("search", search.search, name="search"),
+    path("search/suggestions", search.suggestions),
+    path("opensearch.xml", search.description),
     path("companies", registry.companies, name="companies"),
     path("people", registry.people, name="people"),
     path("frameworks", registry.frameworks, name="frameworks"),

@@ -56,7 +56,6 @@ def home(request: HttpRequest) -> HttpResponse:
     newest = source.companies(ListQuery(page=1, page_size=NEWEST_SHOWN))
     frameworks = _decode(source.frameworks().body)["data"]
     context = {
-        "hide_search": True,
         "figures": [
             {"label": gettext("reviewed companies"), "value": f"{stats['total']:,}"},
             {"label": gettext("people"), "value": f"{stats['founders']:,}"},
@@ -229,7 +228,6 @@ def _search(query: QueryDict) -> str:
 def _list(room: str, request: HttpRequest, parameters: tuple[str, ...], found: ListPage, sort: str) -> JSONObject:
     return {
         "room": room,
-        "hide_search": True,
         room: [_decode(item) for item in found.items],
         "total": found.total,
         "closest": [(each.name, f"/{room}/{quote(each.id)}") for each in found.closest],

@@ -1,0 +1,130 @@
+"""The search page over all kinds, and its description for browsers."""
+
+import json
+from typing import Final, NamedTuple
+from urllib.parse import quote, urlencode
+from xml.sax.saxutils import escape, quoteattr
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.templatetags.static import static
+from django.utils.translation import gettext, ngettext
+
+from muniment import config
+from muniment.kernel.json import JSONObject
+from muniment.store.published import KINDS
+from muniment.store.search import everything
+from muniment.store.search.everything import COLLECTIONS, Everything, Result
+from muniment.web.context import address
+from muniment.web.requests import pagination
+from muniment.web.requests.page_cache import published, reader
+
+SHOWN: Final = 8
+"""Results of each kind side by side."""
+SHOWN_ALONE: Final = 100
+SUGGESTIONS: Final = 8
+MAX_SHORT_NAME: Final = 16
+MAX_DESCRIPTION: Final = 1_024
+"""Characters that the description of a search has room for."""
+LISTS: Final = frozenset({"company", "person"})
+"""Kinds whose list pages through what a search finds."""
+
+
+class Group(NamedTuple):
+    """The results of one kind; *more* is the address of all of them, if there are more."""
+
+    kind: str
+    title: str
+    total: int
+    results: list[Result]
+    more: str
+
+
+@published("q", "kind")
+def search(request: HttpRequest) -> HttpResponse:
+    """Show what a search finds among companies, people and frameworks, side by side."""
+    text = everything.trimmed(request.GET.get("q", ""))
+    kind = pagination.chosen(request.GET, "kind", KINDS)
+    context: JSONObject = {"room": "search", "q": text, "searched": text, "kind": kind}
+    if text:
+        kinds = (kind,) if kind else KINDS
+        found = everything.search(reader(), text, limit=SHOWN_ALONE if kind else SHOWN, kinds=kinds)
+        context |= {
+            "groups": _groups(text, found),
+            "counts": ", ".join(_count(each, total) for each, total in found.totals.items()),
+            "closest": [(each.name, _path(of, each.id)) for of, each in found.closest],
+            "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
+        }
+    return TemplateResponse(request, "registry/search.html", context)
+
+
+@published("q")
+def suggestions(request: HttpRequest) -> HttpResponse:
+    """Return names for the search field of a browser, with their addresses."""
+    text = everything.trimmed(request.GET.get("q", ""))
+    found = everything.search(reader(), text, limit=SUGGESTIONS).results[:SUGGESTIONS] if text else []
+    base = address(request)
+    told = (
+        [each.name for each in found],
+        [each.about for each in found],
+        [f"{base}{_path(*each[:2])}" for each in found],
+    )
+    body = json.dumps([text, *told], ensure_ascii=False)
+    return HttpResponse(body, content_type="application/x-suggestions+json; charset=utf-8")
+
+
+@published()
+def description(request: HttpRequest) -> HttpResponse:
+    """Return the OpenSearch description, by which browsers search the registry from their address bar."""
+    base, name = address(request), config.current().registry_name
+    about = gettext("Companies, people and frameworks of %(name)s") % {"name": name}
+    icon = f"{base}{static('web/seal.svg')}"
+    addresses = (
+        ("text/html", f"{base}/search?q={{searchTerms}}", ""),
+        ("application/x-suggestions+json", f"{base}/search/suggestions?q={{searchTerms}}", ""),
+        ("application/json", f"{base}/api/v1/search?q={{searchTerms}}", ""),
+        ("application/opensearchdescription+xml", f"{base}/opensearch.xml", ' rel="self"'),
+    )
+    lines = [
+        f"<ShortName>{escape(name[:MAX_SHORT_NAME])}</ShortName>",
+        f"<Description>{escape(about[:MAX_DESCRIPTION])}</Description>",
+        "<InputEncoding>UTF-8</InputEncoding>",
+        f'<Image type="image/svg+xml" width="16" height="16">{escape(icon)}</Image>',
+        *(f"<Url type={quoteattr(kind)}{rel} template={quoteattr(where)}/>" for kind, where, rel in addresses),
+    ]
+    body = "\n".join(
+        (
+            '<?xml version="1.0" encoding="UTF-8"?>',
+            '<OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">',
+            *lines,
+            "</OpenSearchDescription>\n",
+        )
+    )
+    return HttpResponse(body, content_type="application/opensearchdescription+xml; charset=utf-8")
+
+
+def _groups(text: str, found: Everything) -> list[Group]:
+    """Return the kinds with results, that of the best result first."""
+    results: dict[str, list[Result]] = {}
+    for each in found.results:
+        results.setdefault(each.kind, []).append(each)
+    return [_group(kind, text, found.totals[kind], shown) for kind, shown in results.items()]
+
+
+def _group(kind: str, text: str, total: int, results: list[Result]) -> Group:
+    titles = {"company": gettext("Companies"), "person": gettext("People"), "framework": gettext("Frameworks")}
+    more = f"/{COLLECTIONS[kind]}?" if kind in LISTS else f"/search?kind={kind}&"
+    return Group(kind, titles[kind], total, results, f"{more}{urlencode({'q': text})}" if total > len(results) else "")
+
+
+def _count(kind: str, total: int) -> str:
+    words = {
+        "company": ngettext("%(total)s company", "%(total)s companies", total),
+        "person": ngettext("%(total)s person", "%(total)s people", total),
+        "framework": ngettext("%(total)s framework", "%(total)s frameworks", total),
+    }
+    return words[kind] % {"total": f"{total:,}"}
+
+
+def _path(kind: str, key: str) -> str:
+    return f"/{COLLECTIONS[kind]}/{quote(key, safe='')}"
