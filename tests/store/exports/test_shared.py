@@ -136,7 +136,8 @@ def test_without_the_store_a_file_of_another_node_is_unavailable_and_own_ones_ar
     reader.close()
 
 
-def test_names_that_no_node_lists_reach_the_store_once_a_second(node, store):
+def test_names_that_no_node_lists_reach_the_store_once_a_second(node, store, monkeypatch):
+    monkeypatch.setattr(shared_module, "LOOK_EVERY_S", 60 * shared_module.LOOK_EVERY_S)  # on any machine
     exports = node("first")
     exports.make()
     store.asked = 0
@@ -232,3 +233,33 @@ def test_nodes_that_export_the_same_edition_at_once_agree_on_one_list(node, stor
     first.make()
     second.make()
     assert first.files() == second.files() == late
+
+
+def test_nodes_with_different_public_urls_have_files_of_their_own(node, store, publisher):
+    first, second = node("first", base_url="https://one.example"), node("second", base_url="https://two.example")
+    assert first.make() is True
+    assert second.make() is True
+    before = first.files(), second.files()
+    for _ in range(2):
+        assert (first.make(), second.make()) == (False, False)
+    assert (first.files(), second.files()) == before
+    assert [{file.base_url for file in each.files()} for each in (first, second)] == [
+        {"https://one.example"},
+        {"https://two.example"},
+    ]
+    assert len(store.keys(SETS)) == 2
+    for name in names(first):
+        assert second.fetch(name).path.read_bytes() == first.find(name).path.read_bytes()
+
+
+def test_sets_of_a_former_public_url_leave_the_store_after_a_day(node, store, publisher, monkeypatch):
+    node("first", base_url="https://former.example").make()
+    renamed = node("first", base_url="https://one.example", interval_s=0.001)
+    assert renamed.make() is True
+    assert {file.base_url for file in renamed.files()} == {"https://one.example"}
+    assert len(store.keys(SETS)) == 2
+    monkeypatch.setattr(shared_module, "OTHERS_KEPT_FOR", shared_module.OTHERS_KEPT_FOR * 0)
+    publisher.publish(company(2))
+    assert renamed.make() is True
+    listed = [msgspec.json.decode(store.blobs[key])[0]["base_url"] for key in store.keys(SETS)]
+    assert listed == ["https://one.example"] * 2

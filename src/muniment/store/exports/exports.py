@@ -301,8 +301,10 @@ class Exports:
         if oldest > self._forgotten:
             shared.forget_before(oldest)
             self._forgotten = oldest
-        sets, current = [each for each in shared.sets(epoch) if self._is_known(each.files[0])], self.files()
-        newest = sets[0].files if sets else []
+        current = self.files()
+        newest = next((each.files for each in shared.sets(epoch, self._base_url) if self._is_known(each.files[0])), [])
+        if not newest and current and current[0].base_url != self._base_url:
+            return  # the public URL has changed, and the files with it are made next
         if not newest and current and current[0].epoch == epoch and not self._missing(current):
             shared.put(current, self._folder)
         elif newest and (newest != current or self._missing(current)):

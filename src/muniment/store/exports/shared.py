@@ -18,6 +18,8 @@ SETS: Final = "exports/sets/"
 FILES: Final = "exports/files/"
 KEPT_FOR: Final = timedelta(minutes=10)
 """How long the files of a replaced edition stay: another node may still list them."""
+OTHERS_KEPT_FOR: Final = timedelta(days=1)
+"""How long sets of another public URL stay; a node that still has this URL puts its set back."""
 LOOK_EVERY_S: Final = 1.0
 """Minimum interval between look-ups for names that no set has."""
 READ_BYTES: Final = 1 << 20
@@ -57,9 +59,13 @@ class SharedExports:
         self._looked_at = -LOOK_EVERY_S
         self._lock = threading.Lock()
 
-    def sets(self, epoch: str) -> list[FileSet]:
-        """Return the sets of *epoch*, the one made last first: after a failover its edition can be lower."""
-        return [each for each in self._all() if each.files[0].epoch == epoch]
+    def sets(self, epoch: str, base_url: str) -> list[FileSet]:
+        """
+        Return the sets of *epoch*, the one made last first: after a failover its edition can be lower.
+
+        Files contain addresses of pictures, so nodes with another public URL have sets of their own.
+        """
+        return [each for each in self._all() if (each.files[0].epoch, each.files[0].base_url) == (epoch, base_url)]
 
     def _all(self) -> list[FileSet]:
         keys = self._store.keys(SETS)
@@ -78,16 +84,18 @@ class SharedExports:
         for file in files:
             self._store.write(FILES + file.name, _pieces(folder / file.name))
         first = files[0]
-        names = hashlib.sha256(" ".join([first.epoch, first.at, *(file.name for file in files)]).encode()).hexdigest()
+        words = [first.epoch, first.base_url, first.at, *(file.name for file in files)]
+        names = hashlib.sha256(" ".join(words).encode()).hexdigest()
         key = f"{SETS}{first.edition:019d}-{names[:12]}.json"
         self._store.write(key, [msgspec.json.encode(files)])
-        oldest_at = parse_timestamp(first.at) - KEPT_FOR
-        former = [each for each in self._all() if each.key != key]
-        self._remove(
-            each
-            for number, each in enumerate(former)
-            if each.files[0].epoch != first.epoch or (number and parse_timestamp(each.files[0].at) < oldest_at)
-        )
+        sets, at = [each for each in self._all() if each.key != key], parse_timestamp(first.at)
+        current = [each for each in sets if each.files[0].epoch == first.epoch]
+        former = [each for each in current if each.files[0].base_url == first.base_url]
+        stay = {each.key for each in former[:1]}
+        stay |= {each.key for each in former if parse_timestamp(each.files[0].at) >= at - KEPT_FOR}
+        others = [each for each in current if each.files[0].base_url != first.base_url]
+        stay |= {each.key for each in others if parse_timestamp(each.files[0].at) >= at - OTHERS_KEPT_FOR}
+        self._remove(each for each in sets if each.key not in stay)
 
     def forget_before(self, edition: int) -> None:
         """Remove all sets of editions before *edition*."""
