@@ -70,8 +70,8 @@ class Pair:
         """Note which processes have come up."""
         for process, life in self._running:
             if life[1] is None and _has_spoken(process.stderr):
-                said = process.stderr.readline()
-                assert said.startswith("Worker "), said + process.stderr.read()
+                said = next((line for line in process.stderr if not line.startswith("{")), "")  # a line of its log
+                assert said.startswith("Worker "), said
                 life[1] = time.time()
 
     def up(self):

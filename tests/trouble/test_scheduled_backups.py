@@ -5,11 +5,14 @@ import shutil
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from http.client import HTTPException
-from typing import Self
+from pathlib import Path
+from typing import NamedTuple, Self
 
+import psycopg
 import pytest
 
 from services.ports import wait_until
@@ -52,7 +55,7 @@ class Editor:
                 found = self.owner.call("upload_document", companySlug=self.owner.slug, filename="m.txt", text=text)
                 self.at.append((time.time(), self.number + 1, found["data"]["documentId"]))
                 self.number += 1
-                time.sleep(0.1)  # an owner, not a flood: the copies of files have the lowest priority
+                time.sleep(0.1)  # an owner, not a flood: the copies of files have a low priority
             except (OSError, HTTPException, AssertionError, KeyError):  # the server was killed
                 time.sleep(0.02)
 
@@ -62,9 +65,44 @@ def records(place):
     return [(each["name"], datetime.fromisoformat(each["madeAt"]).timestamp()) for each in found]
 
 
-@pytest.mark.sqlite  # the place is a folder of one machine
+class Database(NamedTuple):
+    """
+    Where an instance of this test is.
+
+    Args:
+        url: of the instance; "" is the file in its folder.
+        restored: returns the URL of an empty database for a restored one.
+        rows: returns the rows of a statement, from the database at a folder and URL.
+    """
+
+    url: str
+    restored: Callable[[str], str]
+    rows: Callable[[Path, str, str], list[tuple[str, str]]]
+
+
+def rows_of_file(data: Path, _: str, statement: str) -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(data / "muniment.sqlite3")) as database:
+        return database.execute(statement).fetchall()
+
+
+def rows_of_server(_: Path, url: str, statement: str) -> list[tuple[str, str]]:
+    with psycopg.connect(url) as database:
+        return database.execute(statement).fetchall()
+
+
+@pytest.mark.sqlite
 def test_backups_while_serving_are_whole_also_when_the_server_is_killed(tmp_path):
-    data, place = tmp_path / "data", tmp_path / "place"
+    prove(tmp_path, Database("", lambda _: "", rows_of_file))
+
+
+@pytest.mark.postgresql
+def test_on_postgresql_backups_while_serving_are_whole_also_when_the_server_is_killed(tmp_path, postgres):
+    prove(tmp_path, Database(postgres.create("backed_up"), postgres.create, rows_of_server))
+
+
+def prove(folder: Path, database: Database) -> None:
+    """Serve, write and kill; then restore every backup, and compare it with what was acknowledged before it."""
+    data, place = folder / "data", folder / "place"
     settings = {
         "backups": str(place),
         "backup_interval_s": "2",
@@ -72,7 +110,7 @@ def test_backups_while_serving_are_whole_also_when_the_server_is_killed(tmp_path
         "rate_limit": "off",
         "account_writes": "off",
         "backup_keep": "recent=50",
-        "database_url": "",
+        "database_url": database.url,
     }
     product = Product(data, **settings).start(within_s=60)
     product.wait_ready("/readyz?writes", within_s=180)
@@ -92,15 +130,14 @@ def test_backups_while_serving_are_whole_also_when_the_server_is_killed(tmp_path
     told = run("doctor", data=data, **settings).stdout
     assert "OK    backups: the last" in told
     for name, made_at in records(place):
-        target = tmp_path / name
+        target, url = folder / name, database.restored(name.replace("-", "_").lower())
         at = datetime.fromtimestamp(made_at + 0.000001, UTC).isoformat()
-        said = run("restore", "--at", at, str(place), data=target, **{**settings, "backups": ""}).stdout
+        empty = {**settings, "backups": "", "database_url": url}
+        said = run("restore", "--at", at, str(place), data=target, **empty).stdout
         assert f"{name} of " in said
-        with closing(sqlite3.connect(target / "muniment.sqlite3")) as database:
-            (number,) = database.execute(
-                "SELECT description FROM registry_company WHERE slug = ?", (owner.slug,)
-            ).fetchone()
-            kept = dict(database.execute("SELECT id, blob_key FROM documents_document"))
+        slug = f"SELECT slug, description FROM registry_company WHERE slug = '{owner.slug}'"
+        ((_, number),) = database.rows(target, url, slug)
+        kept = dict(database.rows(target, url, "SELECT id, blob_key FROM documents_document"))
         before = [(edit, document) for when, edit, document in editor.at if when < made_at]
         assert int(number or 0) >= (before[-1][0] if before else 0)
         for _, document in before:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 SHARE: Final = 0.5
 """The share of the time that a scheduled backup works; it rests for the remainder."""
-LEAST_URGENT: Final = 19
+LOW_PRIORITY: Final = 10
+"""The niceness of a scheduled backup: at 19, a machine that is busy for long would give it no time at all."""
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def _to_place(*, scheduled: bool) -> None:
 
     settings = config.current()
     if scheduled:
-        os.nice(LEAST_URGENT)
+        os.nice(LOW_PRIORITY)
         threading.Thread(target=_end_with_parent, daemon=True).start()
     with _progress():
         found = make_backup(settings, pace=Pace(SHARE if scheduled else 1))

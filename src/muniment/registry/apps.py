@@ -30,7 +30,7 @@ class RegistryConfig(AppConfig):
         from muniment.registry import own_data
         from muniment.registry.company import pictures
         from muniment.registry.people import suppression
-        from muniment.registry.publishing import comparison
+        from muniment.registry.publishing import comparison, upgrade
         from muniment.registry.verification.proofs import CODE_VALID_FOR
         from muniment.registry.verification.repeating import repeat_proofs
         from muniment.scrub import checks
@@ -41,6 +41,7 @@ class RegistryConfig(AppConfig):
         checks.register(comparison.CHECK)
         checks.register(comparison.CHAIN)
         checks.register(pictures.CHECK)
+        register(upgrade.HANDLER)
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
 
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

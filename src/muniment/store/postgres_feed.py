@@ -52,7 +52,8 @@ def decoded(document: bytes) -> PublishedDocument:
 
 
 def _row(document: PublishedDocument) -> tuple[str, str, bytes]:
-    return document.kind, document.key, msgspec.msgpack.encode(document)
+    marked = msgspec.structs.replace(document, schema=SCHEMA_VERSION)
+    return document.kind, document.key, msgspec.msgpack.encode(marked)
 
 
 class Head(NamedTuple):

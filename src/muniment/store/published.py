@@ -60,6 +60,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
         team_size: of a company, if known.
         company_count: of a person: the number of companies with a position.
         raising: whether a funding round is open.
+        schema: on PostgreSQL, that of the version which rendered it; 0 if that version did not say so.
     """
 
     kind: str
@@ -77,6 +78,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     team_size: int | None = None
     company_count: int | None = None
     raising: bool = False
+    schema: int = 0
 
 
 class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):

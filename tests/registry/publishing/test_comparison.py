@@ -6,9 +6,12 @@ from django.db import connection, transaction
 
 from make import registry as make
 from make.registry import changes, document, item
+from muniment.jobs import queue
+from muniment.jobs.models import Job
+from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import digest
 from muniment.registry.models import Company, Framework
-from muniment.registry.publishing import comparison, publisher, republishing
+from muniment.registry.publishing import comparison, publisher, republishing, upgrade
 from muniment.store import postgres_feed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -203,6 +206,25 @@ def test_an_edited_list_item_is_published_again(slug):
     (damage,) = look(mend=True)
     assert damage.is_mended
     assert item("company", slug)["name"] == "Harbour"
+
+
+@pytest.mark.postgresql
+def test_a_document_of_an_earlier_version_is_no_damage_and_a_job_publishes_it_again(slug):
+    (body,) = make.bodies().values()
+    other = make.published(make.owner(), name="Pier").slug
+    on_postgresql(slug, body=body.replace(b"Harbour", b"Former"), schema=0)
+    on_postgresql(other, name="Evil")
+    by_subject = {damage.subject: damage for damage in look()}
+    outdated = by_subject.pop(f"companies/{slug}")
+    assert (outdated.is_minor, "by a node of an earlier version" in outdated.says) == (True, True)
+    assert by_subject.keys() == {f"companies/{other}"}
+    first = JobRun(Job.objects.get(pk=queue.enqueue(upgrade.KIND)), upgrade.HANDLER)
+    assert upgrade.HANDLER.work(first) == {"replaced": 1}
+    assert document("company", slug)["company"]["name"] == "Harbour"
+    assert {damage.subject for damage in look()} == {f"companies/{other}"}
+    again = JobRun(Job.objects.exclude(pk=first.id).get(kind=upgrade.KIND), upgrade.HANDLER)
+    assert upgrade.HANDLER.work(again) == {"replaced": 0}
+    assert Job.objects.filter(kind=upgrade.KIND).count() == 2, "what is found again is looked for again, and no more"
 
 
 def test_republishing_changes_nothing_where_nothing_differs(slug):

@@ -1,7 +1,7 @@
 """
 The job of scheduled backups: one process of an instance starts it at each interval.
 
-A process of its own makes the backup, at the lowest priority, so that requests do not wait for the interpreter or the
+A process of its own makes the backup, at low priority, so that requests do not wait for the interpreter or the
 disk. It ends with the process that runs the job.
 """
 

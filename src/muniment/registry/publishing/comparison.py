@@ -32,6 +32,7 @@ _NEW_FEED: Final = (
     f"{RESTORE}; or run muniment republish --rebuild, which begins a new feed, so that its followers start over"
 )
 _REPLACED: Final = "it was published again from its source"
+_UPGRADING: Final = "a job publishes it again within minutes of the last change by the earlier version"
 _UNSURE: Final = (
     f"its source has changed without an operation: correct the source or {RESTORE}; {_AGAIN} to publish the source as"
     " it is"
@@ -110,11 +111,15 @@ def _damage(each: Mismatch, *, mend: bool) -> Damage:
     says = f"{' and '.join(each.faults.names)} not as in the source"
     if each.faults.names == ("missing",):
         says = "is not published, though its source is public"
-    if each.faults.is_intact and not _was_edited(each):
+    is_outdated = each.faults.is_outdated
+    if is_outdated:
+        says = "was published by a node of an earlier version, during an upgrade"
+    elif each.faults.is_intact and not _was_edited(each):
         return Damage(check=NAME, subject=each.subject, says=says, remedy=_UNSURE)
     if mend and _mended(each):
         return Damage(check=NAME, subject=each.subject, says=says, remedy=_REPLACED, is_mended=True)
-    return Damage(check=NAME, subject=each.subject, says=says, remedy=_AGAIN)
+    remedy = _UPGRADING if is_outdated else _AGAIN
+    return Damage(check=NAME, subject=each.subject, says=says, remedy=remedy, is_minor=is_outdated)
 
 
 def _was_edited(each: Mismatch) -> bool:

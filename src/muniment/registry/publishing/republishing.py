@@ -1,7 +1,7 @@
 """Publish everything again from the source: what differs row by row, or all of it in one transaction."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -73,15 +73,35 @@ def _state_digest() -> str:
         return ""
 
 
-def _replace(kind: str, keys: list[int]) -> tuple[int, bool]:
+def replace_outdated(told: Callable[[int], object] = lambda _: None) -> int:
+    """
+    Publish the documents again that nodes of an earlier version have rendered, and return how many differed.
+
+    On PostgreSQL, such a node continues to publish until it is upgraded too.
+    """
+    examined = replaced = 0
+    for kind in KINDS:
+        last = 0
+        while keys := comparison.public_keys(kind, last, _CHUNK):
+            found, _ = _replace(kind, keys, only_outdated=True)
+            replaced, examined, last = replaced + found, examined + len(keys), keys[-1]
+            told(examined)
+    return replaced
+
+
+def _replace(kind: str, keys: list[int], *, only_outdated: bool = False) -> tuple[int, bool]:
     """Publish rows that differ; return how many did, and whether some cannot be replaced alone."""
+
+    def differing_of(keys: list[int]) -> Iterator[comparison.Mismatch]:
+        return (each for each in comparison.differences(kind, keys) if each.faults.is_outdated or not only_outdated)
+
     with snapshot():
-        found = [each.pk for each in comparison.differences(kind, keys)]
+        found = [each.pk for each in differing_of(keys)]
     if not found:
         return 0, False
     with transaction.atomic():
         publisher.lock()
-        differing = list(comparison.differences(kind, found))
+        differing = list(differing_of(found))
         single = [each for each in differing if not each.faults.is_structural]
         comparison.publish_again(single)
     return len(differing), len(single) < len(differing)

@@ -1,15 +1,23 @@
 """Bring an instance to this version: database migrations, then the published documents."""
 
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import connection
 
 from muniment.accounts.keys import keyring
+from muniment.jobs import queue
+from muniment.jobs.handlers import Handler
+from muniment.jobs.queue import JobRun
 from muniment.registry.publishing.publisher import renew_outdated
+from muniment.registry.publishing.republishing import replace_outdated
 from muniment.store.database.form import require_known
 from muniment.store.database.migrations import has_begun, migrate
 from muniment.store.sqlite import lost
+
+KIND: Final = "registry.upgraded"
+AFTER_S: Final = 600
+"""How long after an upgrade, and after each find, documents of nodes of the earlier version are looked for."""
 
 
 class Upgrade(NamedTuple):
@@ -39,4 +47,18 @@ def bring_up_to_date() -> Upgrade:
     keyring.settle(is_new=is_new and migrations > 0)
     if connection.vendor == "sqlite":
         lost.note(Path(connection.settings_dict["NAME"]))
-    return Upgrade(migrations, renew_outdated())
+    renewed = renew_outdated()
+    if renewed and connection.vendor == "postgresql":
+        queue.enqueue(KIND, delay_s=AFTER_S)
+    return Upgrade(migrations, renewed)
+
+
+def _replace_outdated(run: JobRun) -> dict[str, int]:
+    """Publish again what nodes of the earlier version have published since, until they publish nothing more."""
+    replaced = replace_outdated(lambda _: run.check())
+    if replaced:
+        queue.enqueue(KIND, delay_s=AFTER_S)
+    return {"replaced": replaced}
+
+
+HANDLER: Final = Handler(kind=KIND, work=_replace_outdated, lease_s=120)

@@ -5,11 +5,11 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
-from muniment.store.published import PublishedDocument
+from muniment.store.published import SCHEMA_VERSION, PublishedDocument
 from muniment.store.verifying.published_rows import RowFaults
 
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
-_FIELDS: Final = PublishedDocument.__struct_fields__
+_FIELDS: Final = [name for name in PublishedDocument.__struct_fields__ if name != "schema"]
 
 
 def stored_document(connection: psycopg.Connection[Any], kind: str, key: str) -> PublishedDocument | None:
@@ -29,4 +29,4 @@ def faults_of(connection: psycopg.Connection[Any], document: PublishedDocument) 
     if stored is None:
         return RowFaults(("missing",))
     names = tuple(name for name in _FIELDS if getattr(stored, name) != getattr(document, name))
-    return RowFaults(names, is_intact=True)
+    return RowFaults(names, is_intact=True, is_outdated=stored.schema < SCHEMA_VERSION)

@@ -24,11 +24,13 @@ class RowFaults(NamedTuple):
         names: the parts that differ: ``body``, ``item``, ``filters``, …; ``missing`` if there is no row.
         is_intact: the stored body is the one that was published, by its own digest.
         is_structural: parts differ that other rows depend on, so that a single row cannot be replaced.
+        is_outdated: an earlier version rendered the document, during a rolling upgrade.
     """
 
     names: tuple[str, ...]
     is_intact: bool = False
     is_structural: bool = False
+    is_outdated: bool = False
 
 
 def stored_body(connection: sqlite3.Connection, kind: str, key: str) -> bytes | None:
