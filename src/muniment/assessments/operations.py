@@ -143,6 +143,8 @@ def start_run(
     with transaction.atomic():
         company = own_company(actor, company_slug)
         framework = _framework(framework_id)
+        # Before the look for the key: a repeat that comes at once must find the run, not only that it is active.
+        Account.objects.select_for_update().get(pk=actor.account_id)
         if idempotency_key and (existing := _run_with_key(actor.account_id, idempotency_key)):
             return _repeat_of(actor, existing, company, framework, chosen)
         specification = current_specification(framework_id)
@@ -167,12 +169,7 @@ def start_run(
             idempotency_key=idempotency_key or None,
             expires_at=now() + timedelta(hours=EXPIRES_AFTER_HOURS),
         )
-        try:
-            with transaction.atomic():
-                row.save(force_insert=True)
-        except IntegrityError:
-            existing = ReportRun.objects.get(account_id=actor.account_id, idempotency_key=idempotency_key)
-            return _repeat_of(actor, existing, company, framework, chosen)
+        row.save(force_insert=True)
         return _started(actor, row)
 
 
@@ -222,8 +219,7 @@ def _require_no_active_run(company: Company, framework: Framework) -> None:
 
 
 def _make_room_for_run(account_id: int) -> None:
-    """Refuse another run beyond the limit. In the caller's transaction: the lock serializes those of one account."""
-    Account.objects.select_for_update().get(pk=account_id)
+    """Refuse another run beyond the limit; the caller has locked the account."""
     waiting = ReportRun.objects.filter(account_id=account_id, state=RunState.CREATED, expires_at__gt=now()).count()
     if waiting >= MAX_UNEXECUTED_RUNS:
         raise Conflict(
