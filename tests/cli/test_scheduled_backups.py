@@ -40,3 +40,9 @@ def test_wrong_places_and_times_are_usage_errors(tmp_path):
         told = CliRunner().invoke(main, words)
         assert told.exit_code in {1, 2}
         assert says in " ".join(told.output.split()), told.output
+
+
+def test_a_place_without_backups_yet_says_so(tmp_path):
+    told = run("backups", data=tmp_path / "data", check=False)
+    assert told.returncode == 1
+    assert f"No backups in {tmp_path}/data/backups yet" in told.stderr

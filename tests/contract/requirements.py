@@ -56,7 +56,7 @@ SERVICE: dict[str, str] = {
     "limits.page-size": "pageSize is from 1 to 100 on both lists, page at least 1.",
     # Tool servers
     "tools.public-names": "The public server has the twelve tools of the document, and search and fetch.",
-    "tools.manage-names": "The owner-scoped server has exactly the sixteen tools of the document.",
+    "tools.manage-names": "The owner-scoped server has the sixteen tools of the document, and more.",
     "upload.three-steps": "A large file goes by a one-time link, one command and a confirmation.",
     # Authentication
     "auth.none-for-reading": "No credentials of any kind are needed for /api/v1 and /api/mcp.",

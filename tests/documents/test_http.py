@@ -98,6 +98,15 @@ def test_too_little_is_refused_and_can_be_sent_again(owner, company, link, heade
     assert link.put(upload, pieces(BIG))["sizeBytes"] == len(BIG)
 
 
+def test_another_file_than_the_announced_one_is_refused_and_the_right_one_can_be_sent(owner, company, link):
+    upload = begin(owner, company, BIG, "a.txt", sha256=hashlib.sha256(BIG).hexdigest())
+    with pytest.raises(BadRequest, match="was announced") as told:
+        link.put(upload, pieces(BIG[::-1]))
+    assert "to the same link" in told.value.hint
+    assert blob_keys() == []
+    assert link.put(upload, pieces(BIG))["sizeBytes"] == len(BIG)
+
+
 def test_a_transfer_that_breaks_off_leaves_nothing_and_can_be_sent_again_at_once(owner, company, link):
     upload = begin(owner, company, BIG, "a.txt")
     for _ in range(3):

@@ -13,10 +13,10 @@ WORDS: Final = {
     "companies:write": gettext_lazy("Edit your listings"),
     "profile:read": gettext_lazy("View your profile and email address"),
     "profile:write": gettext_lazy("Edit your profile"),
-    "documents:read": gettext_lazy("View the list of your documents"),
+    "documents:read": gettext_lazy("View your documents and read their text"),
     "documents:write": gettext_lazy("Upload and delete documents"),
     "reports:read": gettext_lazy("View your credits and assessment reports"),
-    "reports:run": gettext_lazy("Run assessments, which costs credits"),
+    "reports:run": gettext_lazy("Run assessments, which costs credits, and share their reports"),
 }
 READ_SCOPES: Final = frozenset(scope for scope in SCOPES if scope.endswith(":read"))
 

@@ -1,10 +1,12 @@
 """Applications: owners submit reports to programs, which answer. Source: assessment-spec/1, report; decision 15."""
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
 from muniment.assessments.models import Application, Report
@@ -27,8 +29,15 @@ NEWEST: Final = ("-submitted_at", "-pk")
 
 
 def submit_application(actor: Actor, run_id: str) -> Application:
+    """Submit a run's report to the company that runs the framework's program. Raises like `submission`."""
+    with submission(actor, run_id) as application:
+        return application
+
+
+@contextmanager
+def submission(actor: Actor, run_id: str) -> Iterator[Application]:
     """
-    Submit a run's report to the company that runs the framework's program.
+    Yield the application that a run's report would make, and submit it at the end of the block.
 
     Raises:
         NotFound: the run is unknown, or not the actor's.
@@ -42,9 +51,13 @@ def submit_application(actor: Actor, run_id: str) -> Application:
         raise BadRequest("This framework is not a program and takes no applications.", _SHARE)
     if run.framework.closed or not is_runnable(run.framework):
         raise Conflict("The program is closed and takes no applications.", _SHARE)
+    is_open = Q(applicant=run.company, framework=run.framework, state=State.SUBMITTED)
+    if Application.objects.filter(is_open | Q(report=report) & ~Q(state=State.WITHDRAWN)).exists():
+        raise _already_submitted(report, run.company, run.framework)
     assert actor.account_id is not None  # noqa: S101 - a report belongs to an account
     sides = {"applicant": run.company, "receiver": run.framework.company}
     application = Application(report=report, framework=run.framework, account_id=actor.account_id, **sides)
+    yield application
     try:
         with transaction.atomic():
             application.save(force_insert=True)
@@ -57,7 +70,6 @@ def submit_application(actor: Actor, run_id: str) -> Application:
             )
     except IntegrityError:
         raise _already_submitted(report, run.company, run.framework) from None
-    return application
 
 
 def withdraw_application(actor: Actor, application_id: str) -> Application:
@@ -82,6 +94,14 @@ def withdraw_application(actor: Actor, application_id: str) -> Application:
             gettext("%(applicant)s withdrew its application to %(program)s. View all applications:") % _names(found),
         )
     return found
+
+
+def withdraw_report(actor: Actor, run_id: str) -> Application:
+    """Withdraw the latest application with a run's report. Raises like `get_report` and `withdraw_application`."""
+    found = application_of(get_report(actor, run_id))
+    if found is None:
+        raise Conflict("This report was not submitted to a program.", "Nothing is to be withdrawn.")
+    return withdraw_application(actor, found.pk)
 
 
 def decide_application(actor: Actor, application_id: str, *, accept: bool, note: str = "") -> Application:
@@ -134,6 +154,12 @@ def get_received(actor: Actor, application_id: str) -> Application:
 def application_of(report: Report) -> Application | None:
     """Return the latest application with this report; callers must be allowed to read the report."""
     return _joined().filter(report=report).order_by("-submitted_at", "-pk").first()
+
+
+def states_of(run_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return state and note of the latest application by run; callers must be allowed to read the runs."""
+    found = Application.objects.filter(report__run_id__in=list(run_ids)).order_by("submitted_at", "pk")
+    return {run_id: (state, note) for run_id, state, note in found.values_list("report__run_id", "state", "note")}
 
 
 def _joined() -> QuerySet[Application]:

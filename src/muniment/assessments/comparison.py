@@ -14,6 +14,7 @@ MAX_OTHERS: Final = 50
 Course = Literal["worse", "better", "changed", "new", "gone", "evidence", "same"]
 _ORDER: Final[tuple[Course, ...]] = ("worse", "better", "changed", "new", "gone", "evidence", "same")
 _SAME_RESULT: Final = frozenset({"evidence", "same"})
+CHANGED: Final = tuple(course for course in _ORDER if course not in _SAME_RESULT)
 _UNSCORED: Final = "not_applicable"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from muniment.accounts.models import Account
 from muniment.assessments.evaluation.missing_evidence import missing_evidence
@@ -33,6 +33,7 @@ from muniment.registry.company.access import no_company
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
 from muniment.registry.models import Company, Framework, FrameworkSpecification, State
+from muniment.registry.sql import marks
 
 KIND: Final = "assessments.executed"
 EXPIRES_AFTER_HOURS: Final = 24
@@ -308,15 +309,39 @@ def get_run(actor: Actor, run_id: str) -> RunView:
     raise _no_run(run_id)
 
 
-def list_runs(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[RunView]:
-    """List the runs of the actor's companies, newest first."""
-    total = 0
-    if actor.account_id is not None:
-        total = ReportRun.objects.filter(company__ownerships__account_id=actor.account_id).count()
-    start = (page - 1) * page_size
-    newest = f"true ORDER BY {_RUN}.created_at DESC, {_RUN}.id DESC LIMIT %s OFFSET %s"
-    items = list(_read_runs(actor, newest, [page_size, start])) if start < total else []
-    return Page(items, page, page_size, total)
+def list_runs(
+    actor: Actor, company_slug: str | None = None, *, state: str | None = None, page: int = 1, page_size: int = 25
+) -> Page[RunView]:
+    """
+    List the runs of the actor's companies, newest first.
+
+    Args:
+        company_slug: only those of this company.
+        state: only those in this state.
+
+    Raises:
+        NotFound: the company is unknown or not owned.
+    """
+    if actor.account_id is None:
+        return Page([], page, page_size, 0)
+    found = ReportRun.objects.filter(company__ownerships__account_id=actor.account_id)
+    if company_slug is not None:
+        found = found.filter(company=own_company(actor, company_slug))
+    if state is not None:
+        found = found.filter(_in_state(state))
+    listed = Page.of(found.order_by("-created_at", "-pk").values_list("pk", flat=True), page, page_size)
+    if not listed.items:
+        return Page([], page, page_size, listed.total)
+    clause = f"{_RUN}.id IN ({marks(listed.items)}) ORDER BY {_RUN}.created_at DESC, {_RUN}.id DESC"
+    return Page(list(_read_runs(actor, clause, listed.items)), page, page_size, listed.total)
+
+
+def _in_state(state: str) -> Q:
+    """Return the condition of a state as owners see it: a run that was not executed in time has expired."""
+    late = Q(state=RunState.CREATED, expires_at__lte=now())
+    if state == RunState.EXPIRED:
+        return Q(state=RunState.EXPIRED) | late
+    return Q(state=state) & ~late
 
 
 def get_report(actor: Actor, run_id: str) -> Report:
@@ -340,7 +365,7 @@ def _lock_run(actor: Actor, run_id: str) -> ReportRun:
 
 
 def _no_run(run_id: str) -> NotFound:
-    return NotFound(f"Report run {run_id[:60]!r} not found.", "Use the runId that start_report_run returned.")
+    return NotFound(f"Report run {run_id[:60]!r} not found.", "Call list_my_runs for the ids of your runs.")
 
 
 def _read_runs(actor: Actor, clause: str, parameters: list[Any]) -> Iterator[RunView]:

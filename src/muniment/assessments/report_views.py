@@ -5,12 +5,16 @@ from typing import Final
 
 import msgspec
 
+from muniment.assessments.comparison import Comparison
 from muniment.assessments.evaluation.markdown import to_markdown
+from muniment.assessments.models import Report
 from muniment.kernel.json import JSONMapping, JSONObject
 
 BUDGET_BYTES: Final = 56_000
 """Below the 60 KB limit of a response, because text inside JSON is escaped."""
 MAX_NEXT: Final = 10
+MAX_COMPARED: Final = 100
+MAX_TITLE: Final = 120
 _STEPS: Final = ((3, 300), (2, 200), (1, 200), (1, 100), (0, 0))
 _SHORTER: Final = ((100, 300), (100, 100), (25, 100), (5, 100))
 """The limits of sections and of characters per text, tried in order until a summary fits."""
@@ -57,6 +61,41 @@ def full(report: JSONMapping, url: str) -> JSONObject:
         if _size(cut) <= BUDGET_BYTES:
             return cut
     return {**summary(report, url), "truncated": True}
+
+
+def compared(found: Comparison, url: str) -> JSONObject:
+    """Return two reports' scores and the criteria that changed, the most urgent first; fewer if all would not fit."""
+    changed = [
+        {
+            "section": _clipped(each.section),
+            "title": _clipped(each.title),
+            "course": each.course,
+            **{side: _verdict(value) for side, value in (("before", each.before), ("after", each.after))},
+        }
+        for each in found.changed
+    ]
+    sections = [{"title": _clipped(each.title), "before": each.before, "after": each.after} for each in found.sections]
+    return {
+        **{side: _side(report) for side, report in (("before", found.before), ("after", found.after))},
+        "sections": sections[:MAX_COMPARED],
+        "changed": changed[:MAX_COMPARED],
+        "changedTotal": len(changed),
+        "unchangedTotal": len(found.unchanged),
+        "url": url,
+    }
+
+
+def _side(report: Report) -> JSONObject:
+    shown = {key: report.document[key] for key in ("runId", "reportId", "createdAt", "specificationVersion")}
+    return {**shown, "score": report.document["overall"]["score"]}
+
+
+def _verdict(criterion: JSONMapping | None) -> JSONObject | None:
+    return {key: criterion[key] for key in ("status", "level", "maxLevel")} if criterion else None
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_TITLE else f"{text[:MAX_TITLE].rstrip()}…"
 
 
 def markdown(report: JSONMapping, url: str) -> str:

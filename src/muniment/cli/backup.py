@@ -184,6 +184,8 @@ def _place(address: str | None) -> "Place":
     except ValueError as error:
         raise click.UsageError(f"The place {error}.") from None
     if not chosen.startswith("s3:") and not Path(chosen).is_dir():
+        if chosen == settings.backup_place and not Path(chosen).exists():
+            raise click.ClickException(f"No backups in {chosen} yet; a running instance makes the first.")
         raise click.ClickException(f"{chosen} is not a folder.")
     return Place(chosen, settings.data)
 

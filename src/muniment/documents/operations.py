@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
+from django.db.models.functions import Length, Substr
 
-from muniment.documents.models import Document, DocumentState, Page, Pin
+from muniment.documents.models import Document, DocumentState, Page, Pin, TextState
 from muniment.documents.records import (
     RESTORE_DAYS,
     Quota,
@@ -26,7 +27,7 @@ from muniment.documents.records import (
 from muniment.kernel import pagination
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.kernel.problems import Conflict
+from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.models import Company
 
 
@@ -158,3 +159,58 @@ def unpin(holder: str) -> None:
 def text_of(document: Document) -> list[tuple[int, str]]:
     """Return a document's text by page number; empty if there is none or it is not extracted yet."""
     return list(Page.objects.filter(document=document).order_by("number").values_list("number", "text"))
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A part of a document's text: pages by number, how many there are, and the page and character to continue at."""
+
+    document: Document
+    pages: list[tuple[int, str]]
+    page_count: int
+    next_page: int | None = None
+    next_offset: int | None = None
+
+
+def read_text(actor: Actor, document_id: str, *, page: int = 1, offset: int = 0, characters: int) -> Excerpt:
+    """
+    Return at most so many *characters* of a document's text, from a character of a page on; pages may be skipped.
+
+    Raises:
+        NotFound: unknown, deleted, or not the actor's.
+        Conflict: its text is not extracted, or cannot be.
+        BadRequest: the document has no such page or character.
+    """
+    document = get_document(actor, document_id)
+    if document.text_state != TextState.EXTRACTED:
+        raise _unreadable(document)
+    stored = Page.objects.filter(document=document)
+    count = stored.aggregate(last=Max("number"))["last"] or 0
+    found: list[tuple[int, str]] = []
+    start, left = offset, characters
+    rows = stored.filter(number__gte=page).annotate(size=Length("text")).order_by("number")
+    for number, size in rows.values_list("number", "size").iterator():
+        if not left:
+            return Excerpt(document, found, count, number)
+        if number > page:
+            start = 0
+        if start >= size > 0:
+            raise BadRequest(f"Page {number} has {size:,} characters.", "Use the nextOffset of the answer before.")
+        part = Substr("text", start + 1, left)
+        text = stored.filter(number=number).annotate(part=part).values_list("part", flat=True).get()
+        found.append((number, text))
+        left -= len(text)
+        if start + len(text) < size:
+            return Excerpt(document, found, count, number, start + len(text))
+    if not found:
+        raise BadRequest(f"The document has {count} pages.", f"Use a page from 1 to {count}.")
+    return Excerpt(document, found, count)
+
+
+def _unreadable(document: Document) -> Conflict:
+    if document.text_state == TextState.NOT_EXTRACTABLE:
+        note = document.text_note or "it has no text"
+        return Conflict(f"The text of this document cannot be read: {note}", "Upload a version with text in it.")
+    if document.text_state == TextState.WAITING:
+        return Conflict("The text of this document is being extracted.", "Call again in a few seconds.")
+    return Conflict(f"The document is {document.state}, not ready.", "Call complete_document_upload first.")

@@ -22,12 +22,13 @@ from muniment.kernel.tokens import token_digest
 
 @dataclass(frozen=True, slots=True)
 class IncomingUpload:
-    """One attempt to upload a file."""
+    """One attempt to upload a file; ``sha256`` is empty if its owner announced none."""
 
     document_id: str
     attempt: int
     key: str
     size_bytes: int
+    sha256: str
 
 
 def wrong_size(sent: int, announced: int) -> BadRequest:
@@ -76,7 +77,8 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
         document.attempt += 1
         document.receiving_until = moment + timedelta(seconds=RECEIVING_S)
         document.save(update_fields=["attempt", "receiving_until"])
-    return IncomingUpload(document.pk, document.attempt, blob_key(document.pk, document.attempt), document.size_bytes)
+    key = blob_key(document.pk, document.attempt)
+    return IncomingUpload(document.pk, document.attempt, key, document.size_bytes, document.expected_sha256)
 
 
 def keep_alive(upload: IncomingUpload) -> bool:
@@ -85,7 +87,20 @@ def keep_alive(upload: IncomingUpload) -> bool:
 
 
 def record(upload: IncomingUpload, sha256: str) -> None:
-    """Record a completed upload, or remove its blob and raise Conflict if a newer attempt has the link."""
+    """
+    Record a completed upload, or remove its blob.
+
+    Raises:
+        BadRequest: it is not the announced file; the link can be used again.
+        Conflict: a newer attempt has the link.
+    """
+    if upload.sha256 not in {"", sha256}:
+        remove_blob(upload.key)
+        release_link(upload)
+        raise BadRequest(
+            f"The file's sha256 is {sha256}, but {upload.sha256} was announced.",
+            "Send the announced file to the same link, or create a new upload with the right sha256.",
+        )
     if not record_blob(upload.document_id, upload.attempt, upload.key, sha256):
         remove_blob(upload.key)
         raise superseded()

@@ -82,10 +82,11 @@ class Upload:
         """
         Return a shell command that uploads the file.
 
-        A leading ``./`` keeps a name like ``-`` from being an option, ``-g`` one like ``[1]`` from being a pattern.
+        A leading ``./`` keeps a name like ``-`` from being an option, ``-g`` one like ``[1]`` from being a pattern. The
+        exit status of a refused upload is not 0, and its reason is printed.
         """
         name, kind = shlex.quote(f"./{self.filename}"), shlex.quote(f"Content-Type: {self.content_type}")
-        return f"curl -g -T {name} -H {kind} {shlex.quote(self.url)}"
+        return f"curl --fail-with-body -g -T {name} -H {kind} {shlex.quote(self.url)}"
 
     def to_wire(self) -> JSONObject:
         return {

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
@@ -30,6 +30,7 @@ class Marked(NamedTuple):
 Answer = bytes | JSONMapping | Marked
 """structuredContent: a JSON object, encoded (compact UTF-8 JSON) or not; with its marks if it has free text."""
 
+_LARGE: Final = 1_000_000
 ERROR_SCHEMA: JsonSchema = {
     "type": "object",
     "required": ["code", "message", "hint"],
@@ -80,6 +81,7 @@ class Tool:
         handler: gets validated arguments and the caller; raises Problem for errors. It runs on the event loop, so it
             must return an awaitable for slow work.
         scope: the scope that the caller needs; None if none.
+        confirmed: what a refusal that asks for confirmation shows; empty if the tool never asks.
         instant: the handler never returns an awaitable, so a call needs no task.
 
     Source: decisions, section 3.
@@ -95,6 +97,7 @@ class Tool:
     required: tuple[str, ...] = ()
     validated_later: tuple[str, ...] = ()
     scope: str | None = None
+    confirmed: Mapping[str, JsonSchema] = field(default_factory=dict)
     instant: bool = False
     read_only: bool = False
     destructive: bool = False
@@ -119,16 +122,23 @@ class Tool:
         """Return the outputSchema: an answer has what it promises, or `error`; some clients validate both."""
         return {
             "type": "object",
-            "properties": {**self.answer, "error": ERROR_SCHEMA},
+            "properties": {**self.answer, "error": self._error_schema},
             "anyOf": [{"required": list(self.promised)}, {"required": ["error"]}],
         }
+
+    @property
+    def _error_schema(self) -> JSONMapping:
+        if not self.confirmed:
+            return ERROR_SCHEMA
+        further = {"reason": {"const": "confirmation_required"}, "confirm": {"type": "string"}, **self.confirmed}
+        return {**ERROR_SCHEMA, "properties": {**ERROR_SCHEMA["properties"], **further}}
 
     def to_wire(self) -> JSONObject:
         return {
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": self.input_schema,
+            "inputSchema": _without_large_limits(self.input_schema),
             "outputSchema": self.output_schema,
             "annotations": {
                 "readOnlyHint": self.read_only,
@@ -137,6 +147,16 @@ class Tool:
                 "openWorldHint": False,
             },
         }
+
+
+def _without_large_limits(schema: JSONObject) -> JSONObject:
+    """Leave out the limits of numbers that no caller reaches: they are checked, but tell a model nothing."""
+
+    def shown(argument: JSONMapping) -> JSONMapping:
+        is_large = argument.get("maximum", 0) >= _LARGE
+        return {key: value for key, value in argument.items() if key != "maximum"} if is_large else argument
+
+    return {**schema, "properties": {name: shown(each) for name, each in schema["properties"].items()}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,7 @@ SHARES_TOLERANCE: Final = 0.5
 """Rounded shares add up to a little more than the whole."""
 
 
-ITEM_ID: Final = Field("id", ItemId(), "ID", "Permanent within the list. A new row gets one.", example="7c2m9xq4")
+ITEM_ID: Final = Field("id", ItemId(), "ID", example="7c2m9xq4")
 
 
 class ItemChange(Struct, frozen=True):
@@ -75,14 +75,7 @@ class ItemList(Items, frozen=True, kw_only=True):
         whole = super().schema(view)
         if not view.change:
             return whole
-        rows = {"type": "array", "items": {"type": "object"}}
-        by_id = {
-            "type": "object",
-            "properties": {"add": rows, "set": rows, "remove": {"type": "array", "items": {"type": "string"}}},
-            "additionalProperties": False,
-            "description": "edits rows: set and remove by id",
-        }
-        return {"anyOf": [whole, by_id]}
+        return {"anyOf": [whole, {"type": "object"}]}  # the tool describes this form once
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         if validation.change and type(value) is dict:

@@ -174,11 +174,13 @@ class Slug(Kind, frozen=True):
 class ItemId(Kind, frozen=True):
     """The id of a row. An import takes a number for its text."""
 
+    HELP: ClassVar[str] = "Permanent within the list. A new row gets one."
     empty: ClassVar[Any] = ""
     max: int = 200
 
     def schema(self, view: View) -> JsonSchema:
-        return {"type": "string", **({"maxLength": self.max} if view.change else {})}
+        explains = view.described and not view.change  # a change names ids that an answer gave
+        return {"type": "string", **({"description": self.HELP} if explains else {})}
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
         if type(value) is int and not validation.change:

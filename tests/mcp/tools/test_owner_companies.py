@@ -189,6 +189,7 @@ def test_a_token_bound_to_another_resource_is_refused(server, owner):
 # ---------------------------------------------------------------------- what there is
 
 _READS, _CHANGES_AGAIN, _AGAIN, _ADDS = (True, False, True), (False, True, True), (False, False, True), (False,) * 3
+_CHANGES = (False, True, False)
 THE_SIXTEEN = {
     "list_my_companies": ("companies:read", _READS),
     "get_my_company": ("companies:read", _READS),
@@ -207,15 +208,24 @@ THE_SIXTEEN = {
     "get_report_run_status": ("reports:read", _READS),
     "get_report": ("reports:read", _READS),
 }
+THE_TOOLS = THE_SIXTEEN | {
+    "submit_for_review": ("companies:write", _CHANGES),
+    "read_document": ("documents:read", _READS),
+    "list_my_runs": ("reports:read", _READS),
+    "cancel_report_run": ("reports:run", _CHANGES_AGAIN),
+    "compare_reports": ("reports:read", _READS),
+    "share_report": ("reports:run", _ADDS),
+    "submit_application": ("reports:run", _CHANGES),
+}
 """Scope, and whether a tool only reads, destroys, and may be called again."""
 
 
 @pytest.mark.requirement("tools.manage-names")
-def test_there_are_exactly_the_sixteen_tools_with_their_hints(server, owner):
+def test_there_are_the_sixteen_tools_of_the_document_and_more_with_their_hints(server, owner):
     hints = ("readOnlyHint", "destructiveHint", "idempotentHint")
     listed = server.ask(token_of(owner), LIST).result["tools"]
     found = {tool["name"]: tuple(tool["annotations"][hint] for hint in hints) for tool in listed}
-    assert found == {name: given for name, (_, given) in THE_SIXTEEN.items()}
+    assert found == {name: given for name, (_, given) in THE_TOOLS.items()}
     assert not any(tool["annotations"]["openWorldHint"] for tool in listed)
 
 
@@ -223,7 +233,7 @@ def test_there_are_exactly_the_sixteen_tools_with_their_hints(server, owner):
 @pytest.mark.parametrize("scope", SCOPES)
 def test_each_scope_alone_opens_its_tools_and_no_other(server, owner, scope):
     listed = server.ask(token_of(owner, [scope]), LIST).result["tools"]
-    assert {tool["name"] for tool in listed} == {name for name, (held, _) in THE_SIXTEEN.items() if held == scope}
+    assert {tool["name"] for tool in listed} == {name for name, (held, _) in THE_TOOLS.items() if held == scope}
 
 
 # ---------------------------------------------------------------------- scopes
@@ -597,3 +607,35 @@ def test_every_answer_about_a_real_registry_is_what_its_schema_says(server, owne
         changes = {"description": "Another.", "name": "Another", "socials": {"email": "us@harbour.example"}}
         server.data(text, "update_my_company", slug=slug, changes=changes, dryRun=True)
     server.data(text, "get_my_profile")
+
+
+# ---------------------------------------------------------------------- review and history
+
+
+def test_a_draft_is_submitted_for_review_and_taken_back(server, owner, stranger):
+    listing, token = make.draft(owner.actor("web")), token_of(owner)
+    sent = server.data(token, "submit_for_review", slug=listing.slug, expectedVersion=listing.version)
+    assert (sent["id"], sent["state"]) == (listing.slug, "submitted")
+    again = server.error(token, "submit_for_review", slug=listing.slug)
+    assert "is submitted and cannot be submitted" in again["message"]
+    late = server.error(token, "submit_for_review", slug=listing.slug, withdraw=True, expectedVersion=listing.version)
+    assert "version" in late["message"]
+    assert server.data(token, "submit_for_review", slug=listing.slug, withdraw=True)["state"] == "draft"
+    refused = server.error(token_of(stranger), "submit_for_review", slug=listing.slug)
+    assert refused["code"] == "not_found"
+
+
+def test_a_change_of_the_profile_is_found_in_its_history_and_undone(server, owner):
+    token = token_of(owner)
+    profiles.create_profile(
+        owner.actor("web"), profiles.ProfileChange({"name": "Ottoline Ferrisbrook", "bio": "Mends boats."})
+    )
+    server.data(token, "update_my_profile", changes={"bio": "Sells boats."})
+    assert "history" not in server.data(token, "get_my_profile")
+    entries = server.data(token, "get_my_profile", history=True)["history"]
+    assert [(each["action"], each["fields"]) for each in entries[:1]] == [("updated", ["bio"])]
+    tried = server.data(token, "update_my_profile", revert=entries[0]["id"], dryRun=True)
+    assert tried["diff"]["bio"]["after"] == "Mends boats."
+    assert server.data(token, "update_my_profile", revert=entries[0]["id"])["person"]["bio"] == "Mends boats."
+    both = server.error(token, "update_my_profile", revert=entries[0]["id"], changes={"bio": "x"})
+    assert "needs changes, positions or revert" in both["message"]

@@ -1,4 +1,4 @@
-"""The five document tools: what they answer, what they refuse, and that strangers reach nothing."""
+"""The document tools: what they answer, what they refuse, and that strangers reach nothing."""
 
 from base64 import b64encode
 
@@ -8,12 +8,13 @@ import pytest
 from make import files
 from make import registry as make
 from make.accounts import account
-from make.documents import send, token_of
+from make.documents import send, token_of, uploaded
 from muniment.accounts import tokens
 from muniment.documents import operations
-from muniment.documents.models import Document, DocumentState
+from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import Upload
 from muniment.kernel.actor import SCOPES
+from muniment.mcp.tools.owner_documents import MAX_READ
 from services.manage import BASE, manage
 from services.mcp import modern
 
@@ -158,7 +159,7 @@ def test_a_document_that_a_report_needs_is_not_deleted(owner, slug):
 def test_reading_alone_hides_the_tools_that_write(server):
     reader = Client(server, "reader@harbour.example", ["documents:read"])
     names = [tool["name"] for tool in server.ask(reader.token, modern("tools/list")).result["tools"]]
-    assert names == ["list_my_documents"]
+    assert names == ["list_my_documents", "read_document"]
     call = modern("tools/call", {"name": "delete_document", "arguments": {"documentId": "x"}})
     assert server.ask(reader.token, call).status == 403
 
@@ -176,6 +177,7 @@ def test_hints_and_answers_are_as_listed(server, owner, slug):
     }
     assert hints == {
         "list_my_documents": "RI",
+        "read_document": "RI",
         "upload_document": "",
         "create_document_upload": "",
         "complete_document_upload": "I",
@@ -194,3 +196,39 @@ def test_hints_and_answers_are_as_listed(server, owner, slug):
     for name, answer in answers.items():
         jsonschema.validate(answer, found[name]["outputSchema"])
     assert token_of(Upload("", begun["data"]["url"], "", "", 1, None))
+
+
+def test_a_deleted_document_is_listed_and_brought_back(owner, slug):
+    document = uploaded(owner.actor, slug)
+    assert owner.data("delete_document", documentId=document.pk)["restorableUntil"]
+    assert owner.data("list_my_documents") == []
+    assert [each["documentId"] for each in owner.data("list_my_documents", deleted=True)] == [document.pk]
+    for _ in range(2):
+        restored = owner.data("delete_document", documentId=document.pk, restore=True)
+        assert restored == {"documentId": document.pk, "deletedAt": None, "restorableUntil": None}
+    assert [each["documentId"] for each in owner.data("list_my_documents")] == [document.pk]
+
+
+def test_the_text_of_a_document_is_read_page_by_page(server, owner, slug):
+    document = uploaded(owner.actor, slug, b"waiting")
+    assert "is being extracted" in owner.error("read_document", documentId=document.pk)["message"]
+    long = "".join(chr(0x4E00 + number % 5_000) for number in range(MAX_READ + 500))
+    Page.objects.bulk_create(
+        Page(document=document, number=number, text=text) for number, text in ((1, "One."), (2, ""), (4, long))
+    )
+    Document.objects.filter(pk=document.pk).update(text_state=TextState.EXTRACTED)
+    first = owner.data("read_document", documentId=document.pk)
+    shown = MAX_READ - len("One.")
+    assert first["pages"] == [{"page": 1, "text": "One."}, {"page": 2, "text": ""}, {"page": 4, "text": long[:shown]}]
+    assert (first["pageCount"], first["nextPage"], first["nextOffset"]) == (4, 4, shown)
+    rest = owner.data("read_document", documentId=document.pk, page=4, offset=shown)
+    assert rest["pages"] == [{"page": 4, "text": long[shown:]}]
+    assert (rest["nextPage"], rest["nextOffset"]) == (None, None)
+    assert "has 4 pages" in owner.error("read_document", documentId=document.pk, page=5)["message"]
+    assert "has 4 characters" in owner.error("read_document", documentId=document.pk, offset=4)["message"]
+    stranger = Client(server, "stranger@harbour.example")
+    assert stranger.error("read_document", documentId=document.pk)["code"] == "not_found"
+    Document.objects.filter(pk=document.pk).update(text_state=TextState.NOT_EXTRACTABLE, text_note="It is encrypted.")
+    assert "It is encrypted." in owner.error("read_document", documentId=document.pk)["message"]
+    begun = owner.data("create_document_upload", companySlug=slug, filename="a.txt", sizeBytes=1)
+    assert "is pending" in owner.error("read_document", documentId=begun["uploadId"])["message"]

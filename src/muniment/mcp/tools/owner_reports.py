@@ -6,17 +6,28 @@ Source: tools, Owner-scoped server; decisions, section 5, credits and report run
 
 from functools import partial
 from typing import Final
+from urllib.parse import urlencode
 
-from muniment.assessments import operations, report_views
-from muniment.assessments.models import RunState
+from muniment.assessments import applications, comparison, operations, report_views
+from muniment.assessments.models import Application, RunState
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.json import JSONObject
 from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import output_schemas, truncation
-from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, list_of, object_of, one_of, single, strings
-from muniment.mcp.tools.owner_tool import ID, SLUG, owner_tool
+from muniment.mcp.tools.output_schemas import (
+    INTEGER,
+    MOMENT,
+    STRING,
+    list_of,
+    object_of,
+    one_of,
+    paged,
+    single,
+    strings,
+)
+from muniment.mcp.tools.owner_tool import ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.frameworks.specification import SOURCES
 from muniment.schema.record import nullable
@@ -121,6 +132,40 @@ _ANY_FORM: Final = {**_REPORT, "required": ["reportId", "url"]}
 """A Markdown report has only these; a summary counts the criteria of a section by status."""
 
 
+_SENT: Final = object_of({"state": one_of(*Application.State.values), "note": STRING}, optional=("note",))
+_LISTED_RUN: Final = object_of(
+    {
+        **{name: each for name, each in _RUN["properties"].items() if name not in {"shouldPoll", "pollAfterSeconds"}},
+        "application": {**_SENT, "description": "to the program"},
+    },
+    optional=("progress", "error", "startedAt", "finishedAt", "reportId", "application"),
+)
+_SIDE: Final = object_of(
+    {**strings("runId", "reportId"), "createdAt": MOMENT, "specificationVersion": INTEGER, "score": _SCORE}
+)
+_VERDICT: Final = nullable(object_of({"status": _STATUS, "level": _SCORE, "maxLevel": output_schemas.NUMBER}))
+_COMPARED: Final = object_of(
+    {
+        "before": _SIDE,
+        "after": _SIDE,
+        "sections": list_of(object_of({"title": STRING, "before": _SCORE, "after": _SCORE})),
+        "changed": list_of(
+            object_of(
+                {
+                    **strings("section", "title"),
+                    "course": one_of(*comparison.CHANGED),
+                    "before": _VERDICT,
+                    "after": _VERDICT,
+                }
+            )
+        ),
+        "changedTotal": INTEGER,
+        "unchangedTotal": INTEGER,
+        "url": STRING,
+    }
+)
+
+
 class ReportTools:
     """The handlers."""
 
@@ -150,6 +195,24 @@ class ReportTools:
     def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return {"data": operations.get_run(caller.owner, arguments["runId"]).to_wire()}
 
+    def list_my_runs(self, arguments: Arguments, caller: Caller) -> bytes:
+        slug, state = arguments.get("companySlug"), arguments.get("state")
+        found = operations.list_runs(caller.owner, slug, state=state, **page_of(arguments))
+        sent = applications.states_of(each.row.pk for each in found.items)
+        items = [_lean(each, *sent.get(each.row.pk, ())) for each in found.items]
+        return truncation.page(items, truncation.paging(found), lambda _: f"{self._base_url}/manage/reports")
+
+    def cancel_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        return {"data": operations.cancel_run(caller.owner, arguments["runId"]).to_wire()}
+
+    def compare_reports(self, arguments: Arguments, caller: Caller) -> Marked:
+        runs = arguments["runId"], arguments["otherRunId"]
+        found = comparison.compare_runs(caller.owner, *runs)
+        url = f"{self._base_url}/manage/reports/compare?{urlencode({'run': runs[0], 'with': runs[1]})}"
+        reports = (found.before, found.after)
+        marks = {("report", each.pk): provenance.uploaded(each.document["createdAt"]) for each in reports}
+        return provenance.mark(report_views.compared(found, url), marks)
+
     def get_report(self, arguments: Arguments, caller: Caller) -> Marked:
         document = operations.get_report(caller.owner, arguments["runId"]).document
         url = f"{self._base_url}/manage/reports/{document['runId']}"
@@ -162,11 +225,21 @@ class ReportTools:
         return provenance.mark(answer, {("report", document["reportId"]): provenance.uploaded(document["createdAt"])})
 
 
+def _lean(run: operations.RunView, application: str = "", note: str = "") -> JSONObject:
+    """Return a run as an item of a list: without empty members, and without progress unless it is active."""
+    shown = {name: value for name, value in run.to_wire().items() if value is not None}
+    if not shown.pop("shouldPoll"):
+        del shown["progress"]
+    shown.pop("pollAfterSeconds", None)
+    if application:
+        shown["application"] = {"state": application, **({"note": note} if note else {})}
+    return shown
+
+
 def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
     """Return the credit and report tools."""
     tools = ReportTools(base_url)
     tool = partial(owner_tool, call=call)
-    run_id = {**ID, "description": "runId from start_report_run"}
     return (
         tool(
             tools.get_credits,
@@ -206,7 +279,7 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Tell the user the cost first. Repeating it returns the same run.",
             "reports:run",
             single(_RUN),
-            arguments={"runId": run_id},
+            arguments={"runId": RUN_ID},
             required=("runId",),
             idempotent=True,
         ),
@@ -216,8 +289,40 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "A run's progress. While shouldPoll is true, call again after pollAfterSeconds.",
             "reports:read",
             single(_RUN),
-            arguments={"runId": run_id},
+            arguments={"runId": RUN_ID},
             required=("runId",),
+        ),
+        tool(
+            tools.list_my_runs,
+            "List my report runs",
+            "Report runs of your companies, newest first, in any state, also prepared and failed ones.",
+            "reports:read",
+            paged(_LISTED_RUN),
+            arguments={
+                "companySlug": {**SLUG, "description": "only this company's"},
+                "state": {"type": "string", "enum": RunState.values},
+                **PAGE,
+            },
+        ),
+        tool(
+            tools.cancel_report_run,
+            "Cancel a report run",
+            "Cancel a run that has not ended; held credits are released. A running one ends at its next step.",
+            "reports:run",
+            single(_RUN),
+            arguments={"runId": RUN_ID},
+            required=("runId",),
+            destructive=True,
+            idempotent=True,
+        ),
+        tool(
+            tools.compare_reports,
+            "Compare two reports",
+            "What changed between the reports of two runs of the same company and framework.",
+            "reports:read",
+            single(_COMPARED),
+            arguments={"runId": RUN_ID, "otherRunId": RUN_ID},
+            required=("runId", "otherRunId"),
         ),
         tool(
             tools.get_report,
@@ -227,7 +332,7 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "reports:read",
             single(_ANY_FORM),
             arguments={
-                "runId": run_id,
+                "runId": RUN_ID,
                 "format": {"type": "string", "enum": ["summary", "full", "markdown"], "default": "summary"},
             },
             required=("runId",),

@@ -12,9 +12,12 @@ from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.tools.bearer_authentication import BearerAuthentication
+from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner_companies import company_tools
 from muniment.mcp.tools.owner_documents import document_tools
+from muniment.mcp.tools.owner_profile import profile_tools
 from muniment.mcp.tools.owner_reports import report_tools
+from muniment.mcp.tools.owner_sharing import sharing_tools
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema
@@ -34,6 +37,7 @@ awaitingReview lists them; do not send them again.
 - Documents: upload_document for up to 8,192 bytes. Larger files: create_document_upload, then the user runs its \
 `command` in the file's folder on their computer, then complete_document_upload. Never paste a larger file into a call.
 - New listings, logos and billing are on the pages at /manage; /manage/documents accepts files by drag and drop.
+- A refusal with the reason confirmation_required says what the call will do and has a token: show it to the user, then repeat the call with confirm.
 - A list that would be too large has fewer items: continue with the page and pageSize in its hint.
 - A failure has error.code, message and hint; the hint says what to do instead.
 """
@@ -49,7 +53,18 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schem
         instructions=_INSTRUCTIONS,
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
-        tools=(*company_tools(call, base_url, schema), *document_tools(call, base_url), *report_tools(call, base_url)),
+        tools=(
+            *company_tools(call, base_url, schema),
+            *profile_tools(call, base_url, schema),
+            form_options_tool(
+                schema,
+                "The values and lengths that update_my_company accepts. Fields named in open accept other values too.",
+                "companies:read",
+            ),
+            *document_tools(call, base_url),
+            *report_tools(call, base_url),
+            *sharing_tools(call, base_url),
+        ),
         shared=False,
     )
 

@@ -9,10 +9,25 @@ from muniment.oauth.token_authentication import Bridge
 
 SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
 ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
+RUN_ID: Final = {**ID, "description": "runId of a list_my_runs item"}
 PAGE: Final[dict[str, JSONMapping]] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
+
+DRY_RUN: Final = {"type": "boolean", "default": False, "description": "return the diff without changing anything"}
+EXPECTED_VERSION: Final = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 2**31 - 1,
+    "description": "fail if another version is stored",
+}
+CHANGES: Final[dict[str, Any]] = {
+    "validated_later": ("changes", "positions", "expectedTotals"),
+    "destructive": True,
+    "idempotent": True,
+}
+"""How tools with a change are declared."""
 
 
 def page_of(arguments: Arguments) -> JSONObject:
@@ -41,3 +56,8 @@ def owner_tool(
         read_only=reads,
         **{"arguments": {}, "idempotent": reads, **rest},
     )
+
+
+def dry_mark(dry_run: bool) -> JSONObject:  # noqa: FBT001 - the argument of a call
+    """Return the member that marks a dry run's answer, so that no client reads it as done."""
+    return {"dryRun": True} if dry_run else {}

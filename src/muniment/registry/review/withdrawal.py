@@ -54,9 +54,9 @@ def delete_draft(actor: Actor, slug: str, *, expected_version: int | None = None
         notifications.notify_about_deletion(name, owners)
 
 
-def withdraw_submission(actor: Actor, slug: str) -> Company:
+def withdraw_submission(actor: Actor, slug: str, *, expected_version: int | None = None) -> Company:
     """Take a submitted listing out of the review queue: it is a draft again."""
-    return _take_step(actor, slug, "submission withdrawn")
+    return _take_step(actor, slug, "submission withdrawn", expected_version=expected_version)
 
 
 def unlist_own_company(actor: Actor, slug: str) -> Company:
@@ -74,10 +74,10 @@ def relist_own_company(actor: Actor, slug: str) -> Company:
     return _take_step(actor, slug, "relisted by owner")
 
 
-def _take_step(actor: Actor, slug: str, step: str) -> Company:
+def _take_step(actor: Actor, slug: str, step: str, *, expected_version: int | None = None) -> Company:
     with transaction.atomic():
         _own(actor, slug)
-        return move_company(actor, slug, step)
+        return move_company(actor, slug, step, expected_version=expected_version)
 
 
 def _own(actor: Actor, slug: str) -> Company:

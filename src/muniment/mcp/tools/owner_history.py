@@ -1,0 +1,57 @@
+"""The entries of a history as owner tools show them, and the arguments with which one is undone."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.wire import timestamp
+from muniment.mcp.declarations import JsonSchema
+from muniment.mcp.tools import output_schemas
+from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, list_of, object_of, strings
+from muniment.registry.models import HistoryEntry
+from muniment.schema.record import nullable
+
+ROWS: Final = 500
+_MARKS: Final = output_schemas.cut_marks("note")
+ENTRY: Final = object_of(
+    {
+        "id": INTEGER,
+        "at": MOMENT,
+        **strings("action", "via"),
+        "fields": list_of(STRING),
+        "note": nullable(STRING),
+        **_MARKS,
+    },
+    optional=tuple(_MARKS),
+)
+
+
+def shown(entries: Iterable[HistoryEntry]) -> list[JSONObject]:
+    return [
+        {
+            "id": entry.pk,
+            "at": timestamp(entry.at),
+            "action": entry.action,
+            "fields": entry.changed,
+            "via": entry.credential or entry.via,
+            "note": entry.note or None,
+        }
+        for entry in entries
+    ]
+
+
+def revert_arguments(where: str) -> dict[str, JsonSchema]:
+    """Return the arguments that undo an entry; *where* lists the entries."""
+    return {
+        "revert": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10**15,
+            "description": f"instead of changes: undo the entry with this id of {where}",
+        },
+        "overwrite": {
+            "type": "boolean",
+            "default": False,
+            "description": "revert although later changes touched the same fields",
+        },
+    }

@@ -1,0 +1,183 @@
+"""
+The profile tools of the owner-scoped server.
+
+Source: tools, Owner-scoped server; decisions, section 5.
+"""
+
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from muniment.accounts.operations import account_of
+from muniment.accounts.scopes import in_order
+from muniment.kernel.actor import SCOPES, Actor
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest
+from muniment.mcp import provenance as marking
+from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
+from muniment.mcp.tools import output_schemas, owner_history, truncation
+from muniment.mcp.tools.output_schemas import BOOLEAN, INTEGER, STRING, list_of, object_of, one_of, single, strings
+from muniment.mcp.tools.owner_tool import CHANGES, DRY_RUN, EXPECTED_VERSION, dry_mark, owner_tool
+from muniment.oauth.token_authentication import Bridge
+from muniment.registry import provenance
+from muniment.registry.company import operations
+from muniment.registry.models import Company, Person
+from muniment.registry.people import positions, profiles, withdrawal
+from muniment.schema.kinds import CHANGE
+from muniment.schema.objects import Schema
+from muniment.schema.person import profile
+from muniment.schema.record import nullable
+
+_encode = msgspec.json.encode
+
+_IDS: Final = {"type": "array", "items": {"type": "string"}}
+_ANSWERS: Final[dict[str, Any]] = {
+    "type": "object",
+    "properties": {"confirm": _IDS, "decline": _IDS, "end": _IDS},
+    "additionalProperties": False,
+}
+_NAMES: Final = list_of(STRING)
+_HISTORY_ROWS: Final = 50
+
+
+class ProfileTools:
+    """The handlers."""
+
+    def __init__(self, base_url: str, schema: Schema) -> None:
+        self._base_url = base_url
+        self._profile = profile(schema.person)
+
+    def get_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
+        actor = caller.owner
+        person = profiles.get_profile(actor)
+        companies = operations.list_companies(actor, page_size=100)
+        answer: JSONObject = {
+            "person": self._person(person) if person else None,
+            "email": account_of(actor).email,
+            "companies": [{"id": each.slug, "name": each.name, "role": each.role} for each in companies.items],
+            "scopes": in_order(actor.scopes),
+        }
+        if companies.page_count > 1:
+            answer["companiesTotal"] = companies.total
+        marks = {("company", each.slug): each.provenance for each in companies.items}
+        if person:
+            marks["person", person.slug] = provenance.mark(vars(person))
+            answer |= self._positions(actor)
+            named = provenance.marks(Company, (each["company"]["id"] for each in answer["positions"]))
+            marks |= {("company", key): mark for key, mark in named.items()}
+        if arguments.get("history", False):
+            answer["history"] = owner_history.shown(withdrawal.profile_history(actor, page_size=_HISTORY_ROWS).items)
+        content = truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
+        return Marked(content, marking.encode(marks))
+
+    @staticmethod
+    def _positions(actor: Actor) -> JSONObject:
+        held = positions.list_positions(actor)
+        shown = [
+            {
+                "id": each.id,
+                "title": each.title,
+                "company": {"id": each.company.slug, "name": each.company.name},
+                "state": each.state,
+            }
+            for each in held[: truncation.MAX_LISTED]
+        ]
+        return {"positions": shown, **({"positionsTotal": len(held)} if len(shown) < len(held) else {})}
+
+    def update_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
+        if len(arguments.keys() & {"changes", "positions", "revert"}) != 1:
+            raise BadRequest("The call needs changes, positions or revert.", "Send one of them in each call.")
+        dry_run = arguments.get("dryRun", False)
+        done = self._update(arguments, caller.owner, dry_run=dry_run)
+        person = self._person(done.person)
+        truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
+        answer = {"person": person, "applied": done.applied, "diff": truncation.diff(done.diff), **dry_mark(dry_run)}
+        return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
+
+    @staticmethod
+    def _update(arguments: Arguments, actor: Actor, *, dry_run: bool) -> profiles.ProfileUpdate:
+        """Apply the changes of a call, answer positions, or revert a change of the history."""
+        expected = arguments.get("expectedVersion")
+        if "revert" in arguments:
+            overwrite = arguments.get("overwrite", False)
+            return withdrawal.revert_profile(
+                actor, arguments["revert"], expected_version=expected, overwrite=overwrite, dry_run=dry_run
+            )
+        if "positions" in arguments:
+            positions.answer_positions(actor, **_answers(arguments["positions"]), dry_run=dry_run)
+        change = profiles.ProfileChange(arguments.get("changes", {}))
+        return profiles.update_profile(actor, change, expected_version=expected, dry_run=dry_run)
+
+    def _person(self, row: Person) -> JSONObject:
+        declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
+        return self._profile.published({**vars(row), "extra": declared}, {})
+
+
+def _answers(given: Any) -> dict[str, list[str]]:
+    """Return lists of ids of positions by the answer, or raise BadRequest."""
+    known = isinstance(given, dict) and bool(given) and given.keys() <= _ANSWERS["properties"].keys()
+    lists: dict[str, Any] = given if known else {"": None}
+    if not all(isinstance(ids, list) and all(isinstance(each, str) for each in ids) for ids in lists.values()):
+        raise BadRequest("positions has no lists of ids.", 'Send {"confirm": [ids], "decline": [ids], "end": [ids]}.')
+    return lists
+
+
+def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
+    """Return the tools for the profile."""
+    tools = ProfileTools(base_url, schema)
+    tool = partial(owner_tool, call=call)
+    person = output_schemas.record_of(profile(schema.person))
+    return (
+        tool(
+            tools.get_my_profile,
+            "Get my profile",
+            "Your profile with its positions, email address, companies (list_my_companies lists all) and scopes.",
+            "profile:read",
+            single(
+                object_of(
+                    {
+                        "person": nullable(person),
+                        "email": STRING,
+                        "companies": list_of(object_of(strings("id", "name", "role"))),
+                        "scopes": list_of(one_of(*SCOPES)),
+                        "companiesTotal": INTEGER,
+                        "positions": list_of(
+                            object_of(
+                                {
+                                    **strings("id", "title"),
+                                    "company": object_of(strings("id", "name")),
+                                    "state": one_of(positions.REQUESTED, positions.CONFIRMED),
+                                }
+                            )
+                        ),
+                        "positionsTotal": INTEGER,
+                        "history": list_of(owner_history.ENTRY),
+                    },
+                    optional=("companiesTotal", "positions", "positionsTotal", "history"),
+                )
+            ),
+            arguments={"history": {"type": "boolean", "default": False, "description": "also its latest changes"}},
+        ),
+        tool(
+            tools.update_my_profile,
+            "Update my profile",
+            "Change the name or bio of your public profile, or answer positions by the ids of get_my_profile: confirm, "
+            "decline or end them. Published at once.",
+            "profile:write",
+            single(
+                object_of(
+                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, "dryRun": BOOLEAN},
+                    optional=("dryRun",),
+                )
+            ),
+            arguments={
+                "changes": schema.profile_change.definition(CHANGE),
+                "positions": _ANSWERS,
+                **owner_history.revert_arguments("get_my_profile history"),
+                "expectedVersion": EXPECTED_VERSION,
+                "dryRun": DRY_RUN,
+            },
+            **CHANGES,
+        ),
+    )

@@ -1,0 +1,113 @@
+"""
+The tools of the owner-scoped server that give a report to others: by a link, and to a program.
+
+Source: assessment-spec/1, report; decision 15.
+"""
+
+from functools import partial
+from typing import Final
+
+from muniment.assessments import applications, sharing
+from muniment.assessments.models import Application
+from muniment.kernel.json import JSONObject
+from muniment.kernel.wire import timestamp
+from muniment.mcp import confirmation
+from muniment.mcp.declarations import Arguments, Caller, Tool
+from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
+from muniment.mcp.tools.owner_tool import RUN_ID, owner_tool
+from muniment.oauth.token_authentication import Bridge
+from muniment.schema.record import nullable
+
+_APPLICATION: Final = object_of(
+    {
+        **strings("applicationId", "runId", "companySlug", "frameworkId", "receiver"),
+        "state": one_of(*Application.State.values),
+        "submittedAt": MOMENT,
+        "decidedAt": MOMENT,
+        "note": {**STRING, "description": "the receiver's"},
+    },
+    optional=("decidedAt", "note"),
+)
+_SHARED: Final = object_of({"runId": STRING, "shared": BOOLEAN, "url": nullable(STRING)})
+
+
+class SharingTools:
+    """The handlers."""
+
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
+
+    def share_report(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        run_id = arguments["runId"]
+        if arguments.get("shared", True):
+            url = f"{self._base_url}/reports/shared/{sharing.share_report(caller.owner, run_id)}"
+            return {"data": {"runId": run_id, "shared": True, "url": url}}
+        sharing.unshare_report(caller.owner, run_id)
+        return {"data": {"runId": run_id, "shared": False, "url": None}}
+
+    def submit_application(self, arguments: Arguments, caller: Caller) -> JSONObject:
+        run_id = arguments["runId"]
+        if arguments.get("withdraw", False):
+            return {"data": _shown(applications.withdraw_report(caller.owner, run_id))}
+        with applications.submission(caller.owner, run_id) as draft:
+            receiver = draft.receiver.name
+            confirmation.require(
+                caller,
+                "submit_application",
+                arguments,
+                f"This submits the report of {draft.applicant.name} to {draft.framework.name}. Owners of {receiver} "
+                "and reviewers of the registry can then read it.",
+                once=draft.report.applications.count(),
+                receiver=draft.receiver.slug,
+                frameworkId=draft.framework.slug,
+            )
+        return {"data": _shown(draft)}
+
+
+def _shown(application: Application) -> JSONObject:
+    shown = {
+        "applicationId": application.pk,
+        "runId": application.report.run_id,
+        "companySlug": application.applicant.slug,
+        "frameworkId": application.framework.slug,
+        "receiver": application.receiver.slug,
+        "state": application.state,
+        "submittedAt": timestamp(application.submitted_at),
+    }
+    if application.decided_at:
+        shown["decidedAt"] = timestamp(application.decided_at)
+    return {**shown, "note": application.note} if application.note else shown
+
+
+def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
+    """Return the tools that share reports."""
+    tools = SharingTools(base_url)
+    tool = partial(owner_tool, call=call)
+    return (
+        tool(
+            tools.share_report,
+            "Share a report",
+            "Make a link with which anyone can read this report; an earlier link stops working. shared false ends it.",
+            "reports:run",
+            single(_SHARED),
+            arguments={"runId": RUN_ID, "shared": {"type": "boolean", "default": True}},
+            required=("runId",),
+        ),
+        tool(
+            tools.submit_application,
+            "Apply to a program",
+            "Submit the report of a run of a program framework to the company that runs the program, which can then "
+            "read it. The first call says who, and returns the token to confirm with. withdraw true takes an undecided "
+            "application back.",
+            "reports:run",
+            single(_APPLICATION),
+            arguments={
+                "runId": RUN_ID,
+                "withdraw": {"type": "boolean", "default": False},
+                **confirmation.ARGUMENT,
+            },
+            required=("runId",),
+            destructive=True,
+            confirmed=strings("receiver", "frameworkId"),
+        ),
+    )
