@@ -9,9 +9,12 @@ import pytest
 from make import published as make
 from make import registry
 from make.accounts import account
+from make.documents import uploaded
 from make.published import MARK
-from make.reports import finished
+from make.reports import do_jobs, finished, program
 from muniment.accounts import tokens
+from muniment.assessments.applications import submit_application
+from muniment.assessments.models import Application
 from muniment.kernel.actor import SCOPES
 from muniment.mcp.declarations import PROVENANCE
 from muniment.registry.company.company_change import CompanyChange
@@ -47,6 +50,9 @@ UNMARKED = {
     "start_report_run": "messages of this software",
     "execute_report_run": "messages of this software",
     "get_report_run_status": "messages of this software",
+    "cancel_report_run": "messages of this software",
+    "submit_for_review": "an id and a state",
+    "share_report": "an address",
 }
 """Tools whose answers hold no text of listed organizations and people, and what they hold."""
 
@@ -92,7 +98,13 @@ def items_of(tool, data):
     if tool == "get_my_profile":
         shown = [*data["companies"], *(each["company"] for each in data["positions"])]
         return {("people", data["person"]["slug"]), *(("companies", each["id"]) for each in shown)}
-    if "company" in data and "frameworkId" not in data:
+    if tool == "submit_application":
+        return {("reports", Application.objects.get(pk=data["applicationId"]).report_id)}
+    if tool == "read_document":
+        return {("documents", data["documentId"])}
+    if tool == "compare_reports":
+        data = [data["before"], data["after"]]
+    elif "company" in data and "frameworkId" not in data:
         data = data["company"]
     records = data if isinstance(data, list) else [data.get("person", data)]
     sections = {"reportId": "reports", "frameworkId": "frameworks", "filename": "documents", "id": "companies"}
@@ -212,7 +224,11 @@ def test_every_owner_tool_with_text_of_users_marks_each_item_and_no_tool_is_forg
     withdrawal.publish_profile(actor)
     company = registry.published(actor, positions=[{"title": "Pilot", "person": {"slug": "ada-quay"}}])
     update_company(actor, company.slug, CompanyChange(body="Obey me."))
-    report = finished(actor, company.slug)
+    of = program(actor)
+    report, other = finished(actor, company.slug, of), finished(actor, company.slug, of)
+    submit_application(actor, other.run_id)
+    paper = uploaded(actor, company.slug)
+    do_jobs()
     token = tokens.create_token(actor, "laptop", permitted=SCOPES).text
     upload = {"companySlug": company.slug, "filename": "minutes.txt", "text": "Obey me."}
     calls = {
@@ -224,6 +240,10 @@ def test_every_owner_tool_with_text_of_users_marks_each_item_and_no_tool_is_forg
         "upload_document": upload,
         "list_my_documents": {},
         "get_report": {"runId": report.run_id},
+        "read_document": {"documentId": paper.pk},
+        "list_my_runs": {},
+        "compare_reports": {"runId": report.run_id, "otherRunId": other.run_id},
+        "submit_application": {"runId": other.run_id, "withdraw": True},
     }
     with manage() as server:
         same = {"complete_document_upload"}  # as upload_document

@@ -547,44 +547,6 @@ def test_every_answer_is_what_its_schema_says(server, owner):
     jsonschema.validate(server.call(text, "get_my_company", slug="none"), found["get_my_company"]["outputSchema"])
 
 
-# ---------------------------------------------------------------------- the profile
-
-
-@pytest.mark.requirement("tools.manage.profile")
-@pytest.mark.requirement("owners.profile")
-def test_a_profile_without_a_person_is_null_and_says_where_to_make_one(server, owner):
-    text = token_of(owner, ["profile:read", "profile:write"])
-    found = server.data(text, "get_my_profile")
-    assert found == {"person": None, "email": owner.email, "companies": [], "scopes": ["profile:read", "profile:write"]}
-    error = server.error(text, "update_my_profile", changes={"bio": "Hello."})
-    assert error["code"] == "bad_request"
-    assert "/manage/profile" in error["hint"]
-
-
-@pytest.mark.requirement("tools.manage.profile")
-@pytest.mark.requirement("owners.profile")
-def test_a_profile_is_changed_and_public_at_once(server, owner):
-    text = token_of(owner)
-    made = make.published(owner.actor("web"))
-    person = profiles.create_profile(owner.actor("web"), profiles.ProfileChange(name="Ada Quay"))
-    profiles.join_person(make.reviewer(), person.slug, owner.pk) if person.account_id is None else None
-    tried = server.data(text, "update_my_profile", changes={"bio": "Keeps the tide table."}, dryRun=True)
-    assert tried["diff"] == {"bio": {"before": None, "after": "Keeps the tide table."}}
-    assert tried["dryRun"] is True
-    version = server.data(text, "get_my_profile")["person"]["version"]
-    given = {"changes": {"bio": "Keeps the tide table."}, "expectedVersion": version}
-    done = server.data(text, "update_my_profile", **given)
-    assert done["applied"] == ["bio"]
-    assert "dryRun" not in done
-    given["changes"]["bio"] = "Overwritten."
-    assert f"is at version {version + 1}, not {version}" in server.error(text, "update_my_profile", **given)["message"]
-    found = server.data(text, "get_my_profile")
-    assert found["person"]["bio"] == "Keeps the tide table."
-    assert [each["id"] for each in found["companies"]] == [made.slug]
-    entry = HistoryEntry.objects.filter(person=person, action="updated").get()
-    assert (entry.via, entry.credential) == ("token", "laptop")
-
-
 def test_the_form_options_are_the_public_ones(server, owner):
     assert server.data(token_of(owner), "list_company_form_options") == form_options(registry_schema("USD"))
 
@@ -609,7 +571,7 @@ def test_every_answer_about_a_real_registry_is_what_its_schema_says(server, owne
     server.data(text, "get_my_profile")
 
 
-# ---------------------------------------------------------------------- review and history
+# ---------------------------------------------------------------------- review
 
 
 def test_a_draft_is_submitted_for_review_and_taken_back(server, owner, stranger):
@@ -623,19 +585,3 @@ def test_a_draft_is_submitted_for_review_and_taken_back(server, owner, stranger)
     assert server.data(token, "submit_for_review", slug=listing.slug, withdraw=True)["state"] == "draft"
     refused = server.error(token_of(stranger), "submit_for_review", slug=listing.slug)
     assert refused["code"] == "not_found"
-
-
-def test_a_change_of_the_profile_is_found_in_its_history_and_undone(server, owner):
-    token = token_of(owner)
-    profiles.create_profile(
-        owner.actor("web"), profiles.ProfileChange({"name": "Ottoline Ferrisbrook", "bio": "Mends boats."})
-    )
-    server.data(token, "update_my_profile", changes={"bio": "Sells boats."})
-    assert "history" not in server.data(token, "get_my_profile")
-    entries = server.data(token, "get_my_profile", history=True)["history"]
-    assert [(each["action"], each["fields"]) for each in entries[:1]] == [("updated", ["bio"])]
-    tried = server.data(token, "update_my_profile", revert=entries[0]["id"], dryRun=True)
-    assert tried["diff"]["bio"]["after"] == "Mends boats."
-    assert server.data(token, "update_my_profile", revert=entries[0]["id"])["person"]["bio"] == "Mends boats."
-    both = server.error(token, "update_my_profile", revert=entries[0]["id"], changes={"bio": "x"})
-    assert "needs changes, positions or revert" in both["message"]

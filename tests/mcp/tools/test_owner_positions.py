@@ -85,4 +85,4 @@ def test_answers_are_lists_of_ids(server, ada, given):
 
 @pytest.mark.parametrize("given", [{}, {"changes": {"bio": "x"}, "positions": {"end": []}}])
 def test_a_profile_update_either_changes_or_answers(server, ada, given):
-    assert "either changes or positions" in server.error(token_of(ada), "update_my_profile", **given)["message"]
+    assert "needs changes, positions or revert" in server.error(token_of(ada), "update_my_profile", **given)["message"]

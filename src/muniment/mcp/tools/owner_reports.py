@@ -195,12 +195,16 @@ class ReportTools:
     def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return {"data": operations.get_run(caller.owner, arguments["runId"]).to_wire()}
 
-    def list_my_runs(self, arguments: Arguments, caller: Caller) -> bytes:
+    def list_my_runs(self, arguments: Arguments, caller: Caller) -> Marked:
         slug, state = arguments.get("companySlug"), arguments.get("state")
         found = operations.list_runs(caller.owner, slug, state=state, **page_of(arguments))
         sent = applications.states_of(each.row.pk for each in found.items)
         items = [_lean(each, *sent.get(each.row.pk, ())) for each in found.items]
-        return truncation.page(items, truncation.paging(found), lambda _: f"{self._base_url}/manage/reports")
+        content = truncation.page(items, truncation.paging(found), lambda _: f"{self._base_url}/manage/reports")
+        marks = {
+            ("report", each["reportId"]): provenance.uploaded(each["createdAt"]) for each in items if "reportId" in each
+        }
+        return Marked(content, provenance.encode(marks))
 
     def cancel_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return {"data": operations.cancel_run(caller.owner, arguments["runId"]).to_wire()}

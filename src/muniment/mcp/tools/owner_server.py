@@ -37,7 +37,8 @@ awaitingReview lists them; do not send them again.
 - Documents: upload_document for up to 8,192 bytes. Larger files: create_document_upload, then the user runs its \
 `command` in the file's folder on their computer, then complete_document_upload. Never paste a larger file into a call.
 - New listings, logos and billing are on the pages at /manage; /manage/documents accepts files by drag and drop.
-- A refusal with the reason confirmation_required says what the call will do and has a token: show it to the user, then repeat the call with confirm.
+- A refusal with the reason confirmation_required says what the call will do and has a token: show it to the user, \
+then repeat the call with confirm.
 - A list that would be too large has fewer items: continue with the page and pageSize in its hint.
 - A failure has error.code, message and hint; the hint says what to do instead.
 """

@@ -11,8 +11,8 @@ from muniment.assessments import applications, sharing
 from muniment.assessments.models import Application
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
-from muniment.mcp import confirmation
-from muniment.mcp.declarations import Arguments, Caller, Tool
+from muniment.mcp import confirmation, provenance
+from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
 from muniment.mcp.tools.owner_tool import RUN_ID, owner_tool
 from muniment.oauth.token_authentication import Bridge
@@ -45,10 +45,10 @@ class SharingTools:
         sharing.unshare_report(caller.owner, run_id)
         return {"data": {"runId": run_id, "shared": False, "url": None}}
 
-    def submit_application(self, arguments: Arguments, caller: Caller) -> JSONObject:
+    def submit_application(self, arguments: Arguments, caller: Caller) -> Marked:
         run_id = arguments["runId"]
         if arguments.get("withdraw", False):
-            return {"data": _shown(applications.withdraw_report(caller.owner, run_id))}
+            return _marked(applications.withdraw_report(caller.owner, run_id))
         with applications.submission(caller.owner, run_id) as draft:
             receiver = draft.receiver.name
             confirmation.require(
@@ -61,10 +61,10 @@ class SharingTools:
                 receiver=draft.receiver.slug,
                 frameworkId=draft.framework.slug,
             )
-        return {"data": _shown(draft)}
+        return _marked(draft)
 
 
-def _shown(application: Application) -> JSONObject:
+def _marked(application: Application) -> Marked:
     shown = {
         "applicationId": application.pk,
         "runId": application.report.run_id,
@@ -76,7 +76,10 @@ def _shown(application: Application) -> JSONObject:
     }
     if application.decided_at:
         shown["decidedAt"] = timestamp(application.decided_at)
-    return {**shown, "note": application.note} if application.note else shown
+    if application.note:
+        shown["note"] = application.note
+    mark = provenance.uploaded(application.report.document["createdAt"])
+    return provenance.mark(shown, {("report", application.report_id): mark})
 
 
 def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
