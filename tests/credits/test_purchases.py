@@ -327,7 +327,7 @@ def test_packs_are_read_in_their_order():
 def test_stripe_is_loaded_when_something_is_bought_and_not_before(tmp_path):
     code = (
         "import sys, django; django.setup()\n"
-        "import muniment.server.process.server_process, muniment.web.urls, muniment.mcp.tools.owner_reports\n"
+        "import muniment.server.process.server_process, muniment.web.urls, muniment.mcp.tools.owner.reports\n"
         "from muniment.credits import billing, purchases; from muniment.jobs import handlers\n"
         "assert billing.is_on() and 'credits.left_open' in handlers.kinds()\n"
         "assert not [name for name in sys.modules if name.partition('.')[0] == 'stripe']\n"

@@ -11,7 +11,7 @@ from muniment.mcp.protocol.admission import Access
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.bearer_authentication import BearerAuthentication
-from muniment.mcp.tools.owner_server import owner_declarations
+from muniment.mcp.tools.owner.server import owner_declarations
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import TokenAuthenticator
 from services.mcp import Answer, Asker, modern

@@ -173,7 +173,7 @@ class Startup:
         from django.db import connections
 
         connections.close_all()  # of a former attempt, whose connection may be dead
-        import_module("muniment.mcp.tools.owner_server")
+        import_module("muniment.mcp.tools.owner.server")
 
         self._bring_up_database()
         from django.core.wsgi import get_wsgi_application

@@ -78,7 +78,7 @@ class ToolServers:
         self._public.set()
 
     async def _mount_owner(self) -> None:
-        from muniment.mcp.tools.owner_server import owner_server
+        from muniment.mcp.tools.owner.server import owner_server
         from muniment.server.app.public_tools import shared_arguments
 
         server = owner_server(self._bridge.call, fairness=self._app.fairness, **shared_arguments(self._app))

@@ -14,7 +14,7 @@ from muniment.documents import operations
 from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import Upload
 from muniment.kernel.actor import SCOPES
-from muniment.mcp.tools.owner_documents import MAX_READ
+from muniment.mcp.tools.owner.documents import MAX_READ
 from services.manage import BASE, manage
 from services.mcp import modern
 

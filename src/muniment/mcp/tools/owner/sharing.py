@@ -14,7 +14,7 @@ from muniment.kernel.wire import timestamp
 from muniment.mcp import confirmation, provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
-from muniment.mcp.tools.owner_tool import RUN_ID, owner_tool
+from muniment.mcp.tools.owner.tool import RUN_ID, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 

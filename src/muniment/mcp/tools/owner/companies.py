@@ -15,7 +15,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
-from muniment.mcp.tools import output_schemas, owner_bundle, owner_history, truncation
+from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.output_schemas import (
     BOOLEAN,
     INTEGER,
@@ -28,7 +28,8 @@ from muniment.mcp.tools.output_schemas import (
     single,
     strings,
 )
-from muniment.mcp.tools.owner_tool import (
+from muniment.mcp.tools.owner import bundle, history
+from muniment.mcp.tools.owner.tool import (
     CHANGES,
     DRY_RUN,
     EXPECTED_VERSION,
@@ -91,14 +92,14 @@ class CompanyTools:
             "reviewerNote": found.reviewer_note or None,
             "publicUrl": public_url if found.published else None,
         }
-        if owner_bundle.HISTORY in arguments.get("parts", ()):
+        if bundle.HISTORY in arguments.get("parts", ()):
             found_entries = operations.company_history(
-                caller.owner, arguments["slug"], page_size=owner_history.ROWS, with_values=False
+                caller.owner, arguments["slug"], page_size=history.ROWS, with_values=False
             )
-            whole[owner_bundle.HISTORY] = owner_history.shown(found_entries.items)
+            whole[bundle.HISTORY] = history.shown(found_entries.items)
         plain = msgspec.json.decode(with_picture_addresses(_encode(whole), self._base_url))
         window = {name: arguments[name] for name in ("parts", "offset", "limit") if name in arguments}
-        answer = owner_bundle.fit(plain, self._own_url(found.slug), **window)
+        answer = bundle.fit(plain, self._own_url(found.slug), **window)
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
@@ -171,7 +172,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         reviewerNote=nullable(STRING),
         **output_schemas.cut_marks("reviewerNote"),
         publicUrl=nullable(STRING),
-        history=list_of(owner_history.ENTRY),
+        history=list_of(history.ENTRY),
         historyTotal=INTEGER,
     )
     listing = {**strings("id", "name"), "state": one_of(*State.values), "role": STRING, "version": INTEGER}
@@ -195,8 +196,8 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "slug": SLUG,
                 "parts": {
                     "type": "array",
-                    "items": {"type": "string", "enum": [*owner_bundle.PARTS, owner_bundle.HISTORY]},
-                    "maxItems": len(owner_bundle.PARTS) + 1,
+                    "items": {"type": "string", "enum": [*bundle.PARTS, bundle.HISTORY]},
+                    "maxItems": len(bundle.PARTS) + 1,
                     "description": "default: all but history",
                 },
                 "offset": {"type": "integer", "minimum": 0, "maximum": 10**6, "description": "of each list"},
@@ -229,7 +230,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             arguments={
                 "slug": SLUG,
                 "changes": {**schema.company_change.definition(CHANGE), "description": "only the fields to change"},
-                **owner_history.revert_arguments("get_my_company parts history"),
+                **history.revert_arguments("get_my_company parts history"),
                 "expectedVersion": EXPECTED_VERSION,
                 "expectedTotals": _EXPECTED_TOTALS,
                 "dryRun": DRY_RUN,

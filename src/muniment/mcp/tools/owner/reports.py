@@ -27,7 +27,7 @@ from muniment.mcp.tools.output_schemas import (
     single,
     strings,
 )
-from muniment.mcp.tools.owner_tool import ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
+from muniment.mcp.tools.owner.tool import ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.frameworks.specification import SOURCES
 from muniment.schema.record import nullable

@@ -13,11 +13,11 @@ from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.form_options import form_options_tool
-from muniment.mcp.tools.owner_companies import company_tools
-from muniment.mcp.tools.owner_documents import document_tools
-from muniment.mcp.tools.owner_profile import profile_tools
-from muniment.mcp.tools.owner_reports import report_tools
-from muniment.mcp.tools.owner_sharing import sharing_tools
+from muniment.mcp.tools.owner.companies import company_tools
+from muniment.mcp.tools.owner.documents import document_tools
+from muniment.mcp.tools.owner.profile import profile_tools
+from muniment.mcp.tools.owner.reports import report_tools
+from muniment.mcp.tools.owner.sharing import sharing_tools
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema

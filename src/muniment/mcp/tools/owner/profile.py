@@ -16,9 +16,10 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.mcp import provenance as marking
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
-from muniment.mcp.tools import output_schemas, owner_history, truncation
+from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.output_schemas import BOOLEAN, INTEGER, STRING, list_of, object_of, one_of, single, strings
-from muniment.mcp.tools.owner_tool import CHANGES, DRY_RUN, EXPECTED_VERSION, dry_mark, owner_tool
+from muniment.mcp.tools.owner import history
+from muniment.mcp.tools.owner.tool import CHANGES, DRY_RUN, EXPECTED_VERSION, dry_mark, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry import provenance
 from muniment.registry.company import operations
@@ -67,7 +68,7 @@ class ProfileTools:
             named = provenance.marks(Company, (each["company"]["id"] for each in answer["positions"]))
             marks |= {("company", key): mark for key, mark in named.items()}
         if arguments.get("history", False):
-            answer["history"] = owner_history.shown(withdrawal.profile_history(actor, page_size=_HISTORY_ROWS).items)
+            answer["history"] = history.shown(withdrawal.profile_history(actor, page_size=_HISTORY_ROWS).items)
         content = truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
         return Marked(content, marking.encode(marks))
 
@@ -152,7 +153,7 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                             )
                         ),
                         "positionsTotal": INTEGER,
-                        "history": list_of(owner_history.ENTRY),
+                        "history": list_of(history.ENTRY),
                     },
                     optional=("companiesTotal", "positions", "positionsTotal", "history"),
                 )
@@ -174,7 +175,7 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             arguments={
                 "changes": schema.profile_change.definition(CHANGE),
                 "positions": _ANSWERS,
-                **owner_history.revert_arguments("get_my_profile history"),
+                **history.revert_arguments("get_my_profile history"),
                 "expectedVersion": EXPECTED_VERSION,
                 "dryRun": DRY_RUN,
             },
