@@ -19,8 +19,10 @@ from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
 
+from muniment.schema.objects import registry_schema
 from muniment.store.search.questions.asking import read
 
+LISTINGS = registry_schema("USD").listings
 NAMES, QUESTIONS, PARTS = 300, 500, 2_000
 TYPICAL_MS = 1.0
 LEAST_READ = 0.98
@@ -66,7 +68,7 @@ class Asked:
 
     def __call__(self, text):
         started = time.process_time()
-        reading = read(self.connection, text, date(2026, 1, 1))
+        reading = read(self.connection, LISTINGS, text, date(2026, 1, 1))
         self.ms.append((time.process_time() - started) * 1000)
         return reading
 

@@ -29,7 +29,7 @@ from muniment.api.handlers import (
     people_quick,
     search,
 )
-from muniment.api.parameters import Parameter, criterion, hexadecimal, one_of, sort, text, whole_number, words
+from muniment.api.parameters import Parameter, criterion, flag, hexadecimal, one_of, sort, text, whole_number, words
 from muniment.store.published import KINDS
 
 MAX_FIELDS: Final = 50
@@ -124,6 +124,7 @@ SEARCH: Final = (
         maximum=MAX_PAGE_SIZE,
         default=SEARCH_LIMIT,
     ),
+    flag("literal", "Search for the words of `q`, even if they are a question in plain words."),
 )
 CRITERIA: Final = {kind: tuple(map(criterion, each.criteria.values())) for kind, each in LISTINGS.items()}
 
@@ -215,7 +216,9 @@ ROUTES: Final = (
         description="Companies, people and frameworks in one list, the best match first; those of one kind are in the "
         "order of their own list. `totals` counts all matches of each kind: the lists page through them with the same "
         "`q`, and frameworks come with `kind=framework` and a larger `limit`. A little misspelled is found too, and "
-        "`closest` says why.",
+        "`closest` says why. A question in plain words, such as `DAOs on energy with a treasury over $1 million`, is "
+        "read as filters of one list: `reading` has them, and `data` the first items of that list, or the matches of "
+        "the words if it is empty.",
         schema="SearchResults",
         answer=search,
         parameters=SEARCH,

@@ -92,6 +92,24 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
             },
             *("symbol", "type", "picture"),
         ),
+        "Reading": _open_object(
+            {
+                "kind": _enum(*COLLECTIONS),
+                "filters": {"type": "array", "items": ref("ReadFilter")},
+                "q": _described(TEXT, "The words that no filter came from."),
+                "language": _described(TEXT, "The language of the question."),
+                "total": _described(COUNT, "The number of items; if 0, `data` has the matches of the words."),
+                "url": _described({"type": "string", "format": "uri-reference"}, "The list with these filters."),
+            },
+            "q",
+        ),
+        "ReadFilter": _open_object(
+            {
+                "name": _described(TEXT, "The parameter of the list."),
+                "value": TEXT,
+                "words": _described(TEXT, "The words of the question that it came from."),
+            }
+        ),
         **ENVELOPES,
     }
 
@@ -161,8 +179,10 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "StatsOne": _one("Stats"),
     "SearchResults": _list_of(
         "SearchResult",
+        "reading",
         "closest",
         "hint",
+        reading=_described(ref("Reading"), "The question in plain words, as filters."),
         totals=_described(
             _open_object(dict.fromkeys(COLLECTIONS.values(), COUNT), *COLLECTIONS.values()),
             "The number of matches of each kind that was searched.",

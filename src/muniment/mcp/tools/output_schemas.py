@@ -85,6 +85,7 @@ HINT: JsonSchema = {
 
 SEARCH_RESULTS: JsonSchema = {
     "results": list_of(object_of(strings("id", "title", "url", "text"))),
+    "reading": {"type": "object"},
     "hint": STRING,
 }
 FETCHED: JsonSchema = {**strings("id", "title", "text", "url"), "metadata": {"type": "object"}}

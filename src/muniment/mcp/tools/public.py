@@ -69,7 +69,9 @@ def _tool(name: str, title: str, description: str, answer: JSONMapping, handler:
         description=description,
         arguments=arguments,
         required=required,
-        promised=("data",) if "data" in answer else tuple(member for member in answer if member != "hint"),
+        promised=("data",)
+        if "data" in answer
+        else tuple(member for member in answer if member not in {"hint", "reading"}),
         answer=answer,
         handler=handler,
         instant=name.startswith("get_"),  # reads one document by key; lists may wait for a search

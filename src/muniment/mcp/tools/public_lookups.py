@@ -6,13 +6,14 @@ Source: tools, Public server; decisions, section 3.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
 import msgspec
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
-from muniment.kernel.json import JSONMapping
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import provenance, whole_texts
 from muniment.mcp.declarations import Arguments, Caller, Marked
@@ -24,7 +25,7 @@ from muniment.store.published import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
 from muniment.store.search import everything
-from muniment.store.search.everything import COLLECTIONS
+from muniment.store.search.everything import COLLECTIONS, Everything
 
 MAX_RESULTS: Final = 10
 MAX_SHOWN: Final = 60
@@ -70,7 +71,7 @@ class PublicTools:
             raise BadRequest("The query is blank.", "Call again with words of a name, a symbol, a domain or a topic.")
 
         def make() -> Marked:
-            found = everything.search(self._reader, query, limit=MAX_RESULTS)
+            found = everything.search(self._reader, query, limit=MAX_RESULTS, listings=LISTINGS)
             results = found.results[:MAX_RESULTS]
             known = {(each.kind, each.key) for each in results}
             close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known][: MAX_RESULTS - len(results)]
@@ -78,13 +79,14 @@ class PublicTools:
                 *(self._result(each.kind, each.key, each.title, each.about) for each in results),
                 *(self._result(kind, each.id, each.name, each.why) for kind, each in close),
             ]
-            answer = {"results": listed, **({"hint": found.hint} if found.hint else {})}
+            answer = {"results": listed, **({"hint": found.hint} if found.hint else {}), **_reading_of(found)}
             near = self._reader.documents([(kind, each.id) for kind, each in close])
             marks = [(each.kind, each.provenance) for each in results]
             marks += [(kind, document.provenance[0]) for (kind, _), document in near.items()]
             return provenance.of_several(msgspec.json.encode(answer), marks)
 
-        return self._cached(("mcp", "search", query), KINDS, make, quick=False)
+        # The same question may mean other days tomorrow.
+        return self._cached(("mcp", "search", query, datetime.now(UTC).date()), KINDS, make, quick=False)
 
     def _result(self, kind: str, key: str, title: str, text: str) -> JSONMapping:
         return {"id": f"{kind}:{key}", "title": title, "url": self._page_url(kind, key), "text": text}
@@ -312,6 +314,20 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.2f}"
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+def _reading_of(found: Everything) -> JSONObject:
+    """Return the members that say as which filters a question was read, and which tool lists the rest."""
+    if found.asked is None:
+        return {}
+    reading, total = found.asked
+    filters = ", ".join(f"{name} {value!r}" for name, value in reading.parameters())
+    tool = f"list_{COLLECTIONS[reading.kind]}"
+    if total:
+        hint = f"Read as a question: {tool} with {filters} lists all {total:,}."
+    else:
+        hint = f"Read as a question, {tool} with {filters} finds nothing. The results are those of the words."
+    return {"reading": {**reading.to_wire(), "total": total}, "hint": hint}
 
 
 class _Kind(msgspec.Struct):

@@ -7,10 +7,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.json import JSONObject
+from muniment.schema.filters import Listing
 from muniment.store.published import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.reader import ListPage, Reader
 from muniment.store.search.closest import MAX_CLOSEST, Closest
+from muniment.store.search.questions.asking import question
+from muniment.store.search.questions.reading import Listings, Reading
 from muniment.store.search.ranking import Tier
 from muniment.store.search.values import MAX_SHOWN
 from muniment.store.search_text import pieces
@@ -18,6 +21,7 @@ from muniment.store.search_text import pieces
 COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 MAX_QUERY_CHARACTERS: Final = 200
 MAX_SUMMARY_CHARACTERS: Final = 160
+MAX_FRAMEWORKS: Final = 1_000
 _MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)|[*`#>|~]+|(?<!\w)_+|_+(?!\w)")
 """Links of Markdown, of which the words stay, and its signs."""
 
@@ -54,6 +58,13 @@ class Result(NamedTuple):
         return ". ".join(filter(None, (", ".join(filter(None, classes)), self.summary)))
 
 
+class Asked(NamedTuple):
+    """A query read as a question, and the number of its matches; without any, the results are those of the words."""
+
+    reading: Reading
+    total: int
+
+
 class Everything(NamedTuple):
     """
     What a search finds.
@@ -64,6 +75,7 @@ class Everything(NamedTuple):
         closest: what is close, with its kind, if no name has the words of the query.
         hint: what to do if nothing is found.
         version: of the file, the lowest if it changed meanwhile.
+        asked: the question as which the query was read.
     """
 
     results: Sequence[Result]
@@ -72,6 +84,7 @@ class Everything(NamedTuple):
     hint: str
     version: int
     updated_at: str
+    asked: Asked | None = None
 
     def guidance(self) -> JSONObject:
         """Return the members of an answer that say what is close, as those of a list, with the kind of each."""
@@ -79,8 +92,41 @@ class Everything(NamedTuple):
         return {**({"closest": close} if close or self.hint else {}), **({"hint": self.hint} if self.hint else {})}
 
 
-def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS) -> Everything:
-    """Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each."""
+def search(
+    reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS, listings: Listings | None = None
+) -> Everything:
+    """
+    Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each.
+
+    Args:
+        listings: the lists by kind, to read a question in plain words as filters; None to search for the words only.
+    """
+    reading = question(reader, listings, q) if listings is not None else None
+    if listings is None or reading is None or reading.kind not in kinds:
+        return _search_words(reader, q, limit, kinds)
+    found = _answered(reader, reading, listings[reading.kind], limit)
+    if found.results:
+        return found
+    return _search_words(reader, q, limit, kinds)._replace(asked=found.asked)
+
+
+def _answered(reader: Reader, reading: Reading, listing: Listing, limit: int) -> Everything:
+    kind = reading.kind
+    is_framework = kind == "framework"  # their list is in order of first publication, without pages
+    page = reader.page(kind, reading.query(listing, page_size=MAX_FRAMEWORKS if is_framework else limit))
+    rows = list(zip(page.items, page.provenance, strict=True))[:: -1 if is_framework else 1]
+    return Everything(
+        results=[_result(kind, item, mark) for item, mark in rows[:limit]],
+        totals={kind: page.total},
+        closest=(),
+        hint="",
+        version=page.version,
+        updated_at=page.updated_at,
+        asked=Asked(reading, page.total),
+    )
+
+
+def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) -> Everything:
     pages = {kind: reader.page(kind, ListQuery(q=q, page_size=limit)) for kind in kinds}
     words = pieces(q)
     found: list[tuple[tuple[int, int, int], Result]] = []

@@ -8,19 +8,19 @@ from muniment.store.reader import Reader
 from muniment.store.search.questions.grammar import Grammar, UnreadError
 from muniment.store.search.questions.language import understood
 from muniment.store.search.questions.phrases import mark_texts, parts_of, translated
-from muniment.store.search.questions.reading import Reading
+from muniment.store.search.questions.reading import Listings, Reading
 from muniment.store.search.questions.registry_words import begins_a_name, is_name, values_of
 from muniment.store.search.questions.sentence import Sentence
 from muniment.store.search.questions.tokens import split
 
 
-def question(reader: Reader, text: str, today: date | None = None) -> Reading | None:
+def question(reader: Reader, listings: Listings, text: str, today: date | None = None) -> Reading | None:
     """Return the filters that *text* means, as of :func:`read`; *today* in UTC by default."""
     with reader.snapshot() as (connection, _):
-        return read(connection, text, today or datetime.now(UTC).date())
+        return read(connection, listings, text, today or datetime.now(UTC).date())
 
 
-def read(connection: sqlite3.Connection, text: str, today: date) -> Reading | None:
+def read(connection: sqlite3.Connection, listings: Listings, text: str, today: date) -> Reading | None:
     """
     Return the filters that *text* means, or None if it is no question but words to search for.
 
@@ -29,19 +29,22 @@ def read(connection: sqlite3.Connection, text: str, today: date) -> Reading | No
     plural, a comparison.
 
     Args:
+        listings: the lists by kind, whose filters a question may mean.
         today: the day that "last 30 days" counts from.
     """
     tokens = split(text)
     if not tokens:
         return None
     language, phrases = understood(tokens)
-    values = values_of(connection, tokens, translated(phrases), language.code)
+    names = [name for name, (_, by) in listings["company"].filters.items() if by.several]
+    values = values_of(connection, names, tokens, translated(phrases), language.code)
     parts = parts_of(tokens, language, phrases, values)
     mark_texts(parts, tokens)
     grammar = Grammar(connection, Sentence(text, tokens, parts, language), today)
     try:
-        reading = grammar.read()
-    except UnreadError:
+        reading = grammar.read(listings)
+        reading.query(listings[reading.kind], page_size=1)
+    except (UnreadError, ValueError):
         return None
     is_marked = grammar.is_marked or grammar.is_asked
     means_something = reading.chips or (reading.q and grammar.has_noun)  # "fintech startups" means the kind

@@ -9,11 +9,13 @@ from typing import Final
 from muniment.store.search.questions.periods import Calendar
 from muniment.store.search.questions.phrases import TOPICS
 from muniment.store.search.questions.quantities import BOUNDS, quantity_at, subject_at
-from muniment.store.search.questions.reading import SORTS, TAKEN, Chip, Reading
+from muniment.store.search.questions.reading import SORT, Chip, Listings, Reading
 from muniment.store.search.questions.registry_words import MAX_WORDS, Value, company_named, company_nearly_named
 from muniment.store.search.questions.sentence import Sentence
 
 PLACES: Final = frozenset({"city", "country"})
+SEARCHED: Final = frozenset({"company", "person"})
+"""The kinds whose list takes search words and an order."""
 _HELD: Final = frozenset({"hasToken", "hasCapTable"})
 """Flags of what a company has: its words are a filter only beside a word such as "with"."""
 _PASSED: Final = frozenset(
@@ -47,21 +49,18 @@ class Grammar:
         self.is_marked = False
         self.has_noun = False
 
-    def read(self) -> Reading:
-        """Return the reading; raise UnreadError if there is none."""
+    def read(self, listings: Listings) -> Reading:
+        """Return the reading; raise UnreadError if there is none that the list of its kind takes."""
         at = 0
         while at < len(self._parts):
             at = at + 1 if at in self._claimed else max(at + 1, self._step(at))
         if self._is_most is not None:
             self._sort_by_size(*self._is_most)
-        kind = self._kind or "company"
-        chips = list({(chip.name, chip.value): chip for _, chip in sorted(self._chips, key=itemgetter(0))}.values())
-        names = [chip.name for chip in chips if chip.name not in self._last]
-        if not TAKEN[kind].issuperset(chip.name for chip in chips) or len(set(names)) < len(names):
+        chips = {(chip.name, chip.value): chip for _, chip in sorted(self._chips, key=itemgetter(0))}
+        reading = Reading(self._kind or "company", tuple(chips.values()), self._q(), self._sentence.language.code)
+        if not _fits(reading, listings):
             raise UnreadError
-        if any(chip.name == "sort" and chip.value not in SORTS[kind] for chip in chips):
-            raise UnreadError
-        return Reading(kind, tuple(chips), self._q(), self._sentence.language.code)
+        return reading
 
     @property
     def is_asked(self) -> bool:
@@ -191,7 +190,7 @@ class Grammar:
             return 0
         there = self._sentence.after(at + 1, "skip")
         leads = part.has("works") or title or self._sentence.has(there, "of", "place")
-        start = self._sentence.after(at + 1, "skip", "of", "place", "one", "works") if leads else len(self._parts)
+        start = self._sentence.after(at + 1, "skip", "of", "place", "works") if leads else len(self._parts)
         company, end = self._company(start, near=bool(title) or part.has("works"))
         if title and not company and (begin := self._begin_of_company(at)) is not None:
             return self._titled(title, at, begin)
@@ -236,8 +235,8 @@ class Grammar:
         if noun in {"score", "program"}:
             self._add("kind", noun, at, at + 1)
         if self._kind == "framework" and noun != "company":
-            start = self._sentence.after(at + 1, "skip", "of", "one")
-            if self._sentence.has(start - 1, "of") and start > at + 1:
+            start = self._sentence.after(at + 1, "skip", "of")
+            if start > at + 1 and self._sentence.has(start - 1, "of", "skip"):
                 company, end = self._company(start)
                 if company:
                     return self._add("company", company, start, end, marks=True)
@@ -283,13 +282,34 @@ class Grammar:
         """Return the company that is named, or *near*ly named, from a part on, and the place after its name."""
         if at >= len(self._parts):
             return "", at
+        found, end = self._named(at)
+        if not found and self._sentence.has(at, "one"):  # "the company Quillmere", but also "Company One"
+            return self._company(at + 1, near=near)
+        if not found and near:
+            end = len(self._parts)
+            found = company_nearly_named(self._connection, self._sentence.words(at, end)) or ""
+        return (found, end) if found else ("", at)
+
+    def _named(self, at: int) -> tuple[str, int]:
+        """Return the company that most of the next words name."""
         for end in range(min(len(self._parts), at + MAX_WORDS), at, -1):
             found = company_named(self._connection, self._sentence.words(at, end))
             if found:
                 return found, end
-        end = len(self._parts)
-        found = company_nearly_named(self._connection, self._sentence.words(at, end)) if near else None
-        return (found, end) if found else ("", at)
+        return "", at
+
+
+def _fits(reading: Reading, listings: Listings) -> bool:
+    """Return whether the list of its kind takes all filters of a reading, each as often as it has it."""
+    listing = listings[reading.kind]
+    if any(chip.name not in {SORT, *listing.criteria} for chip in reading.chips):
+        return False
+    if reading.kind not in SEARCHED and (reading.q or any(chip.name == SORT for chip in reading.chips)):
+        return False
+    names = [chip.name for chip in reading.chips if chip.name == SORT or not listing.criteria[chip.name].several]
+    if any(chip.value not in listing.sorts for chip in reading.chips if chip.name == SORT):
+        return False
+    return len(set(names)) == len(names)
 
 
 def _chosen(values: Sequence[Value], *, place: bool, topic: bool) -> Value:

@@ -1,29 +1,17 @@
 """A question as it was read: filters, each with the words that it came from, and the words that are left."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
 from muniment.kernel.json import JSONObject
+from muniment.schema.filters import Listing
+from muniment.store.queries import ListQuery
 
-COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
-TAKEN: Final = {
-    "company": frozenset(
-        {
-            *("status", "type", "industry", "theme", "country", "city", "hasToken", "raising", "hasCapTable", "sort"),
-            *("treasuryMin", "treasuryMax", "teamMin", "teamMax", "listedFrom", "listedTo", "updatedSince"),
-        }
-    ),
-    "person": frozenset({"company", "title", "minCompanies", "updatedSince", "sort"}),
-    "framework": frozenset({"kind", "isOpen", "company"}),
-}
-"""The parameters of the list of each kind that a question may mean."""
-SORTS: Final = {
-    "company": frozenset({"newest", "name", "treasury", "team", "updated"}),
-    "person": frozenset({"newest", "name", "companies", "updated"}),
-    "framework": frozenset[str](),
-}
-SEVERAL: Final = frozenset({"status", "type", "industry", "theme", "country", "city"})
+SORT: Final = "sort"
+Listings = Mapping[str, Listing]
+"""The lists by kind."""
 
 
 class Chip(msgspec.Struct, frozen=True, gc=False):
@@ -59,6 +47,27 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     def parameters(self) -> list[tuple[str, str]]:
         """Return the parameters of the list, which has the same answer without the question."""
         return [*([("q", self.q)] if self.q else []), *((chip.name, chip.value) for chip in self.chips)]
+
+    @property
+    def is_of_a_time(self) -> bool:
+        """Return whether the question may mean other days tomorrow."""
+        return any(chip.name.startswith(("listed", "updated")) for chip in self.chips)
+
+    def query(self, listing: Listing, *, page_size: int) -> ListQuery:
+        """
+        Return the query of the first page of the list.
+
+        Raises:
+            ValueError: a value is beyond what its filter takes, or a lower bound above the upper one.
+        """
+        values: dict[str, Any] = {}
+        for chip in self.chips:
+            if chip.name != SORT:
+                criterion = listing.criteria[chip.name]
+                value = criterion.parse(chip.value)
+                values[chip.name] = (*values.get(chip.name, ()), value) if criterion.several else value
+        sort: Any = next((chip.value for chip in self.chips if chip.name == SORT), None)
+        return ListQuery(q=self.q, page_size=page_size, sort=sort, **listing.select(values)._asdict())
 
     def to_wire(self) -> JSONObject:
         chips = [chip.to_wire() for chip in self.chips]

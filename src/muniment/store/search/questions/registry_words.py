@@ -16,8 +16,8 @@ from muniment.store.search.questions.tokens import Token
 from muniment.store.search.values import singular
 from muniment.store.search_text import fold
 
-VALUES: Final = ("status", "type", "theme", "industry", "city", "country")
-"""The filters of companies that take words of the registry."""
+FIRST: Final = frozenset({"type", "theme"})
+"""Of several filters with a value, those that come first if as many companies have it."""
 MAX_WORDS: Final = 8
 """Words of a value or of a company's name."""
 NEAR_NAME: Final = 0.85
@@ -34,6 +34,7 @@ class Value(msgspec.Struct, frozen=True, gc=False):
 
 def values_of(
     connection: sqlite3.Connection,
+    names: Sequence[str],
     tokens: Sequence[Token],
     translated: Collection[tuple[Span, str, str]],
     language: str,
@@ -42,6 +43,7 @@ def values_of(
     Return the values in use that runs of *tokens* are, most frequent first.
 
     Args:
+        names: the filters of companies that take values of the registry.
         translated: runs that a language has as another word for a value, with its filter and the value.
     """
     asked: dict[str, list[tuple[Span, str]]] = {}
@@ -54,7 +56,7 @@ def values_of(
     for span, name, value in translated:
         asked.setdefault(singular(value), []).append((span, name))
     found: dict[Span, list[Value]] = {}
-    for name, folded, value, n in _rows(connection, list(asked)):
+    for name, folded, value, n in _rows(connection, names, list(asked)):
         for span, only in asked[folded]:
             # A country's code alone is no word: "in" is also India.
             if only == name or (not only and name != "country"):
@@ -62,20 +64,20 @@ def values_of(
     return {span: _distinct(each) for span, each in found.items()}
 
 
-def _rows(connection: sqlite3.Connection, folded: list[str]) -> list[tuple[str, str, str, int]]:
+def _rows(connection: sqlite3.Connection, names: Sequence[str], folded: list[str]) -> list[tuple[str, str, str, int]]:
     statement = (
         "SELECT name, folded, value, n FROM published_value WHERE kind = 'company'"
-        f" AND name IN ({_marks(VALUES)}) AND folded IN ({_marks(folded)}) AND n > 0"
+        f" AND name IN ({_marks(names)}) AND folded IN ({_marks(folded)}) AND n > 0"
     )
     try:
-        return connection.execute(statement, (*VALUES, *folded)).fetchall()
+        return connection.execute(statement, (*names, *folded)).fetchall()
     except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
         return []
 
 
 def _distinct(values: list[Value]) -> list[Value]:
     """Return one value for each filter, since a filter takes every form of a value."""
-    ordered = sorted(values, key=lambda each: (-each.n, VALUES.index(each.name), each.value))
+    ordered = sorted(values, key=lambda each: (-each.n, each.name not in FIRST, each.name, each.value))
     return list({each.name: each for each in reversed(ordered)}.values())[::-1]
 
 

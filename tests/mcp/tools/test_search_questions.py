@@ -1,0 +1,42 @@
+"""The search tool with questions in plain words."""
+
+import pytest
+
+from make.published import Publisher, company
+from muniment.store.reader import Reader
+from services.mcp import public_server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    path = tmp_path_factory.mktemp("published") / "published.sqlite3"
+    publisher = Publisher(path)
+    publisher.publish(
+        *(company(number, type="DAO", raising=number > 8) for number in range(1, 31)),
+        company(31, type="VC", name="Harbour Fund"),
+    )
+    reader = Reader(path)
+    with public_server(reader) as asker:
+        yield asker
+    reader.close()
+    publisher.close()
+
+
+@pytest.mark.requirement("search.questions")
+def test_a_question_gives_the_first_of_its_list_and_says_how_to_get_the_rest(server):
+    found = server.call("search", {"query": "Which DAOs are raising?"})["structuredContent"]
+    assert [each["id"] for each in found["results"]] == [f"company:company-{number}" for number in range(30, 20, -1)]
+    assert found["hint"] == ("Read as a question: list_companies with type 'DAO', raising 'true' lists all 22.")
+    assert found["reading"]["filters"][1] == {"name": "raising", "value": "true", "words": "raising"}
+    assert found["reading"]["total"] == 22
+
+
+@pytest.mark.requirement("search.questions")
+def test_a_question_without_matches_gives_what_its_words_find(server):
+    found = server.call("search", {"query": "which VCs are raising: Harbour Fund"})["structuredContent"]
+    assert found["hint"] == (
+        "Read as a question, list_companies with q 'Harbour Fund', type 'VC', raising 'true' finds nothing."
+        " The results are those of the words."
+    )
+    assert [each["id"] for each in found["results"]] == ["company:company-31"]
+    assert found["reading"]["total"] == 0
