@@ -1,6 +1,8 @@
 """Download links: a minute long, for the account that asked, while it owns the document."""
 
 import asyncio
+import io
+import zipfile
 
 import pytest
 from django.core import signing
@@ -9,6 +11,7 @@ from django.db import connections
 from make import registry as make
 from make.documents import SMALL, begin, send, uploaded
 from muniment.accounts.models import Account
+from muniment.accounts.personal_data.parts import personal_data
 from muniment.documents import downloading, operations, records
 from muniment.documents.http import DownloadLink
 from muniment.kernel.actor import VISITOR
@@ -112,8 +115,40 @@ def test_a_document_that_is_not_ready_has_no_link(owner):
         downloading.create_link(owner, upload.upload_id)
 
 
-def test_a_document_whose_file_is_gone_is_unavailable(owner, document, caplog):
-    records.storage().delete(document.blob_key)
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda content: b"", "missing"),
+        (lambda content: content[:-1], f"has {len(SMALL) - 1:,} bytes instead of {len(SMALL):,}"),
+        (lambda content: content[:-1] + bytes([content[-1] ^ 1]), "damaged"),
+    ],
+    ids=["missing", "too short", "a flipped bit"],
+)
+def test_a_document_whose_file_is_not_the_upload_is_never_sent(owner, document, caplog, change, reason):
+    file = records.storage().folder / document.blob_key
+    file.write_bytes(changed) if (changed := change(SMALL)) else file.unlink()
+    path = downloading.create_link(owner, document.pk)
+    with pytest.raises(Unavailable) as refused:
+        fetch(path)
+    assert reason in refused.value.message
+    assert "a document cannot be downloaded" in caplog.text
+    with zipfile.ZipFile(io.BytesIO(archive(owner))) as found:
+        names = [name for name in found.namelist() if name.startswith("documents/")]
+        assert names == [f"documents/{document.pk}-missing.json"]
+        assert reason.encode() in found.read(names[0])
+    file.write_bytes(SMALL)
+    assert b"".join(piece["body"] for piece in fetch(path)[1:]) == SMALL
+
+
+def archive(owner):
+    """Return the archive of the account's personal data."""
+    out = io.BytesIO()
+    personal_data.write_archive(Account.objects.get(pk=owner.account_id), out)
+    return out.getvalue()
+
+
+def test_a_file_that_goes_between_its_check_and_its_first_piece_is_unavailable(owner, document, caplog, monkeypatch):
+    monkeypatch.setattr(downloading, "require_whole", lambda _: records.storage().delete(document.blob_key))
     with pytest.raises(Unavailable):
         fetch(downloading.create_link(owner, document.pk))
     assert "the blob of a document is missing" in caplog.text

@@ -105,18 +105,26 @@ def test_on_a_full_disk_reads_continue_also_after_restarts_and_writes_say_why(di
     assert "Traceback" not in served.output()
 
 
-@pytest.mark.parametrize("is_clean", [True, False])
-def test_started_on_a_read_only_disk_it_reads_and_writes_say_why(disk, served, is_clean):
+@pytest.mark.parametrize("is_clean", [True, False], ids=["after a stop", "after a kill"])
+@pytest.mark.parametrize("served", ["1", "2"], indirect=True)
+def test_started_on_a_read_only_disk_it_reads_writes_say_why_and_it_recovers_without_a_restart(disk, served, is_clean):
     owner = Owner(served, database_url="")
     assert "data" in description(owner, "Before.")
     served.stop() if is_clean else served.kill()
     wait_until(disk.is_idle, within_s=20, what="the processes to end")
     disk.remount("ro")
     served.start()
-    wait_until(lambda: served.get("/").status == 200, within_s=30, what="the pages on a read-only disk")
-    check_reads(served)
-    check_refusals(served, owner, "the disk is read-only")
-    assert "Traceback" not in served.output()
+    served.wait_ready(within_s=60)
+    with Load([served.port], paths=PATHS, threads=2, pause_s=0.02) as load:
+        check_reads(served)
+        check_refusals(served, owner, "the disk is read-only")
+        disk.remount("rw")
+        served.wait_ready("/readyz?writes", within_s=5)
+        assert "data" in description(owner, "After.")
+        uploaded = owner.call("upload_document", companySlug=owner.slug, filename="minutes.txt", text="Minutes. " * 700)
+        assert "data" in uploaded, uploaded
+    assert load.failures == []
+    assert served.output().partition("Traceback")[2] == ""
 
 
 def test_an_emergency_of_the_file_system_is_noticed_while_running(disk, served):

@@ -6,7 +6,6 @@ orphans: blobs without a row. The blob of a live upload is left alone; a dead up
 removed, so that it cannot resume and record it.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from django.db import transaction
 from django.db.models import Case, Count, F, Q, Sum, Value, When
 
 from muniment.documents.models import BlobHold, Document, DocumentState, TextState
-from muniment.documents.records import RESTORE_DAYS, has_stored, storage
+from muniment.documents.records import RESTORE_DAYS, fault_of_file, has_stored, storage
 from muniment.documents.uploads import COMPLETED, remove_blob
 from muniment.jobs import queue
 from muniment.jobs.models import Job
@@ -247,20 +246,8 @@ def _look_at_blobs(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001
 
 def _fault(document: Document) -> str:
     """Return what is wrong with a document's file; empty if nothing is, or the document has gone meanwhile."""
-    digest, size_bytes = hashlib.sha256(), 0
-    try:
-        for piece in storage().stream(document.blob_key):
-            digest.update(piece)
-            size_bytes += len(piece)
-    except FileNotFoundError:
-        found = "its file is missing"
-    else:
-        if (size_bytes, digest.hexdigest()) == (document.size_bytes, document.sha256):
-            return ""
-        found = f"its file has {size_bytes:,} bytes instead of {document.size_bytes:,}"
-        if size_bytes == document.size_bytes:
-            found = "its file is damaged: the digest is not that of the upload"
-    is_there = Document.objects.filter(pk=document.pk, blob_key=document.blob_key).exists()
+    found = fault_of_file(document.blob_key, document.size_bytes, document.sha256)
+    is_there = found and Document.objects.filter(pk=document.pk, blob_key=document.blob_key).exists()
     return found if is_there else ""
 
 

@@ -4,6 +4,7 @@ Downloads by a link that is valid for a minute and bypasses the page threads (de
 An archive of personal data can be as large as an account's documents, so it is stored for an hour and downloaded alike.
 """
 
+import logging
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,10 +24,10 @@ from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.operations import get_document
-from muniment.documents.records import no_document, storage
+from muniment.documents.records import fault_of_file, no_document, storage
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
-from muniment.kernel.problems import Forbidden, NotFound, TooMany
+from muniment.kernel.problems import Forbidden, NotFound, TooMany, Unavailable
 
 LINK_S: Final = 60
 _SALT: Final = "muniment.documents.downloading"
@@ -35,16 +36,18 @@ _ARCHIVE_SALT: Final = "muniment.documents.archives"
 KEPT_FOR: Final = timedelta(hours=1)
 MADE_AN_HOUR: Final = 5
 _PIECE_BYTES: Final = 1 << 20
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that may be downloaded."""
+    """A file that may be downloaded; *sha256* is the digest of an upload."""
 
     key: str
     content_type: str
     size_bytes: int
     filename: str
+    sha256: str = ""
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:
@@ -59,6 +62,14 @@ class Download:
             (b"referrer-policy", b"no-referrer"),
             (b"cache-control", b"private, no-store"),
         ]
+
+
+def require_whole(download: Download) -> None:
+    """Raise Unavailable if the file is not the one that was uploaded: a damaged one is never sent."""
+    if download.sha256 and (fault := fault_of_file(download.key, download.size_bytes, download.sha256)):
+        log.error("a document cannot be downloaded: %s", fault, extra={"key": download.key})
+        says = f"The file is not available: {fault.removeprefix('its file ')}."
+        raise Unavailable(says, "Contact the operator of this registry, or upload the file again.")
 
 
 def disposition(filename: str) -> str:
@@ -90,7 +101,7 @@ def find_download(token: str) -> Download:
     if account is None:
         raise gone
     document: Document = get_document(account.actor("web"), document_id)
-    return Download(document.blob_key, document.content_type, document.size_bytes, document.filename)
+    return Download(document.blob_key, document.content_type, document.size_bytes, document.filename, document.sha256)
 
 
 def _find_archive(token: str) -> Download | None:

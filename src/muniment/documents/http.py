@@ -1,5 +1,6 @@
 """Upload endpoint and download endpoint, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``."""
 
+import asyncio
 import hashlib
 import logging
 import time
@@ -113,7 +114,7 @@ class DownloadLink:
         self._call = call
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI's signature
-        """Send one file, at the client's speed."""
+        """Send one file, at the client's speed, after it was read once to compare it with its digest."""
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(scope["method"], "GET, HEAD")
         token = scope["path"].removeprefix(DOWNLOADS)
@@ -122,6 +123,7 @@ class DownloadLink:
         if scope["method"] == "HEAD":
             await send(start)
         else:
+            await asyncio.to_thread(downloading.require_whole, outgoing)
             try:
                 pieces = await storage().read_stream(outgoing.key)
             except FileNotFoundError:

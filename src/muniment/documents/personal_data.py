@@ -13,7 +13,7 @@ from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part, personal_data
 from muniment.documents.downloading import remove_archives
 from muniment.documents.models import Document, Page, Pin
-from muniment.documents.records import storage, to_wire
+from muniment.documents.records import fault_of_file, storage, to_wire
 from muniment.documents.uploads import remove_blob
 from muniment.registry.own_data import abandoned_drafts
 from muniment.registry.people.mentions import TEXTS, Searched
@@ -23,7 +23,11 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
     rows = list(Document.objects.filter(account=account).select_related("company").order_by("created_at", "pk"))
     yield ArchiveEntry("documents.json", [to_wire(each) for each in rows])
     for each in rows:
-        if each.blob_key and storage().size_bytes(each.blob_key) is not None:
+        if not each.blob_key:
+            continue
+        if fault := fault_of_file(each.blob_key, each.size_bytes, each.sha256):
+            yield ArchiveEntry(f"documents/{each.pk}-missing.json", {"id": each.pk, "left out": fault})
+        else:
             name = each.filename.replace("/", "_").replace("\\", "_")
             yield ArchiveEntry(f"documents/{each.pk}-{name}", storage().stream(each.blob_key))
 

@@ -1,5 +1,6 @@
 """Records and helpers of the document operations: ownership, quota, storage."""
 
+import hashlib
 import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -173,6 +174,20 @@ def make_room(account_id: int, size_bytes: int, *, without: str = "") -> None:
             f"Storage limit exceeded: deleted documents that can be restored use {deleted:,} bytes.",
             f"They are permanently removed {RESTORE_DAYS} days after deletion.",
         )
+
+
+def fault_of_file(key: str, size_bytes: int, sha256: str) -> str:
+    """Read a whole stored file; return why it is not the one that was uploaded, or an empty string."""
+    digest, stored_bytes = hashlib.sha256(), 0
+    try:
+        for piece in storage().stream(key):
+            digest.update(piece)
+            stored_bytes += len(piece)
+    except FileNotFoundError:
+        return "its file is missing"
+    if stored_bytes != size_bytes:
+        return f"its file has {stored_bytes:,} bytes instead of {size_bytes:,}"
+    return "" if digest.hexdigest() == sha256 else "its file is damaged: the digest is not that of the upload"
 
 
 def restorable_until(document: Document) -> datetime:

@@ -13,7 +13,7 @@ from muniment.jobs import handlers, queue
 from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost, Postponed
 from muniment.kernel import tracing
 from muniment.store.database.faults import disk_fault
-from muniment.store.database.retry import is_unavailable
+from muniment.store.database.retry import is_unavailable, release_connections
 
 log = logging.getLogger(__name__)
 POLL_S: Final = 1.0
@@ -80,7 +80,9 @@ class Worker:
             close_old_connections()
             try:
                 run = queue.claim(self.name, lane)
+                release_connections()
             except Exception as error:  # noqa: BLE001 - logged there
+                release_connections()
                 self._failed("could not read the queue", error)
                 self._stopping.wait(POLL_S)
                 continue
@@ -175,6 +177,7 @@ class Worker:
             except Exception as error:  # noqa: BLE001 - logged there
                 self._failed("heartbeat failed", error)
                 close_old_connections()
+            release_connections()
             next_at = min([look_at, *renew_at.values()])
             self._wake.wait(max(SHORTEST_PAUSE_S, next_at - time.monotonic()))
             self._wake.clear()  # before the loop checks for the end, so that no signal is lost

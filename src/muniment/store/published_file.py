@@ -1,13 +1,17 @@
 """Open the published file read-only: a connection per thread, snapshots, and the current edition."""
 
 import contextlib
+import os
 import sqlite3
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Final
 
 from muniment.store.cache import ResponseCache
+from muniment.store.database import handles
+from muniment.store.database.faults import fault_of
 from muniment.store.database.node_copy import identity
 from muniment.store.database.reading import open_for_reading
 from muniment.store.published import UNBUILT
@@ -36,11 +40,10 @@ class PublishedFile:
         self._identity = identity(path)
         self._serial = 0
         """Counts how often the file was opened; connections of an earlier one are replaced when they are used."""
-        self._is_frozen = False
         self._thaw_at = 0.0
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._connections: list[sqlite3.Connection] = []
+        self._connections: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         self.answers = ResponseCache(cache_bytes)
         self._probe = self._open()
         self._data_version = -1
@@ -72,7 +75,7 @@ class PublishedFile:
         return self._state.at
 
     def close(self) -> None:
-        for connection in self._connections:
+        for connection in list(self._connections):
             connection.close()
 
     def refresh(self) -> bool:
@@ -107,36 +110,44 @@ class PublishedFile:
             self._ticker = threading.get_ident()
             self._ticker_connection = self._connection()
             self._ticker_connection.execute(f"PRAGMA cache_size=-{TICKER_PAGE_CACHE_KIB}")
-        if self._is_frozen or self._is_copy:
+        if self._is_copy or handles.is_read_only(self.path):
             self._follow_file()
         return self.refresh()
 
     def _follow_file(self) -> None:
-        """Open the file again if it was replaced, or once the disk of a frozen file can be written again."""
+        """Open the file again if it was replaced, or once a disk that could not be written can be."""
         with contextlib.suppress(sqlite3.Error):
-            if self._is_frozen:
-                if time.monotonic() < self._thaw_at:
-                    return
-                self._thaw_at = time.monotonic() + THAW_S
-                tried, is_frozen = open_for_reading(self.path, timeout=1)
-                tried.close()
-                if not is_frozen:
+            if self._is_copy and identity(self.path) not in {None, self._identity}:
+                with self._lock:
                     self._open_again()
-            elif identity(self.path) not in {None, self._identity}:
-                self._open_again()
+            elif handles.is_read_only(self.path) and time.monotonic() >= self._thaw_at:
+                self._thaw_at = time.monotonic() + THAW_S
+                if os.access(self.path, os.W_OK) and not fault_of(self.path.parent):
+                    self._open_alone()
+
+    def _open_alone(self) -> None:
+        """Let go of every connection, and open the file again when the rest of the process has closed its own."""
+        with self._lock:
+            self._probe.close()
+            self._ticker_connection.close()
+            self._local = threading.local()  # nothing else refers to a connection that no thread uses
+            with handles.alone(self.path):
+                try:
+                    self._open_again()
+                except sqlite3.Error:
+                    handles.note_read_only(self.path)  # so that the next tick tries again
+                    raise
 
     def _open_again(self) -> None:
-        with self._lock:
-            found = identity(self.path)
-            former, self._probe = self._probe, self._open()
-            self._connections.remove(former)
-            former.close()
-            self._identity = found
-            self._serial += 1
-            self._generation += 1
-            self._data_version = -1
-            self._state = load(self._probe, None)
-            self._forget(self._state.edition)
+        found = identity(self.path)
+        former, self._probe = self._probe, self._open()
+        former.close()
+        self._identity = found
+        self._serial += 1
+        self._generation += 1
+        self._data_version = -1
+        self._state = load(self._probe, None)
+        self._forget(self._state.edition)
         self._ticker_connection = self._connection()
         self._ticker_connection.execute(f"PRAGMA cache_size=-{TICKER_PAGE_CACHE_KIB}")
 
@@ -178,7 +189,6 @@ class PublishedFile:
         """Open the connection of this thread. The former one may still be in a snapshot; the one before is not."""
         local, serial = self._local, self._serial
         if local.former is not None:
-            self._connections.remove(local.former)
             local.former.close()
         local.former = getattr(local, "connection", None)
         connection: sqlite3.Connection = self._open()
@@ -186,11 +196,10 @@ class PublishedFile:
         return connection
 
     def _open(self) -> sqlite3.Connection:
-        connection, is_frozen = open_for_reading(self.path, isolation_level=None, check_same_thread=False, timeout=20)
+        connection = open_for_reading(self.path, isolation_level=None, check_same_thread=False, timeout=20)
         connection.execute("PRAGMA query_only=ON")
         connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
-        self._connections.append(connection)
-        self._is_frozen = is_frozen
+        self._connections.add(connection)
         return connection
 
     def _current(self, connection: sqlite3.Connection) -> SnapshotState:

@@ -25,7 +25,7 @@ import psycopg
 from muniment.store import postgres_feed, published
 from muniment.store.chain import links
 from muniment.store.chain.hashes import Link
-from muniment.store.database import erasure, node_copy
+from muniment.store.database import erasure, handles, node_copy
 from muniment.store.database.faults import damage_seen, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
 from muniment.store.published import CHANGES_KEPT, PublishedEntry
@@ -88,6 +88,7 @@ class Replica:
         self._source: Connection | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = node_copy.open_copy(path)
+        self._is_released = False
         self._identity = node_copy.identity(path)
         self.rebuilds = Counter({"damaged": 0, "diverged": 0, "gap": 0})
         """How often the file was rebuilt: it was damaged, its history differed, or the feed does not reach back."""
@@ -106,26 +107,34 @@ class Replica:
     @property
     def edition(self) -> int:
         with self._lock:
+            self._open_released()
             return self._head().edition
 
     def catch_up(self) -> bool:
         """Bring the file to the feed's current edition and return whether it changed."""
         with self._lock:
             try:
-                moved = self._follow(self._connected())
-            except psycopg.Error:
-                self._disconnect()
-                self._status = self._status._replace(newest=None)
-                raise
-            except sqlite3.Error as error:
-                notice(error)
-                raise
+                self._open_released()
+                return self._catch_up()
             finally:
-                self._status = self._status._replace(is_building=False)
-            edition = self._head().edition
-            self._status = self._status._replace(edition=edition)
-            if edition == self._status.newest:
-                self._level_at = time.monotonic()
+                self._release_read_only()
+
+    def _catch_up(self) -> bool:
+        try:
+            moved = self._follow(self._connected())
+        except psycopg.Error:
+            self._disconnect()
+            self._status = self._status._replace(newest=None)
+            raise
+        except sqlite3.Error as error:
+            notice(error)
+            raise
+        finally:
+            self._status = self._status._replace(is_building=False)
+        edition = self._head().edition
+        self._status = self._status._replace(edition=edition)
+        if edition == self._status.newest:
+            self._level_at = time.monotonic()
         return moved
 
     def catch_up_if_possible(self) -> None:
@@ -188,6 +197,17 @@ class Replica:
     def _head(self) -> _Held:
         edition, epoch, _ = published.head(self._file)
         return _Held(edition, _source_epoch(epoch), links.latest(self._file))
+
+    def _release_read_only(self) -> None:
+        """Close a file that could not be written when it was opened: see :mod:`muniment.store.database.handles`."""
+        if handles.is_read_only(self._path):
+            self._file.close()
+            self._is_released = True
+
+    def _open_released(self) -> None:
+        if self._is_released:
+            self._file = node_copy.open_copy(self._path)
+            self._is_released = False
 
     def _open_again(self, source: Connection) -> None:
         """Open the file that has taken the place of ours; replace ours first if it is damaged or gone."""

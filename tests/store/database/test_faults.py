@@ -2,13 +2,14 @@
 
 import errno
 import sqlite3
+from contextlib import closing
 
 import obstore
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
 from muniment.kernel.problems import NotFound, Unavailable
-from muniment.store.database import faults, reading, retry
+from muniment.store.database import faults, handles, reading, retry
 from muniment.store.database.faults import DAMAGED, FAILED, FULL, READ_ONLY, UNOPENED, disk_fault
 from muniment.store.database.retry import with_retry
 
@@ -163,9 +164,9 @@ def shut(monkeypatch):
 
 
 def test_a_file_is_read_as_it_is_where_no_log_can_be_made(stopped, shut):
-    connection, is_frozen = reading.open_for_reading(stopped)
-    assert (connection.execute("SELECT value FROM kept").fetchone(), is_frozen) == ((7,), True)
-    connection.close()
+    with closing(reading.open_for_reading(stopped)) as connection:
+        assert connection.execute("SELECT value FROM kept").fetchone() == (7,)
+        assert handles.is_read_only(stopped)
 
 
 def test_a_file_with_changes_in_its_log_is_never_read_without_them(stopped, shut):
@@ -181,6 +182,5 @@ def test_a_file_is_not_frozen_while_its_disk_can_be_written(stopped, shut, monke
 
 
 def test_a_file_on_a_disk_that_works_is_not_frozen(stopped):
-    connection, is_frozen = reading.open_for_reading(stopped)
-    assert not is_frozen
-    connection.close()
+    with closing(reading.open_for_reading(stopped)):
+        assert not handles.is_read_only(stopped)

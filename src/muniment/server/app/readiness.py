@@ -131,7 +131,7 @@ class Readiness:
         """Open the published file and read from it, as a new connection of the reader does."""
 
         def read() -> None:
-            with contextlib.closing(open_for_reading(self._config.published_file, timeout=1)[0]) as file:
+            with contextlib.closing(open_for_reading(self._config.published_file, timeout=1)) as file:
                 file.execute("SELECT edition FROM published_meta").fetchone()
 
         await asyncio.to_thread(read)

@@ -14,6 +14,7 @@ from muniment.server.process.poller import POLL_S
 from muniment.store import published
 from muniment.store.database import node_copy
 from muniment.store.database.faults import is_damage
+from muniment.store.database.handles import open_counted
 from muniment.store.database.reading import open_for_reading
 from muniment.store.exports.shared import SharedExports
 from muniment.store.reader import Reader
@@ -55,7 +56,7 @@ class RegistryFile:
         except sqlite3.OperationalError as error:  # another process makes them, or the disk is full
             log.info("cannot prepare the published file yet: %s", error)
         try:
-            with contextlib.closing(open_for_reading(file)[0]) as own:
+            with contextlib.closing(open_for_reading(file)) as own:
                 published.check_readable(own)
             reader = Reader(
                 file,
@@ -141,7 +142,7 @@ def _make_tables(config: Config) -> None:
     if config.on_postgresql:
         node_copy.open_copy(file, timeout_s=POLL_S).close()
         return
-    with contextlib.closing(sqlite3.connect(file, timeout=POLL_S, isolation_level=None)) as own:
+    with contextlib.closing(open_counted(file, timeout=POLL_S, isolation_level=None)) as own:
         own.execute("PRAGMA journal_mode=WAL")
         own.execute("BEGIN IMMEDIATE")
         published.create(own)
@@ -156,7 +157,7 @@ def refuse_unusable(config: Config) -> str:
     try:
         require_present(file)
         if file.exists() and file.stat().st_size:
-            open_for_reading(file)[0].close()
+            open_for_reading(file).close()
     except LostDatabase as error:
         return str(error)
     except sqlite3.DatabaseError as error:

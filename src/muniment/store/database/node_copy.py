@@ -17,6 +17,7 @@ from typing import Final
 from muniment.durable_files import sync
 from muniment.store import published
 from muniment.store.database.faults import is_damage
+from muniment.store.database.handles import open_counted
 
 log = logging.getLogger(__name__)
 _LOG: Final = ("-wal", "-shm")
@@ -45,7 +46,7 @@ def open_copy(path: Path, *, timeout_s: float = 20) -> sqlite3.Connection:
 
 
 def _open(path: Path, timeout_s: float = 20) -> sqlite3.Connection:
-    file = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=timeout_s)
+    file = open_counted(path, isolation_level=None, check_same_thread=False, timeout=timeout_s)
     try:
         file.execute("PRAGMA journal_mode=WAL")
         file.execute("PRAGMA secure_delete=ON")
@@ -62,7 +63,7 @@ def discard(path: Path) -> None:
     """Remove a copy that does not open because it is damaged, unless another process has replaced it since."""
     with _lock(path):
         try:
-            with contextlib.closing(sqlite3.connect(path)) as file:
+            with contextlib.closing(open_counted(path)) as file:
                 file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
                 published.check_readable(file)
         except sqlite3.DatabaseError as error:

@@ -9,15 +9,11 @@ is, until the disk can be written again.
 import sqlite3
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 from muniment.store.database.faults import DAMAGED, disk_fault, fault_of
+from muniment.store.database.handles import Connection, note_read_only, open_counted
 
 FROZEN: Final = "mode=ro&immutable=1"
-
-
-def address(path: Path | str, query: str) -> str:
-    return f"file:{quote(str(path))}?{query}"
 
 
 def must_freeze(path: Path, error: sqlite3.Error) -> bool:
@@ -28,18 +24,20 @@ def must_freeze(path: Path, error: sqlite3.Error) -> bool:
     return not (log.exists() and log.stat().st_size) and bool(fault_of(path.parent))
 
 
-def open_for_reading(path: Path, **options: Any) -> tuple[sqlite3.Connection, bool]:
-    """Return a read-only connection, and whether it shows a frozen file."""
+def open_for_reading(path: Path, **options: Any) -> Connection:
+    """Return a read-only connection."""
     try:
-        return _open(path, **options), False
+        return _open(path, **options)
     except sqlite3.OperationalError as error:
         if not must_freeze(path, error):
             raise
-    return sqlite3.connect(address(path, FROZEN), uri=True, **options), True
+    connection = open_counted(path, FROZEN, **options)
+    note_read_only(path)
+    return connection
 
 
-def _open(path: Path, **options: Any) -> sqlite3.Connection:
-    connection: sqlite3.Connection = sqlite3.connect(address(path, "mode=ro"), uri=True, **options)
+def _open(path: Path, **options: Any) -> Connection:
+    connection = open_counted(path, "mode=ro", **options)
     try:
         connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
     except BaseException:

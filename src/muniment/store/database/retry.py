@@ -14,7 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 
-from django.db import DatabaseError, DataError, InterfaceError, OperationalError, close_old_connections, connection
+from django.db import (
+    DatabaseError,
+    DataError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    connection,
+    connections,
+)
 
 from muniment.kernel.problems import BadRequest, Problem, Unavailable
 from muniment.store.database.commits import StandbySilent, Unconfirmed
@@ -94,6 +102,13 @@ def _retry_on_sqlite(operation: Callable[[], R]) -> R:
             if is_last or problem.is_current or watch.may_have_changed:
                 raise problem from error
     raise AssertionError  # the last attempt has returned or raised
+
+
+def release_connections() -> None:
+    """Close those of this thread that must not be kept: they were opened on a disk that could not be written."""
+    for each in connections.all(initialized_only=True):
+        if each.close_at == 0.0 and not each.in_atomic_block:
+            each.close()
 
 
 def is_rolled_back(error: BaseException) -> bool:

@@ -23,6 +23,7 @@ from muniment.durable_files import replacing
 from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.schema.objects import Schema
 from muniment.store.cache import release_free_memory
+from muniment.store.database.faults import disk_fault
 from muniment.store.exports.files import LATEST, MANIFEST, NAME, NAMES, ExportFile, FoundFile, latest_name
 from muniment.store.exports.shared import SharedExports
 from muniment.store.exports.writing import Writer, reading
@@ -192,7 +193,7 @@ class Exports:
             except Stopped:
                 return
             except (OSError, sqlite3.Error) as error:
-                log.warning("export failed: %s", error, exc_info=self._shared is None)
+                log.warning("export failed: %s", error, exc_info=self._shared is None and not disk_fault(error))
             finally:
                 self._answer(wanted)
             wait_s = soon_s if self._is_settling else self._interval_s

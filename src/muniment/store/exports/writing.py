@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote
 
 import msgspec
 
@@ -19,6 +18,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import with_picture_addresses
 from muniment.schema.objects import Schema
 from muniment.store.change_feed import chain_after, feed_of
+from muniment.store.database.handles import open_counted
 from muniment.store.exports.files import ExportFile, file_name
 
 BATCH: Final = 50
@@ -74,7 +74,7 @@ def sha256_of(path: Path) -> str:
 @contextmanager
 def reading(path: Path) -> Iterator[tuple[sqlite3.Connection, int, str]]:
     """Provide a snapshot of the published file, its edition and its feed."""
-    connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None, timeout=20)
+    connection = open_counted(path, "mode=ro", isolation_level=None, timeout=20)
     try:
         connection.execute("BEGIN")
         edition, epoch = connection.execute("SELECT edition, epoch FROM published_meta").fetchone()

@@ -19,7 +19,8 @@ from django.db.backends.sqlite3 import base
 from django.db.utils import DatabaseError, OperationalError
 
 from muniment.kernel.json import JSONObject
-from muniment.store.database.reading import FROZEN, address, must_freeze
+from muniment.store.database import handles
+from muniment.store.database.reading import FROZEN, must_freeze
 from muniment.store.sqlite.lost import LostDatabase, require_present
 
 WAIT_S = 20.0
@@ -135,21 +136,25 @@ class DatabaseWrapper(base.DatabaseWrapper):
         except LostDatabase as error:
             raise sqlite3.OperationalError(str(error)) from error
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        counted = {**conn_params, "factory": handles.Connection}
         try:
-            connection = super().get_new_connection(conn_params)
+            connection = super().get_new_connection(counted)
         except sqlite3.OperationalError as error:
             if not must_freeze(file, error):
                 raise
-            connection = self._frozen(file, conn_params)
+            connection = self._frozen(file, counted)
+        if handles.is_read_only(file):
+            self.close_at = 0.0  # the next request opens the file again
         _opened.add(file)
         return connection
 
     def _frozen(self, file: Path, conn_params: JSONObject) -> sqlite3.Connection:
         """Connect for reading, see :mod:`muniment.store.database.reading`."""
         self.init_commands: list[str] = []
-        connection: sqlite3.Connection = super().get_new_connection({**conn_params, "database": address(file, FROZEN)})
-        self.close_at = 0.0  # the next request opens the file again
-        return connection
+        shown = handles.address(file, FROZEN)
+        frozen: sqlite3.Connection = super().get_new_connection({**conn_params, "database": shown})
+        handles.note_read_only(file)
+        return frozen
 
     def is_usable(self) -> bool:
         """Return whether the connection can be used after an error; the next one opens the file again."""

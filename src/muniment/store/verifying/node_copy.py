@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import psycopg
 
 from muniment.store import postgres_feed, published
+from muniment.store.database.handles import open_counted
 from muniment.store.verifying import index_tables, sqlite_file
 from muniment.store.verifying.published_rows import faults_of
 
@@ -74,7 +75,7 @@ def compare(database_url: str, file: Path, after: str, limit: int) -> Copied:
 
 def build_again(file: Path) -> None:
     """Take the copy's place in the chain away, so that its follower builds it again while it is served."""
-    with contextlib.closing(sqlite3.connect(file, isolation_level=None, timeout=20)) as own:
+    with contextlib.closing(open_counted(file, isolation_level=None, timeout=20)) as own:
         own.execute("DELETE FROM published_chain")
 
 

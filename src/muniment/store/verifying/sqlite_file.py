@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from muniment.store.database.handles import open_counted
+
 WHOLE: Final = "the whole file"
 _MOST: Final = 20
 """How many messages of SQLite are read: a damaged tree has thousands."""
@@ -23,7 +25,7 @@ _SHADOWS: Final = ("data", "idx", "content", "docsize", "config")
 
 def open_to_read(file: Path) -> sqlite3.Connection:
     """Open *file* without the right to change it; raise sqlite3.OperationalError if it does not exist."""
-    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None, timeout=20)
+    return open_counted(file, "mode=ro", isolation_level=None, timeout=20)
 
 
 def parts(file: Path) -> list[str]:

@@ -1,0 +1,91 @@
+"""
+The connections of this process to SQLite files, counted so that all of one file can be closed at one moment.
+
+SQLite shares the memory of a write-ahead log among the connections of a process. If the first of them was opened on a
+read-only disk, none can write until all have been closed together, also after the disk can be written again. So
+connections opened in that state are not kept, except by a reader, which drops its own in :func:`alone`.
+"""
+
+import gc
+import os
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, unquote
+
+WAIT_S: Final = 0.2
+"""How long new connections wait for the end of the others' uses, which take milliseconds."""
+LOOK_S: Final = 0.002
+
+_gate: Final = threading.RLock()
+_open: "Final[weakref.WeakSet[Connection]]" = weakref.WeakSet()
+_read_only: Final[set[str]] = set()
+"""Files whose connections may be unable to write for as long as one of them is open."""
+
+
+class Connection(sqlite3.Connection):
+    """A connection that is counted from before it reads until it is closed or nothing refers to it."""
+
+    def __init__(self, database: Path | str, *args: Any, **options: Any) -> None:
+        self.file = _file_of(database)
+        with _gate:
+            if not _is_open(self.file):
+                _read_only.discard(self.file)
+                if Path(self.file).exists() and not os.access(self.file, os.W_OK):
+                    _read_only.add(self.file)
+            _open.add(self)
+            super().__init__(database, *args, **options)
+
+    def close(self) -> None:
+        super().close()
+        _open.discard(self)
+
+
+def address(path: Path | str, query: str) -> str:
+    return f"file:{quote(str(path))}?{query}"
+
+
+def open_counted(path: Path, query: str = "mode=rwc", **options: Any) -> Connection:
+    return sqlite3.connect(address(path, query), uri=True, factory=Connection, **options)
+
+
+def is_read_only(path: Path | str) -> bool:
+    """Return whether the process has opened the file on a disk that could not be written."""
+    return _file_of(path) in _read_only
+
+
+def note_read_only(path: Path | str) -> None:
+    with _gate:
+        _read_only.add(_file_of(path))
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[bool]:
+    """
+    Let no other thread open the file in the context; provide whether nothing of the process has it open.
+
+    The caller has dropped its own connections. One that is in use is closed as soon as its user drops it.
+    """
+    file = _file_of(path)
+    with _gate:
+        deadline = time.monotonic() + WAIT_S
+        while (is_open := _is_open(file)) and time.monotonic() < deadline:
+            gc.collect()  # a connection and its cache of statements refer to each other
+            time.sleep(LOOK_S)
+        yield not is_open
+
+
+def _is_open(file: str) -> bool:
+    return any(each.file == file for each in list(_open))
+
+
+def _file_of(database: Path | str) -> str:
+    name = str(database)
+    if name.startswith("file:"):
+        name = unquote(name.removeprefix("file:").partition("?")[0])
+    return os.path.abspath(name)  # noqa: PTH100 - symbolic links stay

@@ -1,0 +1,120 @@
+"""Connections opened on a read-only disk give way, all at one moment, when the disk can be written."""
+
+import os
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+
+import pytest
+from django.db import connections
+
+from make.published import Publisher, company
+from muniment.store.database import handles, reading
+from muniment.store.database.retry import release_connections
+from muniment.store.queries import CompanyQuery
+from muniment.store.reader import Reader
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Return a file as a killed process leaves it: with a write-ahead log and its shared memory."""
+    publisher = Publisher(tmp_path / "published.sqlite3")
+    publisher.publish(company(1))
+    (tmp_path / "killed").mkdir()
+    for part in tmp_path.glob("published.sqlite3*"):
+        shutil.copy(part, tmp_path / "killed")
+    publisher.close()
+    return tmp_path / "killed" / "published.sqlite3"
+
+
+@pytest.fixture
+def disk(file, monkeypatch):
+    """Make connections as on a read-only disk, until undone."""
+    access = os.access
+
+    def open_read_only(name, query="mode=rwc", **options):
+        return sqlite3.connect(
+            handles.address(name, f"{query}&readonly_shm=1"), uri=True, factory=handles.Connection, **options
+        )
+
+    monkeypatch.setattr("muniment.store.published_file.THAW_S", 0.0)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda name, mode: str(name) != str(file) and access(name, mode))
+        patched.setattr(reading, "open_counted", open_read_only)
+        yield patched
+
+
+def write(file):
+    with closing(sqlite3.connect(file, timeout=1)) as own:
+        own.execute("CREATE TABLE tried (n)")
+
+
+def read(reader):
+    return len(reader.companies(CompanyQuery()).items)
+
+
+def test_a_reader_that_began_on_a_read_only_disk_lets_the_process_write_when_the_disk_can_be_written(file, disk):
+    reader = Reader(file)
+    reader.tick()
+    assert (read(reader), reader.pool.submit(read, reader).result()) == (1, 1)
+    disk.undo()
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        write(file)
+    reader.tick()
+    write(file)
+    assert (read(reader), reader.pool.submit(read, reader).result()) == (1, 1)
+    assert not handles.is_read_only(file)
+    reader.close()
+
+
+def test_a_connection_in_use_is_not_closed_and_the_reader_tries_again(file, disk, monkeypatch):
+    monkeypatch.setattr(handles, "WAIT_S", 0.01)
+    reader = Reader(file)
+    reader.tick()
+    begun, end = threading.Event(), threading.Event()
+
+    def read_slowly():
+        with reader.snapshot() as (own, _):
+            begun.set()
+            assert end.wait(20)
+            return own.execute("SELECT count(*) FROM published_document").fetchone()[0]
+
+    slow = reader.pool.submit(read_slowly)
+    assert begun.wait(20)
+    disk.undo()
+    reader.tick()
+    assert handles.is_read_only(file)
+    assert read(reader) == 1
+    end.set()
+    assert slow.result(20) == 1
+    reader.tick()
+    assert not handles.is_read_only(file)
+    write(file)
+    reader.close()
+
+
+def test_while_all_connections_are_closed_no_other_is_opened(file):
+    opened = []
+    with handles.alone(file) as is_alone:
+        other = threading.Thread(target=lambda: opened.append(handles.open_counted(file, check_same_thread=False)))
+        other.start()
+        other.join(0.05)
+        assert (is_alone, opened) == (True, [])
+    other.join(20)
+    with closing(opened[0]):
+        assert opened[0].execute("SELECT count(*) FROM published_document").fetchone() == (1,)
+
+
+@pytest.mark.django_db
+def test_a_connection_of_django_that_could_not_write_is_not_kept(monkeypatch):
+    closed, connection = [], connections["default"]
+    with monkeypatch.context() as patched:
+        patched.setattr(connection, "close", lambda: closed.append(True))
+        release_connections()
+        patched.setattr(connection, "close_at", 0.0)
+        release_connections()
+        assert closed == [], "a transaction is open"
+        patched.setattr(connection, "in_atomic_block", False)
+        release_connections()
+    assert closed == [True]
