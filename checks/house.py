@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 CEILING, NOTICE = 600, 400
 MAX_LONG_MODULES, MODULES_IN_A_FOLDER = 5, 12
-SIBLINGS = [{"documents", "credits", "oauth"}, {"api", "mcp", "web"}]
+SIBLINGS = [{"documents", "credits", "oauth", "searches"}, {"api", "mcp", "web"}]
 """Packages that share a floor."""
 NAMED_BY_DJANGO = {"Meta", "DatabaseWrapper"}
 ENVIRONMENT_READERS = {"src/muniment/config.py"}

@@ -78,6 +78,7 @@ INSTALLED_APPS = [
     "muniment.registry",
     "muniment.credits",
     "muniment.oauth",
+    "muniment.searches",
     "muniment.documents",
     "muniment.assessments",
     "muniment.backup",

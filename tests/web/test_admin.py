@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def test_every_table_of_ours_is_listed_with_search_or_filters():
     from muniment.web import urls  # noqa: F401 - registers them
 
-    for label in ("accounts", "registry", "oauth", "credits"):
+    for label in ("accounts", "registry", "oauth", "credits", "searches"):
         for model in apps.get_app_config(label).get_models():
             page = admin.site._registry[model]
             assert page.search_fields, model
@@ -25,7 +25,7 @@ def test_every_table_of_ours_is_listed_with_search_or_filters():
 def test_every_table_opens_searches_and_shows_its_rows():
     import_registry(DEMO)
     client = signed_in(account("operator@harbour.example", "operator"))
-    for label in ("accounts", "registry", "oauth", "credits"):
+    for label in ("accounts", "registry", "oauth", "credits", "searches"):
         for model in apps.get_app_config(label).get_models():
             base = f"/admin/{label}/{model._meta.model_name}/"
             assert client.get(f"{base}?q=tarn").status_code == 200, base

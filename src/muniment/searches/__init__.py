@@ -1,0 +1,1 @@
+"""Saved searches: the queries of lists that an account has named."""

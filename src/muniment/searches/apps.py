@@ -1,0 +1,17 @@
+"""The Django app of saved searches."""
+
+from django.apps import AppConfig
+
+
+class SearchesConfig(AppConfig):
+    """The searches that accounts save."""
+
+    name = "muniment.searches"
+    label = "searches"
+    verbose_name = "Saved searches"
+
+    def ready(self) -> None:
+        from muniment.accounts.personal_data.parts import personal_data
+        from muniment.searches import own_data
+
+        personal_data.register(own_data.PART)
