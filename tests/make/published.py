@@ -117,6 +117,7 @@ def framework(
         "kind": kind,
         "isOpen": False,
         "company": None,
+        "updatedAt": AT,
     }
     return PublishedDocument(
         kind="framework",

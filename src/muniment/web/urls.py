@@ -22,9 +22,10 @@ from muniment.web.views.manage import (
     pictures,
     profile,
     reports,
+    searches,
     tokens,
 )
-from muniment.web.views.public import claims, domain, feeds, registry, search
+from muniment.web.views.public import claims, domain, feeds, lists, registry, search
 from muniment.web.views.review import decisions, frameworks, people
 
 admin.autodiscover()
@@ -36,9 +37,12 @@ urlpatterns = [
     path("search", search.search, name="search"),
     path("search/suggestions", search.suggestions),
     path("opensearch.xml", search.description),
-    path("companies", registry.companies, name="companies"),
-    path("people", registry.people, name="people"),
-    path("frameworks", registry.frameworks, name="frameworks"),
+    path("companies", lists.companies, name="companies"),
+    path("people", lists.people, name="people"),
+    path("frameworks", lists.frameworks, name="frameworks"),
+    path("companies.atom", lists.companies_feed),
+    path("people.atom", lists.people_feed),
+    path("frameworks.atom", lists.frameworks_feed),
     path("companies/<str:slug>", registry.company, name="company"),
     path("people/<str:slug>", registry.person, name="person"),
     path("frameworks/<str:framework_id>", registry.framework, name="framework"),
@@ -120,6 +124,10 @@ urlpatterns = [
         r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|unshare|badge|no-badge|submit)$",
         reports.act,
     ),
+    path("manage/searches", searches.searches, name="searches"),
+    path("manage/searches/new", searches.new),
+    path("manage/searches/<int:number>/rename", searches.rename),
+    path("manage/searches/<int:number>/delete", searches.delete),
     path("manage/applications", applications.home, name="applications"),
     path("manage/applications/<str:application_id>", applications.application),
     re_path(

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from muniment.web.presenters import markdown
 from muniment.web.presenters.markdown import plain, render
 
 ATTACKS = [
@@ -67,3 +68,30 @@ def test_wide_tables_scroll_by_themselves_and_by_keyboard():
 def test_plain_words_lose_their_signs_and_end_at_a_word():
     assert plain("# Title\n\nSome **bold** [link](https://a.example) `code`", 100) == "Title Some bold link code"
     assert plain("one two three four", 12) == "one two…"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Runs a harbour.",
+        "Élan! (see #4) costs > 3 % + 1 = x ~ y",
+        "A  *b*",
+        "Owns [a](https://b.example)",
+        "A &amp; B",
+        "- not a list",
+        "1. not a number",
+        "A\n=",
+        "# Head",
+        "港 is a harbour: https://harbour.example!",
+        "a\\*b",
+        "x < y",
+        "tab\there",
+        "two  spaces ",
+        "A | B",
+        "\u00a0\u2028a\u2028b",
+    ],
+)
+def test_a_text_without_markup_is_as_if_it_was_parsed(text, monkeypatch):
+    shown = markdown.plain(text)
+    monkeypatch.setattr(markdown, "_UNMARKED", re.compile("(?!)"))
+    assert markdown.plain(text) == shown

@@ -35,6 +35,8 @@ class _Renderer(RendererHTML):
         return f'<a href="{href}">{nh3.clean_text(label)}</a>'
 
 
+_UNMARKED = re.compile(r"[^\W\d_][^\n\r\t\0\\`*_\[\]<&~|]*")
+"""A paragraph of one line in which nothing is markup, like most summaries: parsing it would only cost time."""
 _parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).enable(["table", "strikethrough"])
 
 
@@ -84,7 +86,9 @@ def _absolute_only(tag: str, name: str, value: str) -> str | None:
 
 def plain(text: str, limit: int = 200) -> str:
     """Return the first words of a Markdown *text* without its markup, for descriptions and lists."""
-    words = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", _text(text[: 8 * limit]))).strip()
+    start = text[: 8 * limit]
+    bare = start if _UNMARKED.fullmatch(start) else re.sub(r"<[^>]*>", " ", _text(start))
+    words = re.sub(r"\s+", " ", bare).strip()
     return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
 
 

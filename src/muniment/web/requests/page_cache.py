@@ -80,7 +80,7 @@ def published(*parameters: str) -> Callable[[View], View]:
             source = reader()
             source.refresh()
             version = source.version
-            asked = urlencode([(name, request.GET[name]) for name in parameters if request.GET.get(name)])
+            asked = urlencode([(name, value) for name in parameters for value in request.GET.getlist(name)])
             key = f"{context.address(request)} {request.path}?{asked}"
             with _lock:
                 page = pages.get(key)

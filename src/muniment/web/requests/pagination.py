@@ -1,6 +1,7 @@
 """Pagination of lists: query parameters and the links of a pager."""
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -81,6 +82,11 @@ def pager(
         kept = {key: value for key, value in values.items() if value and (key, value) != (name, "1")}
         return f"{path}?{urlencode(kept)}" if kept else path
 
+    return pager_of(found, to)
+
+
+def pager_of(found: Page[Any], to: Callable[[int | None], str]) -> Pager:
+    """Return the links of a pager; *to* returns the address of a page, and an empty string without a number."""
     page, page_count = found.page, found.page_count
     near = sorted({1, page_count, *range(max(1, page - 2), min(page_count, page + 2) + 1)})
     links: list[Link] = []

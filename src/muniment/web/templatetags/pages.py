@@ -1,12 +1,10 @@
 """Filters and tags of the pages: form controls with hint and error, monograms, state pills, Markdown."""
 
-import hashlib
-import unicodedata
 from datetime import datetime
 
 from django import forms, template
 from django.forms.boundfield import BoundField
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy, ngettext
@@ -15,9 +13,10 @@ from muniment.accounts.adapters import sentence_case
 from muniment.accounts.security.words import browser
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.web.context import own_address
+from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.company import day_or_text, proof_method
+from muniment.web.presenters.marks import mark_html, pill_html
 
 register = template.Library()
 
@@ -114,35 +113,20 @@ def breakable(link: str) -> SafeString:
     return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in link.split("/")))
 
 
-@register.inclusion_tag("part/mark.html")
-def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = False) -> dict[str, object]:  # noqa: A002 - the word of the template
+@register.simple_tag
+def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = False) -> SafeString:  # noqa: A002 - the word of the template
     """Show a logo that this instance serves, or the first letter of *name* on a tint."""
-    letter = next((c for c in unicodedata.normalize("NFC", name) if c.isalnum()), "·").upper()
-    tint = hashlib.blake2s(name.encode(), digest_size=1).digest()[0] % 6
-    return {"icon": own_address(icon), "letter": letter, "tint": tint, "size": size, "round": round}
+    return mark_html(name, icon, size, is_round=round)
 
 
 register.filter("proof_method", proof_method)
+register.simple_tag(pill_html, name="pill")
 
 
-@register.inclusion_tag("part/pill.html")
-def pill(word: str) -> dict[str, str]:
-    """Show a state as a word with its tone."""
-    return {"word": str(WORDS.get(word, word.replace("_", " ").capitalize())), "tone": TONES.get(word, "")}
-
-
-WORDS = {
-    "created": gettext_lazy("Not run yet"),
-    "rejected": gettext_lazy("Declined"),
-    "waiting": gettext_lazy("Change pending"),
-}
-_GOOD = (
-    *("active", "published", "passed", "open", "raising", "approved", "accepted", "succeeded", "ready", "verified"),
-    "confirmed",
-)
-_WAIT = (
-    *("uploaded", "upcoming", "pending", "submitted", "changes_requested", "waiting", "created", "queued", "running"),
-    "requested",
-)
-_BAD = ("declined", "expired", "failed", "rejected")
-TONES = dict.fromkeys(_GOOD, "good") | dict.fromkeys(_WAIT, "wait") | dict.fromkeys(_BAD, "bad")
+@register.simple_tag
+def heading(search: Search, order: str, label: str) -> SafeString | str:
+    """Show the head of a column, as a link if the list can be sorted by it."""
+    sort = DEFAULT if order == "newest" and not search.q else order
+    if order != "newest" and order not in search.of.orders:
+        return label
+    return format_html('<a href="{}" rel="nofollow">{}</a>', search.sorted_by(sort).address(), label)

@@ -191,25 +191,6 @@ def test_search_and_filters_lead_to_the_same_companies_as_the_reader(visitor):
     assert "0 companies" in text(visitor, "/companies?theme=none-such")
 
 
-@pytest.mark.parametrize("path", ["/companies", "/people"])
-def test_a_search_begun_on_a_list_is_by_relevance_and_another_order_is_kept(visitor, path):
-    def orders(query):
-        options = re.search(r'name="sort">(.*?)</select>', visitor.get(path + query).text)[1]
-        return re.findall(r'<option value="(\w*)"( selected)?>([^<]*)', options)
-
-    newest = [("", " selected", "Newest first"), ("name", "", "Name")]
-    assert orders("") == orders("?sort=newest") == newest
-    found = [("", " selected", "Best match first"), ("newest", "", "Newest first"), ("name", "", "Name")]
-    assert orders("?q=a&sort=") == found
-    assert orders("?q=a&sort=newest") == [("", "", found[0][2]), ("newest", " selected", "Newest first"), found[2]]
-
-
-def test_a_search_that_finds_nothing_shows_what_is_closest(visitor):
-    html = text(visitor, "/companies?q=harbour&status=inactive")
-    assert "0 companies" in html
-    assert re.search(r'Closest.*<a href="/companies/harbour" dir="auto">Harbour Commons</a>', html, re.DOTALL)
-
-
 def test_pages_of_a_list_lead_to_each_other_and_keep_the_filter(visitor):
     html = text(visitor, "/companies?status=active&page=2")
     assert 'rel="prev" href="/companies?status=active"' in html

@@ -6,15 +6,15 @@ from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
-from muniment.store.queries import ListQuery, Sort
-from muniment.store.reader import Found, ListPage
+from muniment.store.queries import ListQuery
+from muniment.store.reader import Found
 from muniment.web.context import address
 from muniment.web.presenters import markdown
 from muniment.web.presenters.company import (
@@ -28,17 +28,11 @@ from muniment.web.presenters.company import (
     shares,
 )
 from muniment.web.presenters.differences import label_of
-from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 
-STATUSES = ("active", "upcoming", "inactive")
-SORTS: tuple[Sort, ...] = ("newest", "name")
-COMPANY_PARAMETERS = ("q", "status", "type", "industry", "theme", "hasToken", "raising", "sort", "page")
-PEOPLE_PARAMETERS = ("q", "sort", "page")
 NEWEST_SHOWN = 6
 CAP_TABLE_SHOWN = 25
 CHANGES_SHOWN = 8
-_FLAGS = {"true": True, "false": False}
 _CHANGES = {
     "published": gettext_lazy("Published"),
     "updated": gettext_lazy("Updated"),
@@ -67,56 +61,6 @@ def home(request: HttpRequest) -> HttpResponse:
         "frameworks": [framework for framework in frameworks if framework["isOpen"]][:3] or frameworks[:3],
     }
     return TemplateResponse(request, "registry/home.html", context)
-
-
-@published(*COMPANY_PARAMETERS)
-def companies(request: HttpRequest) -> HttpResponse:
-    """List companies: search, filters, pages."""
-    query = request.GET
-    page, text = pagination.asked_page(query), _search(query)
-    status = pagination.chosen(query, "status", STATUSES)
-    has_token = pagination.chosen(query, "hasToken", tuple(_FLAGS))
-    raising = pagination.chosen(query, "raising", tuple(_FLAGS))
-    sort = pagination.chosen(query, "sort", (*SORTS, "relevance"))
-    values = {
-        **{name: query.get(name) or None for name in ("type", "industry", "theme")},
-        "status": status or None,
-        "hasToken": _FLAGS.get(has_token),
-        "raising": _FLAGS.get(raising),
-    }
-    found = reader().companies(
-        ListQuery(
-            page=page,
-            page_size=pagination.PAGE_SIZE,
-            q=text,
-            filters=settings.SCHEMA.listings["company"].select(values).filters,
-            sort=_sort(sort),
-        )
-    )
-    rounds = {"true": gettext("Raising now"), "false": gettext("Not raising")}
-    context = {
-        **_list("companies", request, COMPANY_PARAMETERS, found, sort),
-        "q": text,
-        "filtered": any(query.get(name) for name in COMPANY_PARAMETERS if name not in {"page", "sort"}),
-        "selects": [
-            _select("status", gettext("Status"), STATUSES, status),
-            _select("type", gettext("Type"), _values("type"), query.get("type", "")),
-            _select("industry", gettext("Industry"), _values("industry"), query.get("industry", "")),
-            _select("theme", gettext("Theme"), _values("theme"), query.get("theme", "")),
-            _select("raising", gettext("Fundraising"), tuple(_FLAGS), raising, rounds),
-        ],
-    }
-    return TemplateResponse(request, "registry/companies.html", context)
-
-
-@published(*PEOPLE_PARAMETERS)
-def people(request: HttpRequest) -> HttpResponse:
-    """List people: search and pages."""
-    page, text = pagination.asked_page(request.GET), _search(request.GET)
-    sort = pagination.chosen(request.GET, "sort", SORTS)
-    found = reader().people(ListQuery(page=page, page_size=pagination.PAGE_SIZE, q=text, sort=_sort(sort)))
-    context = {**_list("people", request, PEOPLE_PARAMETERS, found, sort), "q": text}
-    return TemplateResponse(request, "registry/people.html", context)
 
 
 @published("holders")
@@ -175,16 +119,6 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     return TemplateResponse(request, "registry/person.html", context)
 
 
-@published("kind")
-def frameworks(request: HttpRequest) -> HttpResponse:
-    """List the assessment frameworks and programs."""
-    kind = pagination.chosen(request.GET, "kind", ("score", "program"))
-    chosen = settings.SCHEMA.listings["framework"].select({"kind": kind or None})
-    found = _decode(reader().frameworks(ListQuery(filters=chosen.filters)).body)["data"]
-    context = {"room": "frameworks", "kind": kind, "frameworks": found}
-    return TemplateResponse(request, "registry/frameworks.html", context)
-
-
 @published()
 def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     """Show one framework and the company behind it."""
@@ -219,46 +153,6 @@ def _document(kind: str, key: str) -> Found:
     nearest = [(near, f"/{folder}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]
     problem.nearest = nearest  # type: ignore[attr-defined]  # for the page of trouble, which looks for it
     raise problem
-
-
-def _search(query: QueryDict) -> str:
-    return " ".join(query.get("q", "").replace("\0", " ").split())[:200]
-
-
-def _list(room: str, request: HttpRequest, parameters: tuple[str, ...], found: ListPage, sort: str) -> JSONObject:
-    return {
-        "room": room,
-        room: [_decode(item) for item in found.items],
-        "total": found.total,
-        "closest": [(each.name, f"/{room}/{quote(each.id)}") for each in found.closest],
-        "pager": pagination.pager(request, parameters, found),
-        "sorts": _sorts(sort, is_search=bool(_search(request.GET))),
-    }
-
-
-def _sorts(sort: str, *, is_search: bool) -> JSONObject:
-    """Return the field of the order; the default has no value, so that a search from any page is by relevance."""
-    if is_search:
-        words = {"": gettext("Best match first"), "newest": gettext("Newest first"), "name": gettext("Name")}
-        return _select("sort", gettext("Sort by"), tuple(words), sort if sort != "relevance" else "", words)
-    words = {"": gettext("Newest first"), "name": gettext("Name")}
-    return _select("sort", gettext("Sort by"), tuple(words), "name" if sort == "name" else "", words)
-
-
-def _values(name: str) -> tuple[str, ...]:
-    return tuple(reader().values("company", name, 60))
-
-
-def _sort(chosen: str) -> Sort | None:
-    return next((sort for sort in SORTS if sort == chosen), None)
-
-
-def _select(
-    name: str, label: str, values: tuple[str, ...], chosen: str, words: dict[str, str] | None = None
-) -> JSONObject:
-    shown, words = values if not chosen or chosen in values else (chosen, *values), words or {}
-    options = [{"value": value, "label": words.get(value, value), "chosen": value == chosen} for value in shown]
-    return {"name": name, "label": label, "options": options}
 
 
 def _chips(facts: JSONObject) -> list[dict[str, str]]:

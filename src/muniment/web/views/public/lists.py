@@ -1,0 +1,142 @@
+"""The list pages: search, filters with counts, orders, pages; and any search as an Atom feed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+
+from muniment.kernel.json import JSONObject
+from muniment.store.reader import ListPage
+from muniment.store.search.closest import Closest
+from muniment.web.context import address
+from muniment.web.lists import links
+from muniment.web.lists.catalog import list_query, names_of, registry_list
+from muniment.web.lists.facets import Counts, panel
+from muniment.web.lists.rows import company_rows, framework_rows, person_rows
+from muniment.web.lists.search import ListName, Search
+from muniment.web.presenters.atom import Feed, atom
+from muniment.web.requests import pagination
+from muniment.web.requests.page_cache import published, reader
+
+FEED_ENTRIES: Final = 50
+_ROWS: Final[dict[ListName, Callable[[Sequence[bytes]], Sequence[Any]]]] = {
+    "companies": company_rows,
+    "people": person_rows,
+    "frameworks": framework_rows,
+}
+
+
+class _Frameworks(msgspec.Struct):
+    data: list[msgspec.Raw]
+    closest: list[Closest] = []
+    hint: str = ""
+
+
+@published(*names_of("companies"))
+def companies(request: HttpRequest) -> HttpResponse:
+    """List companies."""
+    return _list_page(request, "companies")
+
+
+@published(*names_of("people"))
+def people(request: HttpRequest) -> HttpResponse:
+    """List people."""
+    return _list_page(request, "people")
+
+
+@published(*names_of("frameworks"))
+def frameworks(request: HttpRequest) -> HttpResponse:
+    """List the assessment frameworks and programs."""
+    return _list_page(request, "frameworks")
+
+
+@published(*names_of("companies"))
+def companies_feed(request: HttpRequest) -> HttpResponse:
+    """Return the latest companies of a search as an Atom feed."""
+    return _feed(request, "companies")
+
+
+@published(*names_of("people"))
+def people_feed(request: HttpRequest) -> HttpResponse:
+    """Return the latest people of a search as an Atom feed."""
+    return _feed(request, "people")
+
+
+@published(*names_of("frameworks"))
+def frameworks_feed(request: HttpRequest) -> HttpResponse:
+    """Return the frameworks of a search as an Atom feed."""
+    return _feed(request, "frameworks")
+
+
+def find(search: Search, page_size: int = pagination.PAGE_SIZE) -> ListPage:
+    """
+    Return a page of what a search finds.
+
+    Raises:
+        BadRequest: the lower bound of a range is above the upper one.
+    """
+    query = list_query(search, page_size=page_size)
+    match search.of.kind:
+        case "company":
+            return reader().companies(query)
+        case "person":
+            return reader().people(query)
+    found = reader().frameworks(query)
+    listed = msgspec.json.decode(found.body, type=_Frameworks)
+    start = (search.page - 1) * page_size
+    return ListPage(
+        [bytes(each) for each in listed.data[start : start + page_size]],
+        search.page,
+        page_size,
+        len(listed.data),
+        found.version,
+        found.updated_at,
+        closest=tuple(listed.closest),
+        hint=listed.hint,
+    )
+
+
+def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
+    search = Search.read(registry_list(name), request.GET)
+    if not search.is_canonical(request.GET):
+        return HttpResponseRedirect(search.address(page=search.page))
+    found = find(search)
+    context: JSONObject = {
+        "room": name,
+        "search": search,
+        "title": links.title(search),
+        "canonical": f"{address(request)}{search.address(page=search.page)}",
+        "panel": panel(search, facets(search)),
+        "items": _ROWS[name](found.items),
+        "total": found.total,
+        "chips": links.chips(search),
+        "orders": links.orders(search),
+        "closest": [(each.name, f"{search.of.path}/{quote(each.id)}", each.why) for each in found.closest],
+        "hint": found.hint,
+        "reliefs": [] if found.total else links.reliefs(search, lambda less: find(less, 1).total),
+        "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
+        "feed_address": links.feed_address(search),
+        "json_address": links.json_address(search),
+        "save_address": links.save_address(search),
+    }
+    return TemplateResponse(request, f"registry/{name}.html", context)
+
+
+def _feed(request: HttpRequest, name: ListName) -> HttpResponse:
+    search = Search.read(registry_list(name), request.GET).filters
+    latest = replace(search, sort="updated") if "updated" in search.of.orders else search
+    items = [msgspec.json.decode(each) for each in find(latest, FEED_ENTRIES).items]
+    title = links.title(search) if not search.is_everything else str(search.of.label)
+    feed = Feed(address(request), title, links.feed_address(search), search.address(), items, search.of.path)
+    return HttpResponse(atom(feed), content_type="application/atom+xml; charset=utf-8")
+
+
+def facets(search: Search) -> Counts:
+    """Return the values in use of each filter."""
+    names = settings.SCHEMA.listings[search.of.kind].counted
+    return {name: [(value, None) for value in reader().values(search.of.kind, name, 60)] for name in names}

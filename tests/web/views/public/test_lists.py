@@ -1,0 +1,170 @@
+"""The list pages and the feeds of searches."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from django.test import Client
+
+from make.pages import valid
+from make.published import Publisher, company, framework, person
+from muniment.store.reader import Reader
+from muniment.web.requests import page_cache
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+LISTS = ("/companies", "/people", "/frameworks")
+
+
+@pytest.fixture
+def publisher(tmp_path):
+    made = Publisher(tmp_path / "published.sqlite3")
+    made.publish(
+        company(1, "harbour", name="Harbour Commons", type="DAO", description="Owns the *tide*.", teamSize=1200),
+        company(2, "quay", name="Quay Trust", type="collective", status="inactive", themes=["tides", "nets, large"]),
+        company(3, "mole", name="Mole & Sons", type="DAO", updatedAt="2026-05-01T00:00:00.000000Z"),
+        *(company(n, f"more-{n}", name=f"Pier {n}") for n in range(4, 34)),
+        person(1, "layla", name="ليلى حداد", bio="Builds **turbines**."),
+        framework(1, "tide-score"),
+    )
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def visitor(publisher, tmp_path):
+    reader = Reader(tmp_path / "published.sqlite3")
+    page_cache.use(reader)
+    yield Client()
+    page_cache.pages.clear()
+    page_cache._reader = None
+    reader.close()
+
+
+def names(html):
+    return re.findall(r'<div class="name"><a [^>]*>([^<]*)', html)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*LISTS]
+    + ["/companies?q=harbour&type=DAO&type=collective&sort=name", "/companies?q=harbour&status=inactive"]
+    + ["/companies?teamMin=9&listedFrom=2020-01-31", "/people?title=x", "/frameworks?isOpen=true", "/people?page=9"],
+)
+def test_a_list_is_valid_html_that_names_its_address(visitor, path):
+    html = visitor.get(path).text
+    valid(html)
+    assert f'<link rel="canonical" href="http://testserver{path.replace("&", "&amp;")}">' in html
+
+
+def test_several_values_of_a_filter_find_what_has_any_of_them(visitor):
+    html = visitor.get("/companies?type=DAO&type=collective&sort=name").text
+    assert names(html) == ["Harbour Commons", "Mole &amp; Sons", "Quay Trust"]
+    assert names(visitor.get("/companies?theme=nets%2C+large").text) == ["Quay Trust"]
+    assert names(visitor.get("/companies?teamMin=1000").text) == ["Harbour Commons"]
+
+
+def test_an_address_in_another_form_leads_to_the_canonical_one(visitor):
+    answer = visitor.get("/companies?sort=newest&q=&type=DAO&theme=&type=DAO&utm_source=mail")
+    assert (answer.status_code, answer["Location"]) == (302, "/companies?type=DAO")
+    assert visitor.get("/companies?type=DAO&utm_source=mail").status_code == 200
+    kept = set(page_cache.pages)
+    visitor.get("/companies?type=DAO&utm_source=other")
+    assert set(page_cache.pages) == kept
+
+
+@pytest.mark.parametrize(("path", "status"), [("/companies?q=harbour", 200), ("/people?sort=name", 200)])
+def test_a_search_begun_on_a_list_is_by_relevance_and_another_order_is_kept(visitor, path, status):
+    html = visitor.get(path).text
+    chosen = re.search(r'class="orders".*?aria-current="true">([^<]*)', html, re.DOTALL)
+    box = re.search(r'<form id="search".*?</form>', html, re.DOTALL)[0]
+    assert "sort" not in box
+    hidden = re.findall(r'<input type="hidden" name="sort" value="(\w*)" form="search">', html)
+    assert hidden == (["name"] if "sort" in path else [])
+    assert chosen is None or chosen[1] == ("Name" if "sort" in path else "Best match")
+
+
+def test_a_column_says_how_it_is_sorted_and_sorts(visitor):
+    html = visitor.get("/companies?sort=treasury").text
+    assert re.search(r'aria-sort="descending"><a href="/companies\?sort=treasury"[^>]*>Treasury', html)
+    assert re.search(r'aria-sort="descending"><a href="/companies"[^>]*>Listed', visitor.get("/companies").text)
+    searched = visitor.get("/companies?q=pier").text
+    assert "aria-sort" not in searched
+    assert '<a href="/companies?q=pier&amp;sort=newest"' in searched
+
+
+def test_a_search_that_finds_nothing_shows_what_is_closest_and_which_filter_to_remove(visitor):
+    html = visitor.get("/companies?q=harbour&status=inactive").text
+    assert "0 companies" in html
+    assert re.search(r'Closest.*<a href="/companies/harbour"><bdi>Harbour Commons</bdi></a>', html, re.DOTALL)
+    found = re.findall(r'<a href="([^"]*)"[^>]*>Without <bdi>([^<]*)</bdi></a> <span[^>]*>(\d+ result)', html)
+    assert found == [
+        ("/companies?status=inactive", "“harbour”", "1 result"),
+        ("/companies?q=harbour", "Status: Inactive", "1 result"),
+    ]
+    alone = visitor.get("/companies?theme=none-such").text
+    assert "No company has the theme" in alone
+    assert "Remove one filter" not in alone
+
+
+def test_pages_of_a_list_keep_its_filters_and_the_feed_and_the_api_too(visitor):
+    html = visitor.get("/companies?status=active&page=2").text
+    assert 'rel="prev" href="/companies?status=active"' in html
+    assert 'href="/api/v1/companies?status=active&amp;page=2"' in html
+    assert 'href="/companies.atom?status=active"' in html
+    assert 'href="/manage/searches/new?list=companies&amp;status=active"' in html
+
+
+def test_every_page_of_frameworks_has_its_address(visitor, publisher):
+    publisher.publish(*(framework(n, f"score-{n}") for n in range(2, 40)))
+    first, second = (visitor.get(f"/frameworks{query}").text for query in ("", "?page=2"))
+    assert (len(names(first)), len(names(second))) == (25, 14)
+    assert 'rel="next" href="/frameworks?page=2"' in first
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_list_is_the_same_for_every_query_that_it_does_not_read(visitor, path):
+    assert visitor.get(f"{path}?nothing=1").content == visitor.get(path).content
+
+
+def test_a_feed_has_the_latest_matches_of_its_search_with_their_own_times(visitor, publisher):
+    path = "/companies.atom?type=DAO"
+    feed = ET.fromstring(visitor.get(path).content)
+    entries = feed.findall(f"{ATOM}entry")
+    assert [each.findtext(f"{ATOM}title") for each in entries] == ["Mole & Sons", "Harbour Commons"]
+    assert [each.findtext(f"{ATOM}updated") for each in entries] == ["2026-05-01T00:00:00Z", "2026-01-01T00:00:00Z"]
+    assert feed.findtext(f"{ATOM}updated") == "2026-05-01T00:00:00Z"
+    assert feed.findtext(f"{ATOM}id") == f"http://testserver{path}"
+    assert feed.findtext(f"{ATOM}title") == "Type: DAO"
+    assert entries[1].findtext(f"{ATOM}summary") == "Owns the tide."
+    links = {each.get("rel"): each.get("href") for each in feed.findall(f"{ATOM}link")}
+    assert links == {"self": f"http://testserver{path}", "alternate": "http://testserver/companies?type=DAO"}
+    publisher.publish(company(90, "buoy", name="Buoy", type="DAO", updatedAt="2026-06-01T00:00:00.000000Z"))
+    after = ET.fromstring(visitor.get(path).content).findall(f"{ATOM}entry")
+    assert [each.findtext(f"{ATOM}id") for each in after[1:]] == [each.findtext(f"{ATOM}id") for each in entries]
+    assert after[0].findtext(f"{ATOM}title") == "Buoy"
+
+
+def test_a_feed_is_bounded_kept_and_not_modified_by_other_changes(visitor, publisher):
+    assert len(ET.fromstring(visitor.get("/companies.atom?page=2").content).findall(f"{ATOM}entry")) == 33
+    publisher.publish(*(company(n, f"late-{n}", name=f"Late {n}") for n in range(100, 140)))
+    assert len(ET.fromstring(visitor.get("/companies.atom").content).findall(f"{ATOM}entry")) == 50
+    tag = visitor.get("/companies.atom?type=DAO")["ETag"]
+    publisher.publish(company(200, "other", name="Other"))
+    again = visitor.get("/companies.atom?type=DAO", headers={"If-None-Match": tag})
+    assert again.status_code == 304
+
+
+@pytest.mark.parametrize("room", ["companies", "people", "frameworks"])
+def test_the_feed_of_a_search_without_results_is_valid_and_never_changes(visitor, room):
+    query = "kind=program" if room == "frameworks" else "q=zzzz"
+    feed = ET.fromstring(visitor.get(f"/{room}.atom?{query}").content)
+    assert feed.findtext(f"{ATOM}updated") == "1970-01-01T00:00:00Z"
+    assert not feed.findall(f"{ATOM}entry")
+    assert ET.fromstring(visitor.get(f"/{room}.atom").content).findall(f"{ATOM}entry")
+
+
+def test_a_feed_takes_what_its_list_takes(visitor):
+    assert visitor.get("/companies.atom?status=gone").status_code == 400
+    assert visitor.get("/companies.atom?teamMin=9&teamMax=1").status_code == 400
+    title = ET.fromstring(visitor.get("/companies.atom?q=%01%3Cb%3E").content).findtext(f"{ATOM}title")
+    assert title == "“<b>”"
