@@ -1,4 +1,4 @@
-"""List queries: their parameters and cursors."""
+"""List queries: their filters, sort, cursors and other parameters."""
 
 import base64
 import binascii
