@@ -21,6 +21,8 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.database.erasure import latest
+from muniment.store.lists import facets
+from muniment.store.lists.facets import Documents, Facets
 from muniment.store.lists.positions import Positions, index_after, mark_of
 from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile
@@ -98,7 +100,8 @@ class Reader(PublishedFile):
 
     Args:
         base_url: the public URL of the instance, for the addresses of pictures.
-        cache_bytes: size limit of cached responses; arrays of positions may take half as much in addition.
+        cache_bytes: size limit of cached responses; arrays of positions and of the documents of values may
+            each take half as much in addition.
         catch_up: brings a replica to its source's newest edition and returns whether it is known to be there.
         is_copy: whether the file is the copy of a node, which may be replaced.
     """
@@ -120,6 +123,7 @@ class Reader(PublishedFile):
         self._cache_bytes = cache_bytes
         self._erased = (-1, 0)
         self._positions = Positions(cache_bytes // 2)
+        self._documents = Documents(cache_bytes // 2)
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
 
@@ -131,6 +135,7 @@ class Reader(PublishedFile):
         super()._forget(edition)
         self._erased = (-1, 0)
         self._positions = Positions(self._cache_bytes // 2)
+        self._documents = Documents(self._cache_bytes // 2)
 
     def document(self, kind: str, key: str) -> Found | None:
         return self.documents(((kind, key),)).get((kind, key))
@@ -261,6 +266,21 @@ class Reader(PublishedFile):
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
         """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""
         return keys_from(self._connection(), kind, prefix, limit, skip=skip)
+
+    def facets(self, kind: str, query: ListQuery, names: Sequence[str], limit: int = facets.SHOWN) -> Facets:
+        """Return how many of what *query* finds have each value of the filters *names*, at most *limit* of each."""
+        chosen = selection(kind, query)
+        with self.snapshot() as (connection, state):
+            total, found = facets.count(
+                connection,
+                chosen,
+                state.versions[kind],
+                names,
+                limit,
+                positions=self._positions,
+                documents=self._documents,
+            )
+            return Facets(state.totals[kind][0] if total is None else total, found, state.version, state.at)
 
     def values(self, kind: str, name: str, limit: int) -> list[str]:
         rows = self._connection().execute(

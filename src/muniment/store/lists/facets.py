@@ -1,0 +1,241 @@
+"""
+Facets: how many of the documents that a query finds have each value of a filter.
+
+The documents of a value are a number with a bit for each, by their numbers of publication, so that a count is one AND.
+Such numbers are cached until a document gains or loses the value. The counts of a filter leave out the filter itself,
+so that they show the alternatives to what is chosen.
+"""
+
+import contextlib
+import sqlite3
+import threading
+from array import array
+from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from operator import and_, itemgetter, or_
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+from cachetools import LRUCache
+
+from muniment.kernel.json import JSONObject
+from muniment.schema.filters import Chosen
+from muniment.store.lists.finding import DAY_SHIFT
+from muniment.store.lists.positions import Positions
+from muniment.store.queries import Selection
+from muniment.store.search.values import meant_by
+
+MAX_COUNTED: Final = 2_000
+"""Values of one filter that are counted, the most frequent in the registry."""
+SHOWN: Final = 20
+"""Values of one filter in an answer."""
+_NUMBER: Final = (1 << DAY_SHIFT) - 1
+_WIDE: Final = 1 << 17
+"""Publication numbers from which on rare values are kept as lists."""
+_RARE: Final = 512
+_Documents: TypeAlias = "int | array[int]"
+"""The documents of a value: a bit for each, or their numbers if they are few among many."""
+
+
+class Counted(NamedTuple):
+    """A value, the number *n* of documents with it, and whether the query has chosen it."""
+
+    value: str
+    n: int
+    selected: bool = False
+
+    def to_wire(self) -> JSONObject:
+        return {"value": self.value, "count": self.n, **({"selected": True} if self.selected else {})}
+
+
+class Facet(NamedTuple):
+    """The most frequent values of a filter, those that are chosen, and the number of further values."""
+
+    values: tuple[Counted, ...]
+    more: int
+
+    def to_wire(self) -> JSONObject:
+        return {"values": [each.to_wire() for each in self.values], "more": self.more}
+
+
+class Facets(NamedTuple):
+    """
+    The facets of a query.
+
+    Args:
+        total: the number of documents that the query finds.
+        version: of the file it was counted in.
+    """
+
+    total: int
+    by_name: dict[str, Facet]
+    version: int
+    updated_at: str
+
+    def to_wire(self) -> JSONObject:
+        return {name: facet.to_wire() for name, facet in self.by_name.items()}
+
+
+class _Form(NamedTuple):
+    """A value as documents have it; *changed* is the last change that added it to a document or took it away."""
+
+    number: int
+    value: str
+    n: int
+    folded: str
+    changed: int
+
+
+class Documents:
+    """LRU cache of at most *limit_bytes*: the documents of each value."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._cache: LRUCache[tuple[int, int, int], tuple[_Documents, int]] = LRUCache(
+            limit_bytes, getsizeof=itemgetter(1)
+        )
+        self._lock = threading.Lock()
+
+    def of(self, connection: sqlite3.Connection, build: int, form: _Form) -> _Documents:
+        """Return the documents of a value in a *build* of the file."""
+        key = build, form.number, form.changed
+        with self._lock:
+            cached = self._cache.get(key)
+        if cached is not None:
+            return cached[0]
+        rows = connection.execute("SELECT position FROM published_facet WHERE value_id = ?", (form.number,))
+        numbers = array("L", (row[0] & _NUMBER for row in rows))
+        found: _Documents = numbers
+        if len(numbers) >= _RARE or max(numbers, default=0) < _WIDE:
+            found = _bits(numbers)
+        size_bytes = 200 + (found.bit_length() // 8 if isinstance(found, int) else len(found) * found.itemsize)
+        with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
+            self._cache[key] = found, size_bytes
+        return found
+
+
+def _bits(numbers: Collection[int]) -> int:
+    """Return a number that has these bits."""
+    last = max(numbers, default=0)
+    flags = bytearray(b"0") * (last + 1)
+    for number in numbers:
+        flags[last - number] = 49  # the digit 1
+    return int(flags, 2)
+
+
+class _Base:
+    """The documents that all but one filter find; None: every document."""
+
+    def __init__(self, bits: int | None) -> None:
+        self.bits = bits
+        self._flags = b""
+
+    def count(self, documents: Sequence[_Documents]) -> int:
+        if len(documents) == 1 and not isinstance(documents[0], int):
+            return self._among(documents[0])
+        bits = reduce(or_, (each if isinstance(each, int) else _bits(each) for each in documents))
+        return (bits if self.bits is None else bits & self.bits).bit_count()
+
+    def _among(self, numbers: "array[int]") -> int:
+        if self.bits is None:
+            return len(numbers)
+        if not self._flags:
+            self._flags = self.bits.to_bytes(self.bits.bit_length() // 8 + 1, "little")
+        flags, size = self._flags, len(self._flags) << 3
+        return sum(flags[number >> 3] >> (number & 7) & 1 for number in numbers if number < size)
+
+
+_FORMS: Final = "SELECT id, value, n, folded, changed FROM published_value"
+
+
+class Counting:
+    """
+    Counts the facets of one query in one snapshot.
+
+    Args:
+        version: the last change of the kind in that snapshot.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        chosen: Selection,
+        version: int,
+        *,
+        positions: Positions,
+        documents: Documents,
+    ) -> None:
+        self._connection = connection
+        self._kind = chosen.kind
+        self._build = version >> 64
+        self._documents = documents
+        self._found: int | None = None
+        if chosen.q or chosen.ranges or chosen.ids is not None:
+            unfiltered = positions.get(connection, chosen._replace(filters=()), version).positions
+            self._found = _bits([each & _NUMBER for each in unfiltered]) if unfiltered else 0
+        self._filters = {each.name: self._of_filter(each) for each in chosen.filters}
+
+    @property
+    def total(self) -> int | None:
+        """Return the number of documents that the query finds; None: every document."""
+        bits = self._without("")
+        return None if bits is None else bits.bit_count()
+
+    def facet(self, name: str, limit: int) -> Facet:
+        """Count the values of a filter; forms that differ in case, accents or number are one, as for the filter."""
+        _, selected = self._filters.get(name, (0, frozenset[int]()))
+        base = _Base(self._without(name))
+        counts = []
+        for forms in self._forms_in_use(name):
+            is_selected = any(form.number in selected for form in forms)
+            if base.bits is None and len(forms) == 1:
+                n = forms[0].n
+            else:
+                n = base.count([self._documents.of(self._connection, self._build, form) for form in forms])
+            if n or is_selected:
+                counts.append(Counted(forms[0].value, n, is_selected))
+        counts.sort(key=lambda each: (-each.n, each.value))
+        shown = counts[:limit] + [each for each in counts[limit:] if each.selected]
+        return Facet(tuple(shown), len(counts) - len(shown))
+
+    def _without(self, name: str) -> int | None:
+        """Return the documents that everything but the filter *name* finds; None: every document."""
+        sets = [bits for other, (bits, _) in self._filters.items() if other != name]
+        if self._found is not None:
+            sets.append(self._found)
+        return reduce(and_, sets) if sets else None
+
+    def _of_filter(self, chosen: Chosen) -> tuple[int, frozenset[int]]:
+        """Return the documents that a filter finds, and the ids of its values."""
+        ids = frozenset(number for _, number in meant_by(self._connection, self._kind, chosen))
+        listed = msgspec.json.encode(sorted(ids)).decode()
+        rows = self._connection.execute(f"{_FORMS} WHERE id IN (SELECT value FROM json_each(?))", (listed,)).fetchall()
+        found = (self._documents.of(self._connection, self._build, _Form(*row)) for row in rows)
+        return reduce(or_, (each if isinstance(each, int) else _bits(each) for each in found), 0), ids
+
+    def _forms_in_use(self, name: str) -> Iterable[list[_Form]]:
+        rows = self._connection.execute(
+            f"{_FORMS} WHERE kind = ? AND name = ? AND n > 0 ORDER BY n DESC, value LIMIT {MAX_COUNTED}",
+            (self._kind, name),
+        ).fetchall()
+        groups: dict[str, list[_Form]] = {}
+        for row in rows:
+            form = _Form(*row)
+            groups.setdefault(form.folded, []).append(form)
+        return groups.values()
+
+
+def count(
+    connection: sqlite3.Connection,
+    chosen: Selection,
+    version: int,
+    names: Iterable[str],
+    limit: int,
+    *,
+    positions: Positions,
+    documents: Documents,
+) -> tuple[int | None, dict[str, Facet]]:
+    """Return how many documents *chosen* finds, None for all, and its facets; in a file of an earlier version none."""
+    with contextlib.suppress(sqlite3.OperationalError):
+        counting = Counting(connection, chosen, version, positions=positions, documents=documents)
+        return counting.total, {name: counting.facet(name, limit) for name in names}
+    return (len(positions.get(connection, chosen, version).positions), {})
