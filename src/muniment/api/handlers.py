@@ -9,12 +9,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from muniment.api.parameters import truncated
+from muniment.api.queries import LISTINGS, MAX_IDS, counted, list_query, of_collection, selected
 from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.schema.filters import Criterion, Listing, ReversedRange
-from muniment.schema.objects import registry_schema
+from muniment.schema.filters import Criterion
 from muniment.store.cache import Dependency
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.exports.exports import Exports
@@ -26,8 +26,6 @@ from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS
 
 V1: Final = "/api/v1"
-MAX_IDS: Final = 100
-LISTINGS: Final = registry_schema("USD").listings  # the index supports only built-in fields
 SEARCH_LIMIT: Final = 8
 """Results of each kind, unless the request says how many."""
 
@@ -54,52 +52,41 @@ Handler = Callable[[Context, str, Values, bytes], Result]
 _REQUIRED_MEMBERS = {"company": ("id", "name"), "person": ("name", "slug")}
 
 
-def _list_query(listing: Listing, path: str, values: Values) -> ListQuery:
-    """Check the combination of a list's parameters and return its query."""
-    page, size, cursor, sort = values["page"], values["pageSize"], values["cursor"], values["sort"]
-    if cursor is not None and page is not None:
-        raise BadRequest(
-            f"page is {page} and a cursor is given; use only one of them.", f"For example: {path}?page={page}"
-        )
-    if sort == "relevance" and values["q"] is None:
-        raise BadRequest(
-            'sort is "relevance" without q; relevance needs search words.', f"For example: {path}?sort=newest"
-        )
-    return ListQuery(
-        page=page or 1,
-        page_size=size or (MAX_IDS if values["ids"] is not None else 25),
-        q=values["q"] or "",
-        sort=sort,
-        cursor=cursor,
-        ids=values["ids"],
-        **_selected(listing, path, values),
-    )
-
-
-def _selected(listing: Listing, path: str, values: Values) -> JSONObject:
-    """Return the filters and ranges of a query by the reader's names."""
-    try:
-        return listing.select(values)._asdict()
-    except ReversedRange as error:
-        low, high = (listing.criteria[name] for name in (error.low, error.high))
-        example = f"{path}?{low.name}={quote(low.example)}&{high.name}={quote(high.example)}"
-        raise BadRequest(
-            f"{error}, so that nothing can be between them; both bounds are included.", f"For example: {example}"
-        ) from None
-
-
 def list_companies(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    query = _list_query(LISTINGS["company"], path, values)
-    with _cursor_of(path):
-        page = context.reader.companies(query)
-    return _list_result("company", path, values, page, headers)
+    return _list(context, "company", path, values, headers)
 
 
 def list_people(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    query = _list_query(LISTINGS["person"], path, values)
+    return _list(context, "person", path, values, headers)
+
+
+def _list(context: Context, kind: str, path: str, values: Values, headers: bytes) -> Result:
+    query = list_query(LISTINGS[kind], path, values)
+    names = counted(LISTINGS[kind], path, values)
     with _cursor_of(path):
-        page = context.reader.people(query)
-    return _list_result("person", path, values, page, headers)
+        page = context.reader.page(kind, query)
+    facets = {"facets": context.reader.facets(kind, query, names).to_wire()} if names else {}
+    items = page.items
+    if values["fields"] is not None:
+        kept = frozenset((*_REQUIRED_MEMBERS[kind], *values["fields"]))
+        items = [_sparse(item, kept) for item in items]
+    pagination: dict[str, int | str] = {**page.to_wire()}
+    if page.next_cursor is not None:
+        pagination["nextCursor"] = page.next_cursor
+    rest = msgspec.json.encode({"pagination": pagination, **page.guidance(), **facets})
+    body = b'{"data":[%s],%s' % (b",".join(items), rest[1:])
+    lines = _page_links(kind, path, values, page) + headers
+    return _result(body, page.updated_at, lines, page.version, (kind, "*"))
+
+
+def get_facets(context: Context, path: str, values: Values, headers: bytes) -> Result:
+    """Return how many of what a query finds have each value of each filter."""
+    kind = of_collection(values["list"])
+    listing = LISTINGS[kind]
+    query = ListQuery(q=values["q"] or "", **selected(listing, path, values))
+    found = context.reader.facets(kind, query, counted(listing, path, values) or listing.counted)
+    body = msgspec.json.encode({"data": found.to_wire(), "total": found.total})
+    return _result(body, found.updated_at, headers, found.version, (kind, "*"))
 
 
 @contextmanager
@@ -112,21 +99,6 @@ def _cursor_of(path: str) -> Iterator[None]:
             f"cursor {error}; it takes the pagination.nextCursor of an earlier page.",
             f"Start again without it: {path}?pageSize=25",
         ) from None
-
-
-def _list_result(kind: str, path: str, values: Values, page: ListPage, headers: bytes) -> Result:
-    items = page.items
-    if values["fields"] is not None:
-        kept = frozenset((*_REQUIRED_MEMBERS[kind], *values["fields"]))
-        items = [_sparse(item, kept) for item in items]
-    pagination: dict[str, int | str] = {**page.to_wire()}
-    if page.next_cursor is not None:
-        pagination["nextCursor"] = page.next_cursor
-    guidance = page.guidance()
-    rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
-    body = b'{"data":[%s],"pagination":%s%s' % (b",".join(items), msgspec.json.encode(pagination), rest)
-    lines = _page_links(kind, path, values, page) + headers
-    return _result(body, page.updated_at, lines, page.version, (kind, "*"))
 
 
 def _result(body: bytes, updated_at: str, headers: bytes, version: int, *depends: Dependency) -> Result:
@@ -238,8 +210,12 @@ def _unknown(context: Context, kind: str, key: str) -> NotFound:
 
 def list_frameworks(context: Context, path: str, values: Values, headers: bytes) -> Result:
     """Return all frameworks, or those that match the filters."""
-    query = ListQuery(**_selected(LISTINGS["framework"], path, values))
-    return _stored(context.reader.frameworks(query), headers, ("framework", "*"))
+    query = ListQuery(**selected(LISTINGS["framework"], path, values))
+    found, names = context.reader.frameworks(query), counted(LISTINGS["framework"], path, values)
+    if not names:
+        return _stored(found, headers, ("framework", "*"))
+    facets = msgspec.json.encode({"facets": context.reader.facets("framework", query, names).to_wire()})
+    return _result(found.body[:-1] + b"," + facets[1:], found.updated_at, headers, found.version, ("framework", "*"))
 
 
 def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
@@ -327,7 +303,7 @@ def _export(context: Context, file: ExportFile) -> JSONObject:
 
 
 def companies_quick(context: Context, values: Values) -> bool:
-    return context.reader.is_quick(_list_query(LISTINGS["company"], f"{V1}/companies", values))
+    return not values["facets"] and context.reader.is_quick(list_query(LISTINGS["company"], f"{V1}/companies", values))
 
 
 def changes_quick(context: Context, values: Values) -> bool:
@@ -336,4 +312,4 @@ def changes_quick(context: Context, values: Values) -> bool:
 
 
 def people_quick(context: Context, values: Values) -> bool:
-    return context.reader.is_quick(_list_query(LISTINGS["person"], f"{V1}/people", values))
+    return not values["facets"] and context.reader.is_quick(list_query(LISTINGS["person"], f"{V1}/people", values))

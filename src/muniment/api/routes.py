@@ -7,8 +7,6 @@ from typing import Final
 
 from muniment.api.deprecation import Deprecation, deprecation_of
 from muniment.api.handlers import (
-    LISTINGS,
-    MAX_IDS,
     SEARCH_LIMIT,
     V1,
     Context,
@@ -17,6 +15,7 @@ from muniment.api.handlers import (
     changes_quick,
     companies_quick,
     get_company,
+    get_facets,
     get_framework,
     get_person,
     get_stats,
@@ -30,7 +29,9 @@ from muniment.api.handlers import (
     search,
 )
 from muniment.api.parameters import Parameter, criterion, flag, hexadecimal, one_of, sort, text, whole_number, words
+from muniment.api.queries import LISTINGS, MAX_IDS
 from muniment.store.published import KINDS
+from muniment.store.search.everything import COLLECTIONS
 
 MAX_FIELDS: Final = 50
 MAX_PAGE_SIZE: Final = 100
@@ -130,7 +131,25 @@ CRITERIA: Final = {kind: tuple(map(criterion, each.criteria.values())) for kind,
 
 
 def _list_of(kind: str) -> tuple[Parameter, ...]:
-    return (PAGE, PAGE_SIZE, Q, sort(LISTINGS[kind]), FIELDS, CURSOR, IDS, *CRITERIA[kind])
+    return (PAGE, PAGE_SIZE, Q, sort(LISTINGS[kind]), FIELDS, CURSOR, IDS, *CRITERIA[kind], _facets_of(kind))
+
+
+def _facets_of(*kinds: str) -> Parameter:
+    names = dict.fromkeys(name for kind in kinds for name in LISTINGS[kind].counted)
+    help_ = (
+        "Count the values of these filters within the query, separated by commas. The counts of a filter ignore what "
+        "is chosen for it. Any of: "
+    )
+    return words("facets", f"{help_}{', '.join(names)}.", maximum=MAX_FIELDS, example=LISTINGS[kinds[0]].counted[0])
+
+
+_EVERY: Final = {each.name: each for kind in reversed(KINDS) for each in CRITERIA[kind]}
+FACETED: Final = (
+    one_of("list", "The list whose values are counted; companies by default.", tuple(COLLECTIONS.values())),
+    Q,
+    *_EVERY.values(),
+    _facets_of(*KINDS),
+)
 
 
 ROUTES: Final = (
@@ -196,7 +215,7 @@ ROUTES: Final = (
         description="All frameworks, in the order of their first publication.",
         schema="FrameworkList",
         answer=list_frameworks,
-        parameters=CRITERIA["framework"],
+        parameters=(*CRITERIA["framework"], _facets_of("framework")),
     ),
     Route(
         path=f"{V1}/frameworks/{{frameworkId}}",
@@ -222,6 +241,19 @@ ROUTES: Final = (
         schema="SearchResults",
         answer=search,
         parameters=SEARCH,
+        quick=lambda _context, _values: False,
+    ),
+    Route(
+        path=f"{V1}/facets",
+        operation_id="getFacets",
+        tag="Registry",
+        summary="Count values",
+        description="How many of the items that a query finds have each value of a filter, the most frequent first. "
+        "Takes the filters of the list, with the same meaning. The counts of a filter ignore what is chosen for it, "
+        "so that they show the alternatives. `more` is the number of further values.",
+        schema="Facets",
+        answer=get_facets,
+        parameters=FACETED,
         quick=lambda _context, _values: False,
     ),
     Route(

@@ -55,7 +55,8 @@ def _searched(name: str) -> JsonSchema:
     """Return the schema of a list that says what is close, if nothing or little is found."""
     closest = _described({"type": "array", "items": ref("Closest")}, "What is close, if little or nothing is found.")
     hint = _described(TEXT, "Why nothing is found, with values in use.")
-    return _list_of(name, "closest", "hint", pagination=ref("Pagination"), closest=closest, hint=hint)
+    others = {"closest": closest, "hint": hint, "facets": ref("FacetValues")}
+    return _list_of(name, "closest", "hint", "facets", pagination=ref("Pagination"), **others)
 
 
 def _one(name: str) -> JsonSchema:
@@ -174,7 +175,21 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "CapTablePage": _list_of("CapTableEntry", total=COUNT, nextPage={"type": ["integer", "null"]}),
     "PersonList": _searched("Person"),
     "PersonDetail": _one("Person"),
-    "FrameworkList": _list_of("Framework"),
+    "FrameworkList": _list_of("Framework", "facets", facets=ref("FacetValues")),
+    "FacetValues": {
+        "type": "object",
+        "description": "For each filter, the most frequent values and those that the query has chosen.",
+        "additionalProperties": _open_object(
+            {
+                "values": {
+                    "type": "array",
+                    "items": _open_object({"value": TEXT, "count": COUNT, "selected": {"type": "boolean"}}, "selected"),
+                },
+                "more": _described(COUNT, "The number of further values."),
+            }
+        ),
+    },
+    "Facets": _open_object({"data": ref("FacetValues"), "total": _described(COUNT, "What the query finds.")}),
     "FrameworkOne": _one("FrameworkDetail"),
     "StatsOne": _one("Stats"),
     "SearchResults": _list_of(
@@ -221,6 +236,7 @@ def examples(schema: Schema) -> JSONObject:
         "PersonDetail": {"data": detailed},
         "FrameworkList": {"data": [framework]},
         "FrameworkOne": {"data": {**framework, "companyDescription": ""}},
+        "Facets": {"data": {"status": {"values": [{"value": "active", "count": 1}], "more": 0}}, "total": 1},
         "StatsOne": {"data": STATS.sample()},
         "SearchResults": {"data": [_RESULT], "totals": {"companies": 1, "people": 0, "frameworks": 0}},
         "ChangeList": {

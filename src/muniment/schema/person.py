@@ -63,6 +63,7 @@ PERSON: Final = Record(
                     "company",
                     member="company.name",
                     key="company.slug",
+                    counted=False,
                     example="blue-river-trust",
                 ),
                 Filter(

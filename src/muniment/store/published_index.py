@@ -12,8 +12,8 @@ from muniment.store.search.values import singular
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
 
-NUMBERS: Final = (("company", "treasury_minor"), ("company", "team_size"), ("person", "company_count"))
-"""Columns by which the documents of a kind are sorted and bounded."""
+NUMBERS: Final = ("treasury_minor", "team_size", "company_count")
+"""Columns by which documents are sorted and bounded."""
 
 
 def statements(kinds: Collection[str]) -> tuple[str, ...]:
@@ -34,11 +34,12 @@ def statements(kinds: Collection[str]) -> tuple[str, ...]:
         "CREATE UNIQUE INDEX IF NOT EXISTS published_document_key ON published_document (kind, key)",
         "CREATE INDEX IF NOT EXISTS published_document_name ON published_document (kind, sort_name, position)",
         "CREATE INDEX IF NOT EXISTS published_document_updated ON published_document (kind, updated_at, position)",
-        "CREATE UNIQUE INDEX IF NOT EXISTS published_document_position ON published_document (kind, position)",
+        # With the columns that orders and ranges look up for each match: the row itself is on a page of its own.
+        f"""CREATE INDEX IF NOT EXISTS published_document_position ON published_document (
+            kind, position, {", ".join(NUMBERS)}, updated_at, sort_name)""",
         *(
-            f"CREATE INDEX IF NOT EXISTS published_document_{column} ON published_document ({column}, position)"
-            f" WHERE kind = '{kind}'"
-            for kind, column in NUMBERS
+            f"CREATE INDEX IF NOT EXISTS published_document_{column} ON published_document (kind, {column}, position)"
+            for column in NUMBERS
         ),
         *(
             f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY,"

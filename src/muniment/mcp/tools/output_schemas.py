@@ -102,8 +102,14 @@ def paged(item: JsonSchema) -> JSONObject:
 
 
 def searched(item: JsonSchema) -> JSONObject:
-    return {**paged(item), "closest": CLOSEST}
+    return {**paged(item), "closest": CLOSEST, "facets": {"type": "object"}}
 
 
 def listed(item: JsonSchema) -> JSONObject:
-    return {"data": list_of(item), "nextPage": {"type": "null"}, "omitted": INTEGER, "hint": HINT}
+    return {
+        "data": list_of(item),
+        "nextPage": {"type": "null"},
+        "omitted": INTEGER,
+        "hint": HINT,
+        "facets": {"type": "object"},
+    }

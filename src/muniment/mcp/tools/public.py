@@ -81,7 +81,9 @@ def _tool(name: str, title: str, description: str, answer: JSONMapping, handler:
 
 
 def _criteria(listing: Listing) -> dict[str, JSONMapping]:
-    return {name: {**_values_of(each), "description": each.help} for name, each in listing.criteria.items()}
+    found = {name: {**_values_of(each), "description": each.help} for name, each in listing.criteria.items()}
+    facets = {"type": "array", "items": {"enum": list(listing.counted)}, "description": "count the values of these"}
+    return {**found, "facets": facets}
 
 
 def _values_of(of: Criterion) -> JSONMapping:

@@ -154,24 +154,32 @@ class PublicTools:
         self, kind: str, arguments: Arguments, url: Callable[[JSONMapping], str], drop: tuple[str, ...] = ()
     ) -> Marked | Awaitable[Marked]:
         query = query_of(LISTINGS[kind], arguments)
-        read = self._reader.companies if kind == "company" else self._reader.people
+        names = tuple(arguments.get("facets", ()))
 
         def make() -> Marked:
-            found = read(query)
-            made = truncation.items(found.items, {**truncation.paging(found), **found.guidance()}, url, drop=drop)
-            return provenance.of_list(made, kind, found.provenance)
+            found = self._reader.page(kind, query)
+            rest = {**truncation.paging(found), **found.guidance(), **self._facets(kind, query, names)}
+            return provenance.of_list(truncation.items(found.items, rest, url, drop=drop), kind, found.provenance)
 
-        return self._cached(("mcp", kind, query, drop), (kind,), make, quick=self._reader.is_quick(query))
+        quick = not names and self._reader.is_quick(query)
+        return self._cached(("mcp", kind, query, drop, names), (kind,), make, quick=quick)
+
+    def _facets(self, kind: str, query: ListQuery, names: tuple[str, ...]) -> JSONObject:
+        return {"facets": self._reader.facets(kind, query, names).to_wire()} if names else {}
 
     def list_frameworks(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         query = query_of(LISTINGS["framework"], arguments)
+        names = tuple(arguments.get("facets", ()))
 
         def make() -> Marked:
             found = self._reader.frameworks(query)
-            made = truncation.framework_items(found.body, self._framework_url, where=f"{self._api_url}/frameworks")
+            body = found.body
+            if names:
+                body = body[:-1] + b"," + msgspec.json.encode(self._facets("framework", query, names))[1:]
+            made = truncation.framework_items(body, self._framework_url, where=f"{self._api_url}/frameworks")
             return provenance.of_list(made, "framework", found.provenance)
 
-        return self._cached(("mcp", "frameworks", query), ("framework",), make)
+        return self._cached(("mcp", "frameworks", query, names), ("framework",), make)
 
     # ------------------------------------------------------------------ details
 

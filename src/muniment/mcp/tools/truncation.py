@@ -218,18 +218,19 @@ def paging(found: Page[Any]) -> JSONObject:
 
 def framework_items(body: bytes, url_of: Callable[[JSONObject], str], *, where: str = "") -> bytes:
     """Fit the list of frameworks: truncate descriptions, then reduce items to names, then omit the last ones."""
-    records: list[JSONObject] = _decode(body)["data"]
+    rest: JSONObject = {"nextPage": None, **_decode(body)}
+    records: list[JSONObject] = rest.pop("data")
     for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):
         for item in records:
             text = item.get("description")
             if isinstance(text, str) and len(text) > characters:
                 item["description"] = text[: characters - 1].rstrip() + "…"
                 item["descriptionTruncated"] = True
-        finished = _encode({"data": records, "nextPage": None})
+        finished = _encode({"data": records, **rest})
         if len(finished) <= BUDGET_BYTES:
             return finished
-    finished = _bare(records, {"nextPage": None}, url_of)
-    return finished if len(finished) <= BUDGET_BYTES else _fewer(records, {"nextPage": None}, where=where)
+    finished = _bare(records, rest, url_of)
+    return finished if len(finished) <= BUDGET_BYTES else _fewer(records, rest, where=where)
 
 
 def diff(changes: Mapping[str, JSONMapping]) -> dict[str, JSONObject]:
