@@ -30,7 +30,7 @@ FORMS = (
     ("which {type} on {theme} are raising", ("type", "theme"), {"raising": "true"}),
     ("{type} on {theme} with a token", ("type", "theme"), {"hasToken": "true"}),
     ("show me {status} {type} listed since 2021", ("status", "type"), {"listedFrom": "2021-01-01"}),
-    ("companies on {theme} with a treasury over $2 million", ("theme",), {"treasuryMin": "2000000"}),
+    ("companies on {theme} with a treasury over $2 million", ("theme",), {"treasuryMin": "2M"}),
     ("{type} in {industry} with more than 20 people", ("type", "industry"), {"teamMin": "21"}),
     ("largest {type} without a cap table", ("type",), {"sort": "treasury", "hasCapTable": "false"}),
     ("welche {type} zu {theme} sind nicht offen", ("type", "theme"), None),

@@ -93,11 +93,10 @@ def test_a_question_without_matches_gives_way_to_its_words(rest):
 
 
 def test_a_question_can_be_searched_for_word_by_word(rest):
-    found = search(rest, "which DAOs are raising", literal="true")
+    found = search(rest, '"which DAOs are raising"')
     assert ids(found)[0] == "company-21"
     assert "company-20" not in ids(found)
     assert "reading" not in found
-    assert rest.ask("/api/v1/search?q=a&literal=yes").status == 400
 
 
 def test_a_question_about_another_kind_than_is_searched_is_no_question(rest):

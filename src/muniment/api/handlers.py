@@ -147,7 +147,7 @@ def search(context: Context, _path: str, values: Values, headers: bytes) -> Resu
         values["q"],
         limit=values["limit"] or SEARCH_LIMIT,
         kinds=kinds,
-        listings=None if values["literal"] else LISTINGS,
+        listings=LISTINGS,
     )
     totals = {COLLECTIONS[kind]: total for kind, total in found.totals.items()}
     data = [_search_result(context, each) for each in found.results]

@@ -72,15 +72,6 @@ def one_of(name: str, description: str, values: tuple[str, ...]) -> Parameter:
     return Parameter(name, description, {"type": "string", "enum": list(values)}, rule, parse, values[0])
 
 
-def flag(name: str, description: str) -> Parameter:
-    def parse(text: str) -> bool:
-        if text not in {"true", "false"}:
-            raise ValueError
-        return text == "true"
-
-    return Parameter(name, description, {"type": "boolean"}, "true or false (in lower case)", parse, "true")
-
-
 def text(
     name: str, description: str, *, example: str, maximum: int = MAX_TEXT_CHARACTERS, blank: bool = False
 ) -> Parameter:

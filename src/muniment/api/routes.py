@@ -28,7 +28,7 @@ from muniment.api.handlers import (
     people_quick,
     search,
 )
-from muniment.api.parameters import Parameter, criterion, flag, hexadecimal, one_of, sort, text, whole_number, words
+from muniment.api.parameters import Parameter, criterion, hexadecimal, one_of, sort, text, whole_number, words
 from muniment.api.queries import LISTINGS, MAX_IDS
 from muniment.store.published import KINDS
 from muniment.store.search.everything import COLLECTIONS
@@ -125,7 +125,6 @@ SEARCH: Final = (
         maximum=MAX_PAGE_SIZE,
         default=SEARCH_LIMIT,
     ),
-    flag("literal", "Search for the words of `q`, even if they are a question in plain words."),
 )
 CRITERIA: Final = {kind: tuple(map(criterion, each.criteria.values())) for kind, each in LISTINGS.items()}
 
@@ -237,7 +236,7 @@ ROUTES: Final = (
         "`q`, and frameworks come with `kind=framework` and a larger `limit`. A little misspelled is found too, and "
         "`closest` says why. A question in plain words, such as `DAOs on energy with a treasury over $1 million`, is "
         "read as filters of one list: `reading` has them, and `data` the first items of that list, or the matches of "
-        "the words if it is empty.",
+        "the words if it is empty. In quotation marks, the words of a question are searched for.",
         schema="SearchResults",
         answer=search,
         parameters=SEARCH,

@@ -1,4 +1,4 @@
-"""List queries: their filters, sort, cursors and other parameters."""
+"""List queries: their parameters and cursors."""
 
 import base64
 import binascii

@@ -18,7 +18,7 @@ from django.template.response import SimpleTemplateResponse
 
 from muniment import config
 from muniment.kernel.http.content_negotiation import KEPT
-from muniment.kernel.ids import digest
+from muniment.kernel.ids import digest, now
 from muniment.kernel.problems import MethodNotAllowed
 from muniment.store.reader import Reader
 from muniment.web import context
@@ -64,12 +64,13 @@ pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: p
 View = Callable[..., HttpResponse]
 
 
-def published(*parameters: str) -> Callable[[View], View]:
+def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
     """
     Make a view a public page: GET and HEAD, cached by edition, with ETag.
 
     Args:
         parameters: the query parameters that the page uses; it ignores others.
+        daily: the same address may mean something else tomorrow.
     """
 
     def decorate(view: View) -> View:
@@ -81,7 +82,8 @@ def published(*parameters: str) -> Callable[[View], View]:
             source.refresh()
             version = source.version
             asked = urlencode([(name, value) for name in parameters for value in request.GET.getlist(name)])
-            key = f"{context.address(request)} {request.path}?{asked}"
+            day = now().date() if daily else ""
+            key = f"{day}{context.address(request)} {request.path}?{asked}"
             with _lock:
                 page = pages.get(key)
             is_kept = page is not None and page.version == version

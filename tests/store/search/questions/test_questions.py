@@ -33,14 +33,14 @@ ENGLISH = [
     ("which companies have a cap table", "hasCapTable=true"),
     ("inactive DAOs or cooperatives", "status=inactive type=DAO type=cooperative"),
     ("upcoming companies raising money", "status=upcoming raising=true"),
-    ("companies with a treasury over $10 million", "treasuryMin=10000000"),
-    ("VCs with at least $1.5B", "type=VC treasuryMin=1500000000"),
-    ("companies under $100k that are raising", "treasuryMax=100000 raising=true"),
+    ("companies with a treasury over $10 million", "treasuryMin=10M"),
+    ("VCs with at least $1.5B", "type=VC treasuryMin=1.5B"),
+    ("companies under $100k that are raising", "treasuryMax=100K raising=true"),
     (
         "non-profits with assets between $1 and $10 million",
-        "type=non-profit treasuryMin=1000000 treasuryMax=10000000",
+        "type=non-profit treasuryMin=1M treasuryMax=10M",
     ),
-    ("corporations with 2,500,000 dollars or more", "type=corporation treasuryMin=2500000"),
+    ("corporations with 2,500,000 dollars or more", "type=corporation treasuryMin=2.5M"),
     ("DAOs with more than 3 people", "type=DAO teamMin=4"),
     ("companies with ten or more employees", "teamMin=10"),
     ("companies with teams of 2 to 5 people", "teamMin=2 teamMax=5"),
@@ -69,7 +69,7 @@ GERMAN = [
     ("Genossenschaften in Tarnwick", "type=cooperative city=Tarnwick"),
     ("Organisationen aus Norwegen", "country=NO"),
     ("DAOs ohne Token, die seit 2022 gelistet sind", "type=DAO hasToken=false listedFrom=2022-01-01"),
-    ("gemeinnützige Organisationen mit mehr als 1,5 Mio. Euro", "type=non-profit treasuryMin=1500000"),
+    ("gemeinnützige Organisationen mit mehr als 1,5 Mio. Euro", "type=non-profit treasuryMin=1.5M"),
     ("Unternehmen mit weniger als 3 Mitarbeitern", "teamMax=2"),
     ("größte DAOs nach Teamgröße", "type=DAO sort=team"),
     ("im letzten Jahr gelistete Unternehmen", "listedFrom=2025-01-01 listedTo=2025-12-31"),
@@ -109,15 +109,15 @@ def test_each_filter_has_the_words_that_it_came_from(demo_reader):
     reading = ask(demo_reader, "Which DAOs, on solar energy, have a treasury of more than $2M?")
     assert reading.chips == (
         Chip("type", "DAO", "DAOs"),
-        Chip("treasuryMin", "2000000", "treasury of more than $2M"),
+        Chip("treasuryMin", "2M", "treasury of more than $2M"),
     )
     assert reading.q == "solar energy"
-    assert reading.parameters() == [("q", "solar energy"), ("type", "DAO"), ("treasuryMin", "2000000")]
+    assert reading.parameters() == [("q", "solar energy"), ("type", "DAO"), ("treasuryMin", "2M")]
     assert reading.to_wire() == {
         "kind": "company",
         "filters": [
             {"name": "type", "value": "DAO", "words": "DAOs"},
-            {"name": "treasuryMin", "value": "2000000", "words": "treasury of more than $2M"},
+            {"name": "treasuryMin", "value": "2M", "words": "treasury of more than $2M"},
         ],
         "q": "solar energy",
         "language": "en",
@@ -152,13 +152,15 @@ def test_periods_are_read(demo_reader, period, expected):
 @pytest.mark.parametrize(
     ("amount", "expected"),
     [
-        ("> 10m", "treasuryMin=10000000"),
-        ("over 1,000,000", "treasuryMin=1000000"),
-        ("over 1.000.000", "treasuryMin=1000000"),
-        ("over USD 3 thousand", "treasuryMin=3000"),
-        ("from 2 to 3 bn", "treasuryMin=2000000000 treasuryMax=3000000000"),
-        ("of $5m+", "treasuryMin=5000000"),
-        ("of at least 0.5 million euros", "treasuryMin=500000"),
+        ("> 10m", "treasuryMin=10M"),
+        ("over 1,000,000", "treasuryMin=1M"),
+        ("over 1,234,567", "treasuryMin=1234567"),
+        ("over 999", "treasuryMin=999"),
+        ("over 1.000.000", "treasuryMin=1M"),
+        ("over USD 3 thousand", "treasuryMin=3K"),
+        ("from 2 to 3 bn", "treasuryMin=2B treasuryMax=3B"),
+        ("of $5m+", "treasuryMin=5M"),
+        ("of at least 0.5 million euros", "treasuryMin=500K"),
     ],
 )
 def test_amounts_are_read(demo_reader, amount, expected):
@@ -182,6 +184,10 @@ def test_amounts_are_read(demo_reader, amount, expected):
         "Friends of the Earth",
         "The Energy Fund",
         "Data Programs",
+        # in quotation marks
+        '"which DAOs are raising"',
+        "„welche DAOs sammeln Geld“",
+        " «DAOs with a token»",
         # words that no filter has, or only one that is nothing special
         "",
         "?!",

@@ -2,6 +2,7 @@
 
 import sqlite3
 from datetime import UTC, date, datetime
+from typing import Final
 
 from muniment.store.published import KINDS
 from muniment.store.reader import Reader
@@ -12,6 +13,8 @@ from muniment.store.search.questions.reading import Listings, Reading
 from muniment.store.search.questions.registry_words import begins_a_name, is_name, values_of
 from muniment.store.search.questions.sentence import Sentence
 from muniment.store.search.questions.tokens import split
+
+_QUOTES: Final = frozenset('"“„«»‹')
 
 
 def question(reader: Reader, listings: Listings, text: str, today: date | None = None) -> Reading | None:
@@ -26,14 +29,14 @@ def read(connection: sqlite3.Connection, listings: Listings, text: str, today: d
 
     A text that names a document is never a question, nor one that begins a name unless it begins like a question.
     A text with words that no filter has is a question only if something marks it as one: a word such as "which", a
-    plural, a comparison.
+    plural, a comparison. A text in quotation marks is no question.
 
     Args:
         listings: the lists by kind, whose filters a question may mean.
         today: the day that "last 30 days" counts from.
     """
     tokens = split(text)
-    if not tokens:
+    if not tokens or _is_quoted(text):
         return None
     language, phrases = understood(tokens)
     names = [name for name, (_, by) in listings["company"].filters.items() if by.several]
@@ -53,3 +56,12 @@ def read(connection: sqlite3.Connection, listings: Listings, text: str, today: d
     if is_name(connection, KINDS, text) or (not grammar.is_asked and begins_a_name(connection, KINDS, text)):
         return None
     return reading
+
+
+def quoted(text: str) -> str:
+    """Return *text* so that its words are searched for, even if they are a question."""
+    return f'"{text}"'
+
+
+def _is_quoted(text: str) -> bool:
+    return text.strip()[:1] in _QUOTES

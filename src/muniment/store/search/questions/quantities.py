@@ -12,6 +12,10 @@ _NAMES: Final = {
     "companies": ("minCompanies", ""),
 }
 
+MAX_SHORT: Final = 6
+"""Characters before the sign of a shortened amount."""
+_SIGNS: Final = ((12, "T"), (9, "B"), (6, "M"), (3, "K"))
+
 
 class Quantity(NamedTuple):
     """The parameters that numbers mean, what they count, and the parts that say so."""
@@ -78,8 +82,22 @@ def quantity_at(sentence: Sentence, at: int, claimed: set[int]) -> Quantity | No
     ]
     if subject != "treasury" and any(each != each.to_integral_value() for _, each in bounds):
         return None
-    parameters = [(name, f"{each.normalize():f}") for name, each in bounds if name]
+    show = _money if subject == "treasury" else _plain
+    parameters = [(name, show(each)) for name, each in bounds if name]
     return Quantity(parameters, subject, begin, end) if parameters else None
+
+
+def _plain(number: Decimal) -> str:
+    return f"{number.normalize():f}"
+
+
+def _money(amount: Decimal) -> str:
+    """Return an amount as people write it, such as 1.5M, if that is exact."""
+    for power, sign in _SIGNS:
+        short = _plain(amount.scaleb(-power))
+        if amount >= 10**power and len(short) <= MAX_SHORT:
+            return short + sign
+    return _plain(amount)
 
 
 def _compared(sentence: Sentence, at: int) -> _Compared | None:

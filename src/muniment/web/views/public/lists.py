@@ -17,6 +17,7 @@ from muniment.web.context import address
 from muniment.web.lists import links
 from muniment.web.lists.catalog import list_query, names_of, registry_list
 from muniment.web.lists.facets import Counts, panel
+from muniment.web.lists.questions import meant_by
 from muniment.web.lists.rows import company_rows, framework_rows, person_rows
 from muniment.web.lists.search import ListName, Search
 from muniment.web.presenters.atom import Feed, atom
@@ -37,13 +38,13 @@ class _Frameworks(msgspec.Struct):
     hint: str = ""
 
 
-@published(*names_of("companies"))
+@published(*names_of("companies"), daily=True)
 def companies(request: HttpRequest) -> HttpResponse:
     """List companies."""
     return _list_page(request, "companies")
 
 
-@published(*names_of("people"))
+@published(*names_of("people"), daily=True)
 def people(request: HttpRequest) -> HttpResponse:
     """List people."""
     return _list_page(request, "people")
@@ -109,6 +110,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     context: JSONObject = {
         "room": name,
         "search": search,
+        "asked": meant_by(search),
         "title": links.title(search),
         "canonical": f"{address(request)}{search.address(page=search.page)}",
         "panel": panel(search, facets(search)),

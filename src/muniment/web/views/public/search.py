@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape, quoteattr
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.templatetags.static import static
@@ -16,6 +17,7 @@ from muniment.store.published import KINDS
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything, Result
 from muniment.web.context import address
+from muniment.web.lists.questions import Meant, meant
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 
@@ -40,7 +42,7 @@ class Group(NamedTuple):
     more: str
 
 
-@published("q", "kind")
+@published("q", "kind", daily=True)
 def search(request: HttpRequest) -> HttpResponse:
     """Show what a search finds among companies, people and frameworks, side by side."""
     text = everything.trimmed(request.GET.get("q", ""))
@@ -48,9 +50,13 @@ def search(request: HttpRequest) -> HttpResponse:
     context: JSONObject = {"room": "search", "q": text, "searched": text, "kind": kind}
     if text:
         kinds = (kind,) if kind else KINDS
-        found = everything.search(reader(), text, limit=SHOWN_ALONE if kind else SHOWN, kinds=kinds)
+        limit = SHOWN_ALONE if kind else SHOWN
+        found = everything.search(reader(), text, limit=limit, kinds=kinds, listings=settings.SCHEMA.listings)
+        asked = None if found.asked is None else meant(text, found.asked.reading)
         context |= {
-            "groups": _groups(text, found),
+            "asked": asked,
+            "is_answered": found.asked is not None and found.asked.total > 0,
+            "groups": _groups(text, found, asked),
             "counts": ", ".join(_count(each, total) for each, total in found.totals.items()),
             "closest": [(each.name, _path(of, each.id)) for of, each in found.closest],
             "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
@@ -103,12 +109,15 @@ def description(request: HttpRequest) -> HttpResponse:
     return HttpResponse(body, content_type="application/opensearchdescription+xml; charset=utf-8")
 
 
-def _groups(text: str, found: Everything) -> list[Group]:
-    """Return the kinds with results, that of the best result first."""
+def _groups(text: str, found: Everything, asked: Meant | None) -> list[Group]:
+    """Return the kinds with results, that of the best result first; a question leads to its own list."""
     results: dict[str, list[Result]] = {}
     for each in found.results:
         results.setdefault(each.kind, []).append(each)
-    return [_group(kind, text, found.totals[kind], shown) for kind, shown in results.items()]
+    groups = [_group(kind, text, found.totals[kind], shown) for kind, shown in results.items()]
+    if asked is None or found.asked is None or not found.asked.total:
+        return groups
+    return [each._replace(more=asked.address if each.more else "") for each in groups]
 
 
 def _group(kind: str, text: str, total: int, results: list[Result]) -> Group:

@@ -1,0 +1,60 @@
+"""Questions in plain words on pages: the list that a question means, as a search of its own."""
+
+from typing import Final, NamedTuple
+from urllib.parse import urlencode
+
+from django.conf import settings
+from django.http import QueryDict
+from django.utils.translation import gettext
+
+from muniment.store.search.questions.asking import question, quoted
+from muniment.store.search.questions.reading import Reading
+from muniment.web.lists.catalog import registry_list
+from muniment.web.lists.links import Chip, chips, title
+from muniment.web.lists.search import ListName, Search, joined
+from muniment.web.requests.page_cache import reader
+
+_LISTS: Final[dict[str, ListName]] = {"company": "companies", "person": "people", "framework": "frameworks"}
+
+
+class Meant(NamedTuple):
+    """
+    The list that a question means.
+
+    Args:
+        label: the name of the list.
+        title: its filters in a line.
+        chips: what was read; each leads to the list without it.
+        address: the list.
+        words_address: the search for the words of the question instead.
+    """
+
+    label: str
+    title: str
+    chips: list[Chip]
+    address: str
+    words_address: str
+    search: Search
+
+
+def meant(text: str, reading: Reading) -> Meant:
+    search = search_of(reading)
+    removable = chips(search)
+    if search.sort:
+        order = str(search.of.orders.get(search.sort, search.of.order))
+        removable.append(Chip(gettext("Sorted by"), order, search.sorted_by("").address()))
+    words = joined("/search", [("q", quoted(text))])
+    return Meant(str(search.of.label), title(search), removable, search.address(), words, search)
+
+
+def meant_by(search: Search) -> Meant | None:
+    """Return the list that the words of a search mean, if it has nothing but words and they are a question."""
+    if not search.q or search.chosen:
+        return None
+    reading = question(reader(), settings.SCHEMA.listings, search.q)
+    return None if reading is None else meant(search.q, reading)
+
+
+def search_of(reading: Reading) -> Search:
+    """Return the search that has the filters of a reading."""
+    return Search.read(registry_list(_LISTS[reading.kind]), QueryDict(urlencode(reading.parameters())))
