@@ -78,13 +78,6 @@ def test_a_known_version_is_not_sent_again(filled, path):
         assert filled.ask(path, if_none_match=unknown).status == 200
 
 
-def test_last_modified_is_the_document_s_own_and_the_registry_s_for_lists(rest):
-    rest.publisher.publish(company(1, updatedAt="2026-01-05T10:00:00.500000Z"), at="2026-02-01T00:00:00.000000Z")
-    rest.reader.refresh()
-    assert rest.ask("/api/v1/companies/company-1").headers["last-modified"] == "Mon, 05 Jan 2026 10:00:00 GMT"
-    assert rest.ask("/api/v1/companies").headers["last-modified"] == "Sun, 01 Feb 2026 00:00:00 GMT"
-
-
 @pytest.mark.parametrize(
     "path", [LIST, DETAIL, "/api/v1/companies/missing", "/api/v1/companies?page=0", "/openapi.json"]
 )

@@ -8,12 +8,13 @@ import threading
 import msgspec
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from make.published import AT, company, framework, person
 from make.queries import companies_by
 from muniment.config import Config
 from muniment.server.process.server_process import Process
-from muniment.store import postgres_feed
+from muniment.store import modified, postgres_feed
 from muniment.store import replica as replica_module
 from muniment.store.chain import links
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError
@@ -95,6 +96,15 @@ def test_the_file_holds_what_the_feed_published(source, follower, reader):
     assert b"Renamed" in reader.document("company", "company-1").body
     rows = reader.changes(4, 10).rows
     assert [(row.change, row.fields) for row in rows] == [("unlisted", None), ("updated", ("bio",))]
+
+
+def test_every_node_has_the_stamps_of_the_source(source, follower, reader):
+    for stamp in ("2026-01-05T10:00:04Z", "2026-01-05T10:00:06Z"):
+        edition = source.publish(replace(company(1), modified_at=stamp))
+        modified.put(source.connection, edition, stamp)
+        follower.catch_up()
+        reader.refresh()
+        assert reader.stats().modified_at == reader.document("company", "company-1").modified_at == stamp
 
 
 def test_an_erased_person_leaves_the_feed_the_index_and_the_file_of_a_node(source, follower, reader, tmp_path):

@@ -151,7 +151,9 @@ class Api:
             key, answer, is_kept = await self._answer(route, segment, raw_path, query)
         if_none_match = headers.get(b"if-none-match", b"")
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
-        if if_none_match and answer.matches(if_none_match):
+        if_modified_since = headers.get(b"if-modified-since", b"")
+        is_known = answer.matches(if_none_match) if if_none_match else answer.is_unmodified(if_modified_since)
+        if is_known:
             if is_kept:
                 scope.setdefault("state", {})[KEPT] = True
             return answer.unchanged(encoding)

@@ -22,7 +22,10 @@ def _header(description: str, example: str, schema: Part | None = None) -> Part:
 
 HEADERS: Final[dict[str, Part]] = {
     "ETag": _header("The version in this encoding; send it as If-None-Match.", '"9f2c5e0a7b1d4c3e8f6a2b10"'),
-    "Last-Modified": _header("When the data last changed.", "Sat, 31 Jan 2026 09:30:00 GMT"),
+    "Last-Modified": _header(
+        "When the response last changed. An even second belongs to this version alone; an odd one is no validator.",
+        "Sat, 31 Jan 2026 09:30:00 GMT",
+    ),
     "Cache-Control": _header("How long the response may be cached.", "public, max-age=30, stale-while-revalidate=300"),
     "Vary": _header("The request headers that the response depends on.", "Accept-Encoding"),
     "Link": _header(
@@ -82,7 +85,7 @@ def openapi_document(config: Config, schema: Schema) -> Part:
                 "TooMany": _error("The rate limit is exceeded.", "too_many", "Retry-After"),
                 "InternalError": _error("An internal error.", "internal_error"),
                 "NotModified": {
-                    "description": "The version in If-None-Match is still current.",
+                    "description": "The version that If-None-Match or If-Modified-Since names is still current.",
                     "headers": _headers(*_ALWAYS, *_CACHED),
                 },
             },
@@ -128,7 +131,7 @@ def _operation(route: Route, example: Any) -> Part:
         "summary": route.summary,
         "description": route.description,
         **({"deprecated": True} if route.deprecation else {}),
-        "parameters": [*_segment(route), *map(_parameter, route.parameters), _IF_NONE_MATCH],
+        "parameters": [*_segment(route), *map(_parameter, route.parameters), *_CONDITIONS],
         "responses": responses,
     }
 
@@ -146,13 +149,23 @@ def _head(whole: Part) -> Part:
     }
 
 
-_IF_NONE_MATCH: Final[Part] = {
-    "name": "If-None-Match",
-    "in": "header",
-    "description": "The ETag of an earlier response: 304 if it is still current.",
-    "schema": {"type": "string"},
-    "example": '"9f2c5e0a7b1d4c3e8f6a2b10"',
-}
+_CONDITIONS: Final[tuple[Part, ...]] = (
+    {
+        "name": "If-None-Match",
+        "in": "header",
+        "description": "The ETag of an earlier response: 304 if it is still current.",
+        "schema": {"type": "string"},
+        "example": '"9f2c5e0a7b1d4c3e8f6a2b10"',
+    },
+    {
+        "name": "If-Modified-Since",
+        "in": "header",
+        "description": "The Last-Modified of an earlier response, unchanged: 304 if it is still current. Other dates "
+        "prove nothing and get the whole response, and If-None-Match comes first; prefer the ETag.",
+        "schema": {"type": "string"},
+        "example": "Sat, 31 Jan 2026 09:30:00 GMT",
+    },
+)
 
 
 def _segment(route: Route) -> list[Part]:

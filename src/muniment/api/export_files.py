@@ -95,7 +95,7 @@ def _has_it(lines: list[Header], etag: str, modified: str) -> bool:
     if (match := given.get(b"if-none-match")) is not None:
         return match.strip() == "*" or etag in (each.strip().removeprefix("W/") for each in match.split(","))
     try:
-        since = parsedate_to_datetime(given.get(b"if-modified-since", ""))
-        return parsedate_to_datetime(modified) <= since
+        # A later date proves nothing: the copy may be of a history that was lost.
+        return parsedate_to_datetime(modified) == parsedate_to_datetime(given.get(b"if-modified-since", ""))
     except (TypeError, ValueError):
         return False

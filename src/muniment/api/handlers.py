@@ -76,7 +76,7 @@ def _list(context: Context, kind: str, path: str, values: Values, headers: bytes
     rest = msgspec.json.encode({"pagination": pagination, **page.guidance(), **facets})
     body = b'{"data":[%s],%s' % (b",".join(items), rest[1:])
     lines = _page_links(kind, path, values, page) + headers
-    return _result(body, page.updated_at, lines, page.version, (kind, "*"))
+    return _result(body, page.modified_at, lines, page.version, (kind, "*"))
 
 
 def get_facets(context: Context, path: str, values: Values, headers: bytes) -> Result:
@@ -86,7 +86,7 @@ def get_facets(context: Context, path: str, values: Values, headers: bytes) -> R
     query = ListQuery(q=values["q"] or "", **selected(listing, path, values))
     found = context.reader.facets(kind, query, counted(listing, path, values) or listing.counted)
     body = msgspec.json.encode({"data": found.to_wire(), "total": found.total})
-    return _result(body, found.updated_at, headers, found.version, (kind, "*"))
+    return _result(body, found.modified_at, headers, found.version, (kind, "*"))
 
 
 @contextmanager
@@ -101,8 +101,8 @@ def _cursor_of(path: str) -> Iterator[None]:
         ) from None
 
 
-def _result(body: bytes, updated_at: str, headers: bytes, version: int, *depends: Dependency) -> Result:
-    return Result(Answer(body, digest(body).encode(), updated_at, headers), version, depends)
+def _result(body: bytes, modified_at: str, headers: bytes, version: int, *depends: Dependency) -> Result:
+    return Result(Answer(body, digest(body).encode(), modified_at, headers), version, depends)
 
 
 def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
@@ -154,7 +154,8 @@ def search(context: Context, _path: str, values: Values, headers: bytes) -> Resu
     asked = {} if found.asked is None else {"reading": _reading(context, found.asked)}
     body = msgspec.json.encode({"data": data, "totals": totals, **asked, **found.guidance()})
     is_lasting = found.asked is None or not found.asked.reading.is_of_a_time
-    return _result(body, found.updated_at, headers, found.version, *((kind, "*") for kind in kinds if is_lasting))
+    modified_at = found.modified_at if is_lasting else ""
+    return _result(body, modified_at, headers, found.version, *((kind, "*") for kind in kinds if is_lasting))
 
 
 def _reading(context: Context, asked: everything.Asked) -> JSONObject:
@@ -193,7 +194,7 @@ get_framework = partial(_detail, "framework")
 
 
 def _stored(found: Found, headers: bytes, *depends: Dependency) -> Result:
-    return Result(Answer(found.body, found.etag.encode(), found.updated_at, headers), found.version, depends)
+    return Result(Answer(found.body, found.etag.encode(), found.modified_at, headers), found.version, depends)
 
 
 def _unknown(context: Context, kind: str, key: str) -> NotFound:
@@ -215,7 +216,7 @@ def list_frameworks(context: Context, path: str, values: Values, headers: bytes)
     if not names:
         return _stored(found, headers, ("framework", "*"))
     facets = msgspec.json.encode({"facets": context.reader.facets("framework", query, names).to_wire()})
-    return _result(found.body[:-1] + b"," + facets[1:], found.updated_at, headers, found.version, ("framework", "*"))
+    return _result(found.body[:-1] + b"," + facets[1:], found.modified_at, headers, found.version, ("framework", "*"))
 
 
 def get_stats(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
@@ -229,7 +230,7 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
         raise _unknown(context, "company", key)
     next_page = msgspec.json.encode(found.next_page)
     body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (b",".join(found.items), found.total, next_page)
-    return _result(body, found.updated_at, headers, found.version, ("company", key))
+    return _result(body, found.modified_at, headers, found.version, ("company", key))
 
 
 def list_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
@@ -277,7 +278,7 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
             "head": found.edition,
         }
     )
-    return _result(body, found.updated_at, headers, found.version, ("*", "*"))
+    return _result(body, found.modified_at, headers, found.version, ("*", "*"))
 
 
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:

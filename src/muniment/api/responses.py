@@ -1,17 +1,15 @@
 """Encoded responses: every form of a version of a resource, created once and stored with the body."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import format_datetime
-from functools import lru_cache
 from http import HTTPStatus
 from typing import Final
 
 import msgspec
 
 from muniment.kernel.asgi import Header
-from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, is_known, negotiated
+from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, http_date, is_known, negotiated
 from muniment.kernel.problems import Problem
+from muniment.store.modified import proves, shown
 
 CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"
 EXPOSED: Final = (
@@ -81,8 +79,8 @@ class Answer(msgspec.Struct, gc=False):
     """The unencoded bytes."""
     tag: bytes
     """The opaque part of the ETag; each encoding adds its name."""
-    updated_at: str = ""
-    """The RFC 3339 time of the last change, in UTC; "" if unknown."""
+    modified_at: str = ""
+    """The stamp of the last change (:mod:`muniment.store.modified`), or another RFC 3339 time in UTC; "" if unknown."""
     lines: bytes = b""
     """Additional header lines."""
     content_type: bytes = JSON
@@ -120,22 +118,14 @@ class Answer(msgspec.Struct, gc=False):
         """Return whether an ``If-None-Match`` value matches this version in any encoding."""
         return is_known(self.tag, if_none_match)
 
+    def is_unmodified(self, if_modified_since: bytes) -> bool:
+        return proves(if_modified_since, self.modified_at)
+
     def _common(self) -> bytes:
         """Return the header lines of every form, including the 304."""
-        modified = b"last-modified: %s\r\n" % http_date(self.updated_at) if self.updated_at else b""
+        modified = b"last-modified: %s\r\n" % http_date(shown(self.modified_at)) if self.modified_at else b""
         rest = (self.cache_control, CORS, self.lines)
         return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (modified, *rest)
-
-
-def http_date(moment: str) -> bytes:
-    """Return an RFC 3339 UTC timestamp as an HTTP date."""
-    return b"%s %s GMT" % (_http_day(moment[:10]), moment[11:19].encode())
-
-
-@lru_cache(maxsize=1024)
-def _http_day(day: str) -> bytes:
-    midnight = datetime.fromisoformat(day).replace(tzinfo=UTC)
-    return format_datetime(midnight, usegmt=True).removesuffix(" 00:00:00 GMT").encode()
 
 
 def link_line(relations: Iterable[tuple[str, str]]) -> bytes:

@@ -89,7 +89,7 @@ class Changes(NamedTuple):
     next_after: int
     feed_id: str
     edition: int
-    updated_at: str
+    modified_at: str
     version: int
     chain: str | None
 

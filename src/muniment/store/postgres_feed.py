@@ -15,6 +15,7 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
+from muniment.store import modified
 from muniment.store.chain import links
 from muniment.store.change_feed import decode_fields, encode_fields
 from muniment.store.database.erasure import OF_ERASED
@@ -38,6 +39,7 @@ _TABLES: Final = (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
         at text NOT NULL, fields text)""",
     links.POSTGRESQL_TABLE,
+    modified.TABLE,
 )
 _HAS_FIELDS: Final = (
     "SELECT 1 FROM pg_attribute WHERE attrelid = 'published_change'::regclass AND attname = 'fields'"
@@ -231,15 +233,16 @@ def changes(connection: Connection, after: int) -> Iterator[PublishedEntry]:
             )
 
 
-def bodies(connection: Connection, kind: str, keys: list[str]) -> dict[str, bytes]:
-    """Return the stored bodies of documents, by key; those that can be read."""
+def bodies(connection: Connection, kind: str, keys: list[str]) -> dict[str, tuple[bytes, str]]:
+    """Return the stored bodies of documents and their stamps, by key; those that can be read."""
     stored = connection.execute(
         "SELECT key, document FROM published_document WHERE kind = %s AND key = ANY(%s)", (kind, keys)
     )
     found = {}
     for key, document in stored:
         with contextlib.suppress(msgspec.DecodeError):  # damaged, and about to be replaced
-            found[key] = _decoder.decode(document).body
+            read = _decoder.decode(document)
+            found[key] = read.body, read.modified_at
     return found
 
 

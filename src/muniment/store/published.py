@@ -20,6 +20,7 @@ from zlib import crc32
 import msgspec
 
 from muniment.kernel.ids import digest
+from muniment.store import modified
 from muniment.store.chain import links
 from muniment.store.change_feed import encode_fields
 from muniment.store.published_index import Totals, Values, enter_block, leave_block, statements
@@ -61,6 +62,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
         company_count: of a person: the number of companies with a position.
         raising: whether a funding round is open.
         schema: on PostgreSQL, that of the version which rendered it; 0 if that version did not say so.
+        modified_at: the stamp of the last change of the body, as :mod:`muniment.store.modified`.
     """
 
     kind: str
@@ -79,6 +81,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
     company_count: int | None = None
     raising: bool = False
     schema: int = 0
+    modified_at: str = ""
 
 
 class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,6 +111,7 @@ _ADDED: Final = (
     ("published_document", "team_size", "INTEGER"),
     ("published_document", "company_count", "INTEGER"),
     ("published_value", "changed", "INTEGER NOT NULL DEFAULT 0"),
+    ("published_document", "modified_at", "TEXT NOT NULL DEFAULT ''"),
     *(
         (table, "provenance", "TEXT NOT NULL DEFAULT ''")
         for table in ("published_document", *(f"published_item_{kind}" for kind in KINDS))
@@ -130,7 +134,8 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     """
     if _exists(connection):
         check(connection)  # first: statements of this version may not fit tables of another
-    for statement in _TABLES:
+        _add_columns(connection)
+    for statement in (*_TABLES, modified.TABLE):
         connection.execute(statement)
     connection.execute(
         "INSERT INTO published_meta VALUES (1, ?, 0, ?, '') ON CONFLICT DO NOTHING",
@@ -168,6 +173,12 @@ def has_column(connection: sqlite3.Connection, table: str, column: str) -> bool:
     return any(name == column for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
 
 
+def _add_columns(connection: sqlite3.Connection) -> None:
+    for table, column, definition in _ADDED:
+        if not has_column(connection, table, column):
+            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+
+
 def _require(connection: sqlite3.Connection, versions: Collection[int]) -> None:
     row = connection.execute("SELECT schema FROM published_meta").fetchone()
     schema = row[0] if row else None
@@ -185,10 +196,9 @@ def prepare_copy(connection: sqlite3.Connection) -> None:
     """
     with contextlib.suppress(sqlite3.OperationalError, SchemaMismatch):
         check_readable(connection)
-        for table, column, definition in _ADDED:
-            if not has_column(connection, table, column):
-                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+        _add_columns(connection)
         connection.execute(links.SQLITE_TABLE)
+        connection.execute(modified.TABLE)
         return  # without the write lock, which another process that builds the file may hold
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -321,11 +331,11 @@ def etags(connection: sqlite3.Connection) -> Iterator[tuple[str, str, str]]:
     return connection.execute("SELECT kind, key, etag FROM published_document")
 
 
-def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[str, bytes]:
-    """Return the stored bodies of documents, by key."""
+def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[str, tuple[bytes, str]]:
+    """Return the stored bodies of documents and their stamps, by key."""
     marks = ", ".join("?" * len(keys))
-    statement = f"SELECT key, body FROM published_document WHERE kind = ? AND key IN ({marks})"
-    return dict(connection.execute(statement, (kind, *keys)))
+    statement = f"SELECT key, body, modified_at FROM published_document WHERE kind = ? AND key IN ({marks})"
+    return {key: (body, stamp) for key, body, stamp in connection.execute(statement, (kind, *keys))}
 
 
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
@@ -393,8 +403,8 @@ def _put(
         words.replace(kind, former, text_index.enter(connection, kind, position, columns))
     connection.execute(
         "INSERT OR REPLACE INTO published_document (id, kind, key, position, sort_name, updated_at, raising,"
-        " treasury_minor, team_size, company_count, provenance, facets, texts_digest, etag, body)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " treasury_minor, team_size, company_count, provenance, facets, texts_digest, etag, body, modified_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             old.id if old else _free_id(connection, kind, document.key),
             kind,
@@ -411,6 +421,7 @@ def _put(
             texts_digest,
             digest(document.body),
             document.body,
+            document.modified_at,
         ),
     )
     if moved:

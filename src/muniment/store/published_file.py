@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from muniment.store.database import handles
 from muniment.store.database.faults import fault_of
 from muniment.store.database.node_copy import identity
 from muniment.store.database.reading import open_for_reading
+from muniment.store.modified import is_ahead
 from muniment.store.published import UNBUILT
 from muniment.store.snapshot_state import SnapshotState, load, touched
 
@@ -22,6 +24,8 @@ TICKER_PAGE_CACHE_KIB: Final = 12_000
 """For the thread that serves details: it caches the upper pages of large trees; each miss costs a system call."""
 THAW_S: Final = 0.5
 """How often a frozen file is tried again."""
+_ADDED_COLUMNS: Final = ("modified_at", "provenance")
+"""Columns that tables of earlier versions lack, from the latest to the earliest."""
 
 
 class PublishedFile:
@@ -32,10 +36,12 @@ class PublishedFile:
 
     Args:
         is_copy: whether the file may be replaced, as the copy of a node.
+        since: from when this server composes its answers, as a stamp; empty if it does not matter.
     """
 
-    def __init__(self, path: Path, *, cache_bytes: int, is_copy: bool = False) -> None:
+    def __init__(self, path: Path, *, cache_bytes: int, is_copy: bool = False, since: str = "") -> None:
         self.path = path
+        self._since = since
         self._is_copy = is_copy
         self._identity = identity(path)
         self._serial = 0
@@ -52,7 +58,9 @@ class PublishedFile:
         self._ticker_connection = self._probe
         self._held = -1
         with self._lock:
-            self._state = load(self._probe, None)
+            self._state = load(self._probe, None, since=since)
+            self._unstamped: SnapshotState | None = self._state
+            """The state since which answers may lack a stamp that was still ahead."""
             self.answers.move(self._state.version, None)
         self.refresh()
 
@@ -64,6 +72,11 @@ class PublishedFile:
     def version(self) -> int:
         """Return a number for caches, which no other state of the file has in this process."""
         return self._state.version
+
+    @property
+    def modified_at(self) -> str:
+        """Return the stamp of the edition, as :mod:`muniment.store.modified`."""
+        return self._state.modified_at
 
     @property
     def is_built(self) -> bool:
@@ -87,6 +100,7 @@ class PublishedFile:
         with self._lock:
             (version,) = self._probe.execute("PRAGMA data_version").fetchone()
             if version == self._data_version:
+                self._show_stamp()
                 return False
             self._probe.execute("BEGIN")
             try:
@@ -146,7 +160,7 @@ class PublishedFile:
         self._serial += 1
         self._generation += 1
         self._data_version = -1
-        self._state = load(self._probe, None)
+        self._state = self._unstamped = load(self._probe, None, since=self._since)
         self._forget(self._state.edition)
         self._ticker_connection = self._connection()
         self._ticker_connection.execute(f"PRAGMA cache_size=-{TICKER_PAGE_CACHE_KIB}")
@@ -211,9 +225,15 @@ class PublishedFile:
         with self._lock:
             if self._is_past(*row):
                 # This snapshot started before another thread advanced to a later edition.
-                return load(connection, self._state)
+                return load(connection, self._state, since=self._since)
             self._advance(connection)
             return self._state
+
+    def _show_stamp(self) -> None:
+        """Drop answers that were made without a stamp because it was still ahead. Requires the lock."""
+        if self._unstamped is not None and not is_ahead(self._state.modified_at):
+            self.answers.move(self._state.version, touched(self._probe, self._unstamped, self._state))
+            self._unstamped = None
 
     def _is_past(self, edition: int, epoch: str) -> bool:
         """Return whether a snapshot is older than the current state. Requires the lock."""
@@ -227,8 +247,10 @@ class PublishedFile:
         former = self._state
         if connection.execute("SELECT edition, epoch FROM published_meta").fetchone() == (former.edition, former.epoch):
             return False
-        state = load(connection, former)
+        state = load(connection, former, since=self._since)
         self._generation += 1
+        if self._unstamped is None and is_ahead(state.modified_at):
+            self._unstamped = former
         self._state = state
         self.answers.move(state.version, touched(connection, former, state))
         return True
@@ -253,3 +275,15 @@ class Snapshot:
 
     def __exit__(self, *_: object) -> None:
         self._connection.execute("COMMIT")
+
+
+def execute(connection: sqlite3.Connection, statement: str, parameters: Sequence[int | str]) -> sqlite3.Cursor:
+    """Execute a query of the published tables, also of those that an earlier version made."""
+    try:
+        return connection.execute(statement, parameters)
+    except sqlite3.OperationalError:
+        for column in _ADDED_COLUMNS:
+            statement = statement.replace(column, "''")
+            with contextlib.suppress(sqlite3.OperationalError):
+                return connection.execute(statement, parameters)
+        raise

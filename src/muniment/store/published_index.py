@@ -28,7 +28,7 @@ def statements(kinds: Collection[str]) -> tuple[str, ...]:
         """CREATE TABLE IF NOT EXISTS published_document (
             id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
             sort_name TEXT NOT NULL, updated_at TEXT NOT NULL, raising INTEGER NOT NULL,
-            treasury_minor INTEGER, team_size INTEGER, company_count INTEGER,
+            treasury_minor INTEGER, team_size INTEGER, company_count INTEGER, modified_at TEXT NOT NULL DEFAULT '',
             provenance TEXT NOT NULL, facets BLOB NOT NULL, texts_digest TEXT NOT NULL,
             etag TEXT NOT NULL, body BLOB NOT NULL)""",
         "CREATE UNIQUE INDEX IF NOT EXISTS published_document_key ON published_document (kind, key)",

@@ -24,8 +24,9 @@ from muniment.store.database.erasure import latest
 from muniment.store.lists import facets
 from muniment.store.lists.facets import Documents, Facets
 from muniment.store.lists.positions import Positions, index_after, mark_of
+from muniment.store.modified import is_stamp
 from muniment.store.published import document_id
-from muniment.store.published_file import PublishedFile
+from muniment.store.published_file import PublishedFile, execute
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, keys_from, nearest_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after
@@ -42,14 +43,14 @@ class Found(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         etag: the opaque part of its ETag.
-        updated_at: its last change.
+        modified_at: the stamp of its last change, as :mod:`muniment.store.modified`, or another time without one.
         version: the version of the file it was read from.
         provenance: of each item, its key and its mark, as a member of a JSON object.
     """
 
     body: bytes
     etag: str
-    updated_at: str
+    modified_at: str
     version: int
     provenance: tuple[str, ...] = ()
 
@@ -67,7 +68,7 @@ class ListPage(Page[bytes]):
     """
 
     version: int
-    updated_at: str
+    modified_at: str
     next_cursor: str | None = None
     provenance: Sequence[str] = ()
     closest: tuple[Closest, ...] = ()
@@ -104,6 +105,7 @@ class Reader(PublishedFile):
             each take half as much in addition.
         catch_up: brings a replica to its source's newest edition and returns whether it is known to be there.
         is_copy: whether the file is the copy of a node, which may be replaced.
+        since: from when this server composes its answers, as a stamp; empty if it does not matter.
     """
 
     def __init__(
@@ -115,8 +117,9 @@ class Reader(PublishedFile):
         cache_bytes: int = 32 << 20,
         catch_up: Callable[[], bool] = lambda: True,
         is_copy: bool = False,
+        since: str = "",
     ) -> None:
-        super().__init__(path, cache_bytes=cache_bytes, is_copy=is_copy)
+        super().__init__(path, cache_bytes=cache_bytes, is_copy=is_copy, since=since)
         self._currency = currency
         self._base_url = base_url
         self._catch_up = catch_up
@@ -148,22 +151,28 @@ class Reader(PublishedFile):
         for start in range(0, len(names), BATCH):
             some = names[start : start + BATCH]
             ids = [document_id(*name) for name in some]
-            for body, named in _execute(connection, _BY_ID[len(some)], ids):
+            for body, named in execute(connection, _BY_ID[len(some)], ids):
                 values, _, provenance = named.rpartition("\n")
-                etag, updated_at, kind, key = values.split(" ", 3)
-                found[kind, key] = self._found(body, etag, updated_at, version, provenance)
+                etag, modified_at, kind, key = values.split(" ", 3)
+                found[kind, key] = self._found(body, etag, modified_at, version, provenance)
         for name in names:
             if name not in found:  # missing, or stored under a different id after a collision
-                row = _execute(connection, _BY_NAME, name).fetchone()
+                row = execute(connection, _BY_NAME, name).fetchone()
                 if row is not None:
                     values, _, provenance = row[1].rpartition("\n")
-                    etag, updated_at, _ = values.split(" ", 2)
-                    found[name] = self._found(row[0], etag, updated_at, version, provenance)
+                    etag, modified_at, _ = values.split(" ", 2)
+                    found[name] = self._found(row[0], etag, modified_at, version, provenance)
         return found
 
-    def _found(self, body: bytes, etag: str, updated_at: str, version: int, provenance: str) -> Found:
+    def _found(self, body: bytes, etag: str, modified_at: str, version: int, provenance: str) -> Found:
         shown = with_picture_addresses(body, self._base_url)
-        return Found(shown, etag if shown is body else digest(shown), updated_at, version, (provenance,))
+        if shown is body:
+            return Found(body, etag, modified_at, version, (provenance,))
+        return Found(shown, digest(shown), self._composed(modified_at), version, (provenance,))
+
+    def _composed(self, modified_at: str) -> str:
+        """Return the stamp of what this server makes of a document."""
+        return max(modified_at, self._since) if is_stamp(modified_at) else modified_at
 
     def companies(self, query: ListQuery) -> ListPage:
         """Return a page of companies; raise CursorError if the cursor belongs to another order."""
@@ -184,7 +193,7 @@ class Reader(PublishedFile):
             chosen = selection("framework", query)
             if chosen.is_everything:
                 statement = "SELECT item, provenance FROM published_item_framework ORDER BY position"
-                rows = _execute(connection, statement, ()).fetchall()
+                rows = execute(connection, statement, ()).fetchall()
                 guidance: JSONObject = {}
             else:
                 found = self._positions.get(connection, chosen, state.versions["framework"])
@@ -193,7 +202,7 @@ class Reader(PublishedFile):
             rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
             listed = b'{"data":[%s]%s' % (b",".join([row[0] for row in rows]), rest)
             body = with_picture_addresses(listed, self._base_url)
-        return Found(body, digest(body), state.at, state.version, tuple(row[1] for row in rows))
+        return Found(body, digest(body), state.modified_at, state.version, tuple(row[1] for row in rows))
 
     def stats(self) -> Found:
         state = self._state
@@ -206,7 +215,7 @@ class Reader(PublishedFile):
             "frameworks": state.totals["framework"][0],
         }
         body = msgspec.json.encode({"data": data})
-        return Found(body, digest(body), state.at, state.version)
+        return Found(body, digest(body), state.modified_at, state.version)
 
     def cap_table(self, slug: str, page: int, page_size: int) -> ListPage | None:
         """Return a page of a company's token holders, or None if there is no such company."""
@@ -221,7 +230,7 @@ class Reader(PublishedFile):
             page_size,
             len(holders),
             found.version,
-            found.updated_at,
+            self._composed(found.modified_at),
         )
 
     def chain_after(self, number: int) -> str | None:
@@ -280,7 +289,7 @@ class Reader(PublishedFile):
                 positions=self._positions,
                 documents=self._documents,
             )
-            return Facets(state.totals[kind][0] if total is None else total, found, state.version, state.at)
+            return Facets(state.totals[kind][0] if total is None else total, found, state.version, state.modified_at)
 
     def values(self, kind: str, name: str, limit: int) -> list[str]:
         rows = self._connection().execute(
@@ -336,7 +345,7 @@ class Reader(PublishedFile):
             total=total,
             next_cursor=cursor,
             version=state.version,
-            updated_at=state.at,
+            modified_at=state.modified_at,
             provenance=marks,
             closest=closest,
             hint=hint,
@@ -360,7 +369,7 @@ class Reader(PublishedFile):
             below = first + 1
         statement = f"SELECT item, provenance, position FROM published_item_{kind}"
         statement += " WHERE position < ? ORDER BY position DESC LIMIT ?"
-        rows = _execute(connection, statement, (below, size)).fetchall()
+        rows = execute(connection, statement, (below, size)).fetchall()
         return [row[0] for row in rows], [row[1] for row in rows], rows[-1][2]
 
     def _rank(self, connection: sqlite3.Connection, state: SnapshotState, kind: str, position: int) -> int:
@@ -376,7 +385,8 @@ class Reader(PublishedFile):
 
 
 _WANTED: Final = (
-    "SELECT body, etag || ' ' || updated_at || ' ' || kind || ' ' || key || char(10) || provenance"
+    "SELECT body, etag || ' ' || iif(modified_at = '', updated_at, modified_at) || ' ' || kind || ' ' || key"
+    " || char(10) || provenance"
     " FROM published_document"
 )
 """Two columns instead of five: each column costs sqlite3 more than concatenating text."""
@@ -384,15 +394,8 @@ _BY_ID: Final = tuple(f"{_WANTED} WHERE id IN ({','.join('?' * count)})" for cou
 _BY_NAME: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
 
 
-def _execute(connection: sqlite3.Connection, statement: str, parameters: Sequence[int | str]) -> sqlite3.Cursor:
-    try:
-        return connection.execute(statement, parameters)
-    except sqlite3.OperationalError:  # tables of schema 3 have no provenance
-        return connection.execute(statement.replace("provenance", "''"), parameters)
-
-
 def _items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> tuple[list[bytes], list[str]]:
     marks = ",".join("?" * len(positions))
     statement = f"SELECT position, item, provenance FROM published_item_{kind} WHERE position IN ({marks})"
-    found = {position: (item, mark) for position, item, mark in _execute(connection, statement, positions)}
+    found = {position: (item, mark) for position, item, mark in execute(connection, statement, positions)}
     return [found[position][0] for position in positions], [found[position][1] for position in positions]

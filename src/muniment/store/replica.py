@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from muniment.store import postgres_feed, published
+from muniment.store import modified, postgres_feed, published
 from muniment.store.chain import links
 from muniment.store.chain.hashes import Link
 from muniment.store.database import erasure, handles, node_copy
@@ -283,6 +283,7 @@ class Replica:
             if whole and erasure.latest(self._file) > erased:
                 erasure.redact(self._file, postgres_feed.erased(source))
             links.copy(self._file, links.links(source, after=-1 if here.link is None else here.link.sequence))
+            modified.put(self._file, *modified.last(source))
         except Gap:
             whole = False
         if not whole:
@@ -299,6 +300,7 @@ def _fill(file: sqlite3.Connection, source: Connection, there: JoinedHead) -> No
     for entry in postgres_feed.changes(source, 0):
         published.record(file, entry)
     links.copy(file, links.links(source))
+    modified.put(file, *modified.last(source))
 
 
 def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:

@@ -4,6 +4,7 @@ import sqlite3
 from itertools import accumulate, count
 from typing import Final, NamedTuple
 
+from muniment.store import modified
 from muniment.store.cache import Dependency
 from muniment.store.change_feed import (
     Changes,
@@ -25,6 +26,7 @@ class SnapshotState(NamedTuple):
         build: another number for each epoch that this process has read.
         version: a number for caches: the edition, and the build above its digits, so that no state passes for another.
         versions: for each kind, the version that changed it last.
+        modified_at: the stamp of the edition, or *at* if it has none.
     """
 
     epoch: str
@@ -36,6 +38,7 @@ class SnapshotState(NamedTuple):
     versions: dict[str, int]
     blocks: dict[str, list[int]]
     sums: dict[str, list[int]]
+    modified_at: str
 
     @property
     def feed_id(self) -> str:
@@ -46,7 +49,8 @@ class SnapshotState(NamedTuple):
 _builds = count(1)
 
 
-def load(connection: sqlite3.Connection, former: SnapshotState | None) -> SnapshotState:
+def load(connection: sqlite3.Connection, former: SnapshotState | None, *, since: str = "") -> SnapshotState:
+    """Read the state of the open snapshot; *since*: the least stamp of what this server composes."""
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     rows = connection.execute("SELECT kind, n, raising, treasury_minor FROM published_total")
     totals = {kind: (n, raising, int(treasury_minor)) for kind, n, raising, treasury_minor in rows}
@@ -62,7 +66,9 @@ def load(connection: sqlite3.Connection, former: SnapshotState | None) -> Snapsh
         blocks[kind].append(first)
         counts[kind].append(n)
     sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
-    return SnapshotState(epoch, build, version, edition, at, totals, versions, blocks, sums)
+    stamped, stamp = modified.last(connection)
+    modified_at = max(stamp, since) if stamped == edition or not at else at
+    return SnapshotState(epoch, build, version, edition, at, totals, versions, blocks, sums, modified_at)
 
 
 def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:
@@ -106,4 +112,4 @@ def changes_after(
         return Changes([], after, state.feed_id, state.edition, state.at, -1, None)
     rows = chained_rows(connection, after, limit)
     last, chain = (rows[-1].sequence, rows[-1].chain) if rows else (after, known)
-    return Changes(rows, last, state.feed_id, state.edition, state.at, state.version, chain)
+    return Changes(rows, last, state.feed_id, state.edition, state.modified_at, state.version, chain)

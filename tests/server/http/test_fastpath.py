@@ -43,8 +43,9 @@ def get(target=COMPANIES, *lines, method=b"GET", version=b"1.1"):
 
 
 def masked(answer):
-    """Hide what two servers may differ in: the second, and how far each has counted."""
+    """Hide what two servers may differ in: the second, when each was started, and how far each has counted."""
     answer = re.sub(rb"\r\ndate: [^\r]+", b"\r\ndate: now", answer)
+    answer = re.sub(rb"\r\nlast-modified: [^\r]+", b"\r\nlast-modified: since then", answer)
     return re.sub(rb'ratelimit: "burst";r=\d+;t=\d+', b"ratelimit: counted", answer)
 
 

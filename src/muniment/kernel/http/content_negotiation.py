@@ -2,6 +2,8 @@
 
 import re
 import threading
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from functools import lru_cache
 from gzip import compress as gzip_compress
 from typing import Final
@@ -84,3 +86,14 @@ def is_known(tag: bytes, if_none_match: bytes) -> bool:
         if opaque == tag or (opaque.startswith(tag + b"-") and opaque[len(tag) + 1 :] in ENCODINGS):
             return True
     return False
+
+
+def http_date(moment: str) -> bytes:
+    """Return an RFC 3339 UTC timestamp as an HTTP date."""
+    return b"%s %s GMT" % (_http_day(moment[:10]), moment[11:19].encode())
+
+
+@lru_cache(maxsize=1024)
+def _http_day(day: str) -> bytes:
+    midnight = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    return format_datetime(midnight, usegmt=True).removesuffix(" 00:00:00 GMT").encode()

@@ -19,14 +19,17 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 from django.db import connection, connections, transaction
 from django.dispatch import Signal
+from msgspec.structs import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
-from muniment.registry.models import Framework, Person, Position, State
+from muniment.registry.models import Framework, Position
+from muniment.registry.publishing import standing
 from muniment.registry.publishing.changed_fields import known_changes
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
-from muniment.registry.sql import marks, rows
+from muniment.registry.publishing.standing import Standing
+from muniment.store import modified
 from muniment.store.chain import links
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
@@ -100,8 +103,6 @@ class _Move(NamedTuple):
 
 _CHANGES: Final = {(True, True): "updated", (True, False): "published", (False, True): "unlisted", (False, False): ""}
 """The change of a document by whether its row is public and was public before."""
-_Standing = tuple[int, str, bool, bool, int | None]
-"""A row: its key and slug, whether it is public and was public before, its publication number."""
 
 
 def _feed(using: str = "default") -> tuple[Any, Any]:
@@ -172,11 +173,15 @@ def publish_all(*, at: str) -> None:
     """
     Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
 
+    All get a new stamp, because what was served before is not known.
+
     Call :func:`begin_chain` afterwards, unless the documents are those of the chain.
     """
     store, raw = _feed()
     with connection.wrap_database_errors:
-        store.load(raw, all_documents(), at=at)
+        stamp = _next_stamp(timestamp(now()))
+        store.load(raw, (replace(each, modified_at=stamp) for each in all_documents()), at=at)
+        modified.put(raw, store.head(raw)[0], stamp)
 
 
 def begin_chain() -> None:
@@ -264,9 +269,9 @@ def publish(affected: AffectedRows) -> int | None:
     with connection.wrap_database_errors:
         last: str = store.lock(raw)  # so that the following decisions stay valid
     moves = [
-        *_moves("company", affected.companies, _companies),
-        *_moves("person", affected.people, _people),
-        *_moves("framework", affected.frameworks, _frameworks),
+        *_moves("company", affected.companies, standing.companies),
+        *_moves("person", affected.people, standing.people),
+        *_moves("framework", affected.frameworks, standing.frameworks),
     ]
     if not moves:
         return None
@@ -280,9 +285,11 @@ def publish(affected: AffectedRows) -> int | None:
     if at == last:
         _stamp(numbered, at)
     write = store.apply if connection.vendor == "sqlite" else store.write
-    with connection.wrap_database_errors:
-        write(raw, _entries(numbered, first, at, affected.loaded), changes_kept=settings.CHANGES_KEPT)
     edition = first + len(moves) - 1
+    with connection.wrap_database_errors:
+        stamp = _next_stamp(at)
+        write(raw, _entries(numbered, first, at, stamp, affected.loaded), changes_kept=settings.CHANGES_KEPT)
+        modified.put(raw, edition, stamp)
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -296,8 +303,15 @@ def record_unlisted(kind: str, key: str) -> int:
         edition: int = store.reserve(raw, 1)
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
         write(raw, [entry], changes_kept=settings.CHANGES_KEPT)
+        modified.put(raw, edition, _next_stamp(at))
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
+
+
+def _next_stamp(at: str) -> str:
+    """Return the stamp of an edition published at *at*: later than those of all documents and former editions."""
+    _, raw = _feed()
+    return modified.stamp_after(at, modified.last(raw)[1])
 
 
 def _moment_after(last: str) -> str:
@@ -316,38 +330,13 @@ def _stamp(moves: list[_Move], at: str) -> None:
         dated.update(updated_at=moment)
 
 
-def _moves(kind: str, keys: dict[int, None], find: Callable[[list[int]], Iterable[_Standing]]) -> list[_Move]:
+def _moves(kind: str, keys: dict[int, None], find: Callable[[list[int]], Iterable[Standing]]) -> list[_Move]:
     """Return the changes of the documents of *keys*, in their order."""
     moves = {}
     for pk, slug, public, was_public, number in find(list(keys)) if keys else ():
         if change := _CHANGES[bool(public), bool(was_public)]:
             moves[pk] = _Move(kind, pk, slug, change, number)
     return [moves[key] for key in keys if key in moves]
-
-
-def _companies(keys: list[int]) -> Iterator[_Standing]:
-    statement = "SELECT id, slug, state, published, publication_number FROM registry_company"
-    for pk, slug, state, was_public, number in rows(f"{statement} WHERE id IN ({marks(keys)})", keys):
-        yield pk, slug, state == State.PUBLISHED, was_public, number
-
-
-def _people(keys: list[int]) -> Iterator[_Standing]:
-    places = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
-    named = set(places.values_list("person_id", flat=True))
-    found = Person.objects.filter(pk__in=keys)
-    for pk, slug, listed, unlisted_by, was_public, number in found.values_list(
-        "pk", "slug", "listed", "unlisted_by", "published", "publication_number"
-    ):
-        yield pk, slug, not unlisted_by and (listed or pk in named), was_public, number
-
-
-def _frameworks(keys: list[int]) -> Iterator[_Standing]:
-    found = Framework.objects.filter(pk__in=keys)
-    for pk, slug, kind, listed, was_public, number, state in found.values_list(
-        "pk", "slug", "kind", "listed", "published", "publication_number", "company__state"
-    ):
-        public = listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED)
-        yield pk, slug, public, was_public, number
 
 
 def _write_moves(moves: list[_Move]) -> None:
@@ -366,7 +355,7 @@ def _write_moves(moves: list[_Move]) -> None:
 
 
 def _entries(
-    moves: list[_Move], first: int, at: str, loaded: dict[int, CompanyView] | None
+    moves: list[_Move], first: int, at: str, stamp: str, loaded: dict[int, CompanyView] | None
 ) -> Iterator[PublishedEntry]:
     numbered = iter(enumerate(moves, first))
     while chunk := list(islice(numbered, CHUNK)):
@@ -377,7 +366,12 @@ def _entries(
                 documents.update({(kind, pk): document for pk, document in render(kind, keys, loaded).items()})
         before = _stored_bodies(chunk)
         for sequence, move in chunk:
-            document, body = documents.get((move.kind, move.pk)), before.get((move.kind, move.slug))
+            body, former = before.get((move.kind, move.slug), (b"", ""))
+            document = documents.get((move.kind, move.pk))
+            if document is not None:
+                is_new = move.number is not None and move.number >= first
+                own = former if document.body == body else modified.stamp_after(at, former)
+                document = replace(document, modified_at=own if former or is_new else stamp)
             yield PublishedEntry(
                 sequence=sequence,
                 kind=move.kind,
@@ -389,10 +383,10 @@ def _entries(
             )
 
 
-def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], bytes]:
+def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], tuple[bytes, str]]:
     store, raw = _feed()
     found = {}
     for kind in TABLES:
         if keys := [move.slug for _, move in chunk if move.kind == kind and move.change == "updated"]:
-            found.update({(kind, key): body for key, body in store.bodies(raw, kind, keys).items()})
+            found.update({(kind, key): each for key, each in store.bodies(raw, kind, keys).items()})
     return found

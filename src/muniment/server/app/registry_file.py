@@ -31,11 +31,19 @@ class RegistryFile:
         front: receives the API as soon as the file is filled; a new replica is built first.
         on_registry: called in the event loop when the app has the API.
         catch_up: as :class:`Reader`.
+        since: as :class:`Reader`.
     """
 
     def __init__(
-        self, config: Config, front: App, *, on_registry: Callable[[], None], catch_up: Callable[[], bool]
+        self,
+        config: Config,
+        front: App,
+        *,
+        on_registry: Callable[[], None],
+        catch_up: Callable[[], bool],
+        since: str = "",
     ) -> None:
+        self._since = since
         self._config = config
         self._front = front
         self._on_registry = on_registry
@@ -65,6 +73,7 @@ class RegistryFile:
                 base_url=config.base_url,
                 cache_bytes=config.cache_mb << 20,
                 catch_up=self._catch_up,
+                since=self._since,
             )
         except (sqlite3.OperationalError, published.SchemaMismatch):
             return  # the first migration creates the tables

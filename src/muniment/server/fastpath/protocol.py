@@ -28,7 +28,9 @@ log = logging.getLogger("muniment.server")
 
 _TRACE: Final = frozenset({b"traceparent"})
 """When tracing, a request of a recorded trace takes the ordinary path."""
-DECLINED: Final = _TRACE | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range"}
+_SINCE: Final = b"if-modified-since"
+"""Alone, the ordinary path compares it; beside ``If-None-Match``, it does not count."""
+DECLINED: Final = _TRACE | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range", _SINCE}
 """Headers that send a request to the ordinary path."""
 UNUSUAL_CALL: Final = _TRACE | {b"transfer-encoding", b"expect", b"upgrade"}
 _CALLBACKS: Final = (
@@ -138,6 +140,8 @@ class FastPathProtocol(LimitedProtocol):
         super().proceed()
 
     def _declines(self, name: bytes, value: bytes) -> bool:
+        if name == _SINCE:
+            return all(each != b"if-none-match" for each, _ in self.headers)
         return name not in _TRACE or (self.front.traces is not None and is_sampled(value))
 
     def _is_open(self, method: bytes) -> bool:

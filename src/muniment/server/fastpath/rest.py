@@ -78,7 +78,7 @@ class RestAnswers:
             name = each.kind, each.key
             document = found.get(name)
             if document is not None:
-                answer = Answer(document.body, document.etag.encode(), document.updated_at, each.lines)
+                answer = Answer(document.body, document.etag.encode(), document.modified_at, each.lines)
                 answers[each.target] = answer
                 if self._is_second_request(each.target):
                     size_bytes, version = len(document.body), document.version

@@ -29,6 +29,7 @@ from muniment.server.observability import logs
 from muniment.server.process.file_limit import backlog_within, raise_file_limit, reachable_file_limit
 from muniment.server.process.poller import poll
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
+from muniment.store.modified import present, second, stamp_from
 
 if TYPE_CHECKING:
     from muniment.documents.http import UploadLink
@@ -115,7 +116,13 @@ class Process:
         self._tools = ToolServers(
             self.front, self.bridge, file=lambda: self._registry_file, startup=lambda: self._startup
         )
-        self._registry_file = RegistryFile(config, self.front, on_registry=self._tools.mount, catch_up=self._catch_up)
+        self._registry_file = RegistryFile(
+            config,
+            self.front,
+            on_registry=self._tools.mount,
+            catch_up=self._catch_up,
+            since=stamp_from(present() if member is None else second(member.since)),
+        )
         self._load = load
         self._pages: asyncio.Future[Application] | None = None
         self._startup: Startup | None = None

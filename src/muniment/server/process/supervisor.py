@@ -100,6 +100,7 @@ class Supervisor:
         self._others_from = time.monotonic() + FIRST_WAIT_S
         self._has_listened = False
         self._is_ending = False
+        self._since = int(time.time())
         self._status = 0
 
     def run(self) -> int:
@@ -132,6 +133,7 @@ class Supervisor:
                 self._end_all(number)
             elif number == signal.SIGHUP and not self._is_ending:
                 log.info("replacing every process, one by one")
+                self._since = int(time.time())
                 self._rolling.extend(place for place in self._places if place not in self._rolling)
         self._handle_exit()
         for child in self._children:
@@ -157,7 +159,7 @@ class Supervisor:
             inherited.append(self._admin.fileno())
         command = self._first_command or self._command
         process = subprocess.Popen(  # noqa: S603 - this program itself
-            [sys.executable, "-m", "muniment", *command, "--member", inheritance(number, *inherited)],
+            [sys.executable, "-m", "muniment", *command, "--member", inheritance(number, self._since, *inherited)],
             stdin=subprocess.DEVNULL,
             pass_fds=inherited,
             process_group=0,  # only the supervisor receives Ctrl-C

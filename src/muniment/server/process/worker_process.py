@@ -21,6 +21,7 @@ class WorkerProcess(NamedTuple):
         listener: its listening socket, which the slot's previous process may have used.
         supervisor: receives the progress of the process; when it closes, the process stops.
         admin: the administrative listener, which all processes share, if it is separate.
+        since: when the processes were started, or began to be replaced, in seconds since 1970.
     """
 
     number: int
@@ -28,16 +29,18 @@ class WorkerProcess(NamedTuple):
     supervisor: socket.socket
     metrics: SharedMetrics
     admin: socket.socket | None = None
+    since: int = 0
 
     @classmethod
     def inherited(cls, text: str) -> Self:
-        number, listener, supervisor, metrics, *admin = map(int, text.split(","))
+        number, since, listener, supervisor, metrics, *admin = map(int, text.split(","))
         return cls(
             number,
             socket.socket(fileno=listener),
             socket.socket(fileno=supervisor),
             SharedMetrics(metrics, number),
             socket.socket(fileno=admin[0]) if admin else None,
+            since,
         )
 
     def tell(self, progress: bytes) -> None:
@@ -61,6 +64,6 @@ class WorkerProcess(NamedTuple):
         loop.add_reader(self.supervisor, heard)
 
 
-def inheritance(number: int, *descriptors: int) -> str:
-    """Encode a process's number and inherited descriptors as a command-line argument."""
-    return ",".join(map(str, (number, *descriptors)))
+def inheritance(number: int, since: int, *descriptors: int) -> str:
+    """Encode a process's number, its generation's start and inherited descriptors as a command-line argument."""
+    return ",".join(map(str, (number, since, *descriptors)))

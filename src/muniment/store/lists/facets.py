@@ -70,7 +70,7 @@ class Facets(NamedTuple):
     total: int
     by_name: dict[str, Facet]
     version: int
-    updated_at: str
+    modified_at: str
 
     def to_wire(self) -> JSONObject:
         return {name: facet.to_wire() for name, facet in self.by_name.items()}

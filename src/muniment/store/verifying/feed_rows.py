@@ -9,7 +9,8 @@ from muniment.store.published import SCHEMA_VERSION, PublishedDocument
 from muniment.store.verifying.published_rows import RowFaults
 
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
-_FIELDS: Final = [name for name in PublishedDocument.__struct_fields__ if name != "schema"]
+_FIELDS: Final = [name for name in PublishedDocument.__struct_fields__ if name not in {"schema", "modified_at"}]
+"""What rendering gives; the stamp is of the last change."""
 
 
 def stored_document(connection: psycopg.Connection[Any], kind: str, key: str) -> PublishedDocument | None:

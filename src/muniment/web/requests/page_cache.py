@@ -80,7 +80,7 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
                 raise MethodNotAllowed(str(request.method), "GET, HEAD")
             source = reader()
             source.refresh()
-            version = source.version
+            version, modified_at = source.version, source.modified_at
             asked = urlencode([(name, value) for name in parameters for value in request.GET.getlist(name)])
             day = now().date() if daily else ""
             key = f"{day}{context.address(request)} {request.path}?{asked}"
@@ -91,7 +91,7 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
                 response = view(request, **where)
                 if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
                     return response
-                page = _finish(response, version)
+                page = _finish(response, version, modified_at)
             answer = page.content.respond(request, REVALIDATE, status=page.status)
             for name, value in page.headers:
                 answer[name] = value
@@ -107,11 +107,11 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
     return decorate
 
 
-def _finish(response: HttpResponse, version: int) -> CachedPage:
+def _finish(response: HttpResponse, version: int, modified_at: str) -> CachedPage:
     if isinstance(response, SimpleTemplateResponse):
         # Messages for one browser stay in its session until a page that is not cached.
         response.context_data = {**(response.context_data or {}), "messages": ()}
         response.render()
-    content = Content(response.content, digest(response.content), response["Content-Type"])
+    content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=modified_at)
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
     return CachedPage(version, response.status_code, content, headers)

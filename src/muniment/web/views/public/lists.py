@@ -96,7 +96,7 @@ def find(search: Search, page_size: int = pagination.PAGE_SIZE) -> ListPage:
         page_size,
         len(listed.data),
         found.version,
-        found.updated_at,
+        found.modified_at,
         closest=tuple(listed.closest),
         hint=listed.hint,
     )

@@ -77,7 +77,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
         "company": facts,
         "chips": _chips(facts),
-        "facts": company_facts(facts, found.updated_at),
+        "facts": company_facts(facts, facts["updatedAt"]),
         "links": links_of(facts),
         "further": further_fields(facts, settings.SCHEMA.company),
         "positions": bundle.get("positions") or [],
