@@ -56,7 +56,7 @@ def test_the_etag_comes_before_the_date(stamped):
 def test_a_state_without_a_stamp_shows_an_odd_second_that_is_no_proof(rest):
     rest.publisher.publish(company(1, updatedAt="2026-01-05T10:00:00.500000Z"), at="2026-02-01T00:00:00.000000Z")
     rest.reader.refresh()
-    for path, date in ((DETAIL, "Mon, 05 Jan 2026 09:59:59 GMT"), (COMPOSED[0], "Sat, 31 Jan 2026 23:59:59 GMT")):
+    for path, date in ((DETAIL, "Sat, 31 Jan 2026 23:59:59 GMT"), (COMPOSED[0], "Sat, 31 Jan 2026 23:59:59 GMT")):
         assert rest.ask(path).headers["last-modified"] == date
         for asked in (date, "Mon, 05 Jan 2026 10:00:00 GMT", "Sun, 01 Feb 2026 00:00:00 GMT"):
             assert rest.ask(path, if_modified_since=asked).status == 200
@@ -69,6 +69,7 @@ def test_an_edition_of_a_version_without_stamps_takes_the_stamp_of_lists_away(st
 
 
 def test_a_stamp_that_is_ahead_is_shown_once_its_second_has_come(rest, monkeypatch):
+    monkeypatch.setattr(modified, "_seen", "")
     monkeypatch.setattr(modified, "present", lambda: "2026-01-05T10:00:06Z")
     publish(rest, replace(company(1), modified_at=EDITION))
     for path in (DETAIL, COMPOSED[0]):

@@ -37,5 +37,6 @@ def test_the_first_stamp_of_a_server_is_not_before_it():
     ],
 )
 def test_only_a_stamp_that_has_come_is_shown_as_one(monkeypatch, moment, shown):
+    monkeypatch.setattr(modified, "_seen", "")
     monkeypatch.setattr(modified, "present", lambda: "2026-01-05T10:00:06Z")
     assert modified.shown(moment) == shown

@@ -28,6 +28,8 @@ TABLE: Final = """CREATE TABLE IF NOT EXISTS published_modified (
 """The stamp of the latest edition that has one; an earlier version publishes without."""
 _CHARACTERS: Final = len("2026-11-22T10:00:04Z")
 _SLOT_S: Final = 2
+_seen = ""
+"""The present second when the clock was read last: most stamps are older, and need no look at it."""
 
 
 def is_stamp(moment: str) -> bool:
@@ -57,10 +59,9 @@ def proves(if_modified_since: bytes, moment: str) -> bool:
 
 def shown(moment: str) -> str:
     """Return the second to show of a stamp, or of another time, which is never a stamp."""
-    now = present()
-    if is_stamp(moment) and moment <= now:
+    if len(moment) == _CHARACTERS and (moment <= _seen or moment <= present()):
         return moment
-    return _odd(min(moment, now)[: _CHARACTERS - 1])
+    return _odd(min(moment, present())[: _CHARACTERS - 1])
 
 
 def is_ahead(moment: str) -> bool:
@@ -68,7 +69,9 @@ def is_ahead(moment: str) -> bool:
 
 
 def present() -> str:
-    return second(int(time.time()))
+    global _seen  # noqa: PLW0603 - the clock of the process
+    _seen = second(int(time.time()))
+    return _seen
 
 
 @lru_cache(maxsize=4)

@@ -166,13 +166,13 @@ class Reader(PublishedFile):
 
     def _found(self, body: bytes, etag: str, modified_at: str, version: int, provenance: str) -> Found:
         shown = with_picture_addresses(body, self._base_url)
-        if shown is body:
+        if shown is body and modified_at:
             return Found(body, etag, modified_at, version, (provenance,))
         return Found(shown, digest(shown), self._composed(modified_at), version, (provenance,))
 
     def _composed(self, modified_at: str) -> str:
-        """Return the stamp of what this server makes of a document."""
-        return max(modified_at, self._since) if is_stamp(modified_at) else modified_at
+        """Return the stamp of what this server makes of a document; any other time if it has none."""
+        return max(modified_at, self._since) if is_stamp(modified_at) else self._state.at
 
     def companies(self, query: ListQuery) -> ListPage:
         """Return a page of companies; raise CursorError if the cursor belongs to another order."""
@@ -385,8 +385,7 @@ class Reader(PublishedFile):
 
 
 _WANTED: Final = (
-    "SELECT body, etag || ' ' || iif(modified_at = '', updated_at, modified_at) || ' ' || kind || ' ' || key"
-    " || char(10) || provenance"
+    "SELECT body, etag || ' ' || modified_at || ' ' || kind || ' ' || key || char(10) || provenance"
     " FROM published_document"
 )
 """Two columns instead of five: each column costs sqlite3 more than concatenating text."""

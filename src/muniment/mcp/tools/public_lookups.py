@@ -112,7 +112,7 @@ class PublicTools:
                 "title": everything.title_of(facts),
                 "text": text,
                 "url": self._page_url(kind, key),
-                "metadata": {"kind": kind, "updatedAt": found.updated_at, "json": self._url(COLLECTIONS[kind], key)},
+                "metadata": {"kind": kind, "updatedAt": facts["updatedAt"], "json": self._url(COLLECTIONS[kind], key)},
             }
             content = msgspec.json.encode(answer)
             while len(content) > truncation.BUDGET_BYTES:

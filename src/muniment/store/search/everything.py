@@ -83,7 +83,7 @@ class Everything(NamedTuple):
     closest: tuple[tuple[str, Closest], ...]
     hint: str
     version: int
-    updated_at: str
+    modified_at: str
     asked: Asked | None = None
 
     def guidance(self) -> JSONObject:
@@ -121,7 +121,7 @@ def _answered(reader: Reader, reading: Reading, listing: Listing, limit: int) ->
         closest=(),
         hint="",
         version=page.version,
-        updated_at=page.updated_at,
+        modified_at=page.modified_at,
         asked=Asked(reading, page.total),
     )
 
@@ -141,6 +141,7 @@ def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) ->
                 worst, since = int(tier), rank
             found.append(((worst, rank - since, number), result))
     found.sort(key=lambda each: each[0])
+    is_of_one = len({page.version for page in pages.values()}) == 1
     is_named = bool(found) and found[0][0][0] <= Tier.BEGUN
     results = [result for _, result in found]
     return Everything(
@@ -149,7 +150,7 @@ def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) ->
         closest=() if is_named else _closest(pages, results, words),
         hint="" if found else _hint(q, pages),
         version=min(page.version for page in pages.values()),
-        updated_at=max(page.updated_at for page in pages.values()),
+        modified_at=next(iter(pages.values())).modified_at if is_of_one else "",
     )
 
 

@@ -14,6 +14,7 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
+from muniment.store import modified
 from muniment.store.reader import Reader
 from muniment.web.requests import page_cache, static_files
 
@@ -229,6 +230,19 @@ def test_a_page_is_kept_until_something_is_published_and_answers_304(visitor, pu
     assert b"Newcomer" in after.content
     for path in ("/", "/feed.atom", "/sitemap-companies-1.xml", "/companies?q=newcomer"):
         assert b"newcomer" in visitor.get(path).content
+
+
+@pytest.mark.parametrize("path", ["/companies", "/feed.atom", "/sitemap.xml"])
+def test_a_page_and_a_feed_answer_304_to_the_date_of_their_edition(visitor, publisher, path):
+    modified.put(publisher.connection, publisher.publish(company(91)), "2026-01-05T10:00:04Z")
+    first = visitor.get(path)
+    assert first["Last-Modified"] == "Mon, 05 Jan 2026 10:00:04 GMT"
+    again = visitor.get(path, headers={"If-Modified-Since": first["Last-Modified"]})
+    assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
+    for other in ({"If-Modified-Since": "Mon, 05 Jan 2026 10:00:06 GMT"}, {"If-None-Match": '"other"'}):
+        assert visitor.get(path, headers={"If-Modified-Since": first["Last-Modified"], **other}).status_code == 200
+    publisher.publish(company(92))
+    assert visitor.get(path, headers={"If-Modified-Since": first["Last-Modified"]}).status_code == 200
 
 
 def test_public_pages_set_no_cookie_and_ask_no_database(visitor, django_assert_num_queries, db):
