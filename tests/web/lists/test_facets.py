@@ -3,8 +3,10 @@
 import html5lib
 from django.http import QueryDict
 
+from muniment.store.lists.facets import Counted, Facet
+from muniment.store.search.values import singular
 from muniment.web.lists.catalog import registry_list
-from muniment.web.lists.facets import FOLDED, SHOWN, panel
+from muniment.web.lists.facets import SHOWN, panel
 from muniment.web.lists.search import Search
 
 COUNTS = {
@@ -15,8 +17,14 @@ COUNTS = {
 }
 
 
-def shown(query, counts=COUNTS):
-    return panel(Search.read(registry_list("companies"), QueryDict(query)), counts)
+def shown(query, counts=COUNTS, of="companies"):
+    search = Search.read(registry_list(of), QueryDict(query))
+
+    def counted(name, values):
+        chosen = {singular(each) for each in search.chosen.get(name, ())}
+        return Facet(tuple(Counted(value, n, singular(value) in chosen) for value, n in values), 20 * (name == "theme"))
+
+    return panel(search, {name: counted(name, values) for name, values in counts.items()})
 
 
 def facet(query, name, counts=COUNTS):
@@ -49,9 +57,23 @@ def test_a_value_in_another_form_is_the_chosen_one_and_one_out_of_use_can_be_rem
 
 def test_a_long_filter_folds_shows_what_is_chosen_and_takes_typed_values():
     folded = facet("theme=theme+50", "theme")
-    assert folded.options[0].label == "theme 50"
-    assert (len(folded.options), len(folded.more), folded.is_long) == (SHOWN, FOLDED, True)
+    assert [each.label for each in folded.options] == [*(f"theme {n}" for n in range(SHOWN)), "theme 50"]
+    assert (len(folded.more), folded.is_long) == (60 - SHOWN - 1, True)
     assert not facet("", "type").more
+    assert not facet("", "type").is_long
+
+
+def test_a_single_filter_that_several_values_match_is_removed_by_any_of_them():
+    found = Facet(
+        (Counted("Founder", 3, selected=True), Counted("Co-founder", 2, selected=True), Counted("Clerk", 1)), 0
+    )
+    search = Search.read(registry_list("people"), QueryDict("title=founder"))
+    (titles,) = panel(search, {"title": Facet(values, 0)}).facets
+    assert [(each.is_chosen, each.address) for each in titles.options] == [
+        (True, "/people"),
+        (True, "/people"),
+        (False, "/people?title=Clerk"),
+    ]
 
 
 def test_one_value_alone_is_no_choice_unless_it_is_chosen():

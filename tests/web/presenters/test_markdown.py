@@ -89,6 +89,9 @@ def test_plain_words_lose_their_signs_and_end_at_a_word():
         "two  spaces ",
         "A | B",
         "\u00a0\u2028a\u2028b",
+        "A harbour.\n\n* and a quay",
+        "A long harbour. " * 20 + "\n\n[b]: https://b.example",
+        "A long harbour. " * 20 + "\n===",
     ],
 )
 def test_a_text_without_markup_is_as_if_it_was_parsed(text, monkeypatch):

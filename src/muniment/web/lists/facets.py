@@ -1,27 +1,30 @@
 """The filters beside a list: values with their counts as links, and the inputs of values that are typed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Final, NamedTuple
 from urllib.parse import quote_plus
 
 from django.utils.safestring import SafeString, mark_safe
 
+from muniment.store.lists.facets import Facet as CountedFacet
 from muniment.store.search.values import singular
 from muniment.web.lists.search import ListFilter, Search
 
 SHOWN: Final = 8
 """Values of a filter; the others fold."""
-FOLDED: Final = 32
-Counts = Mapping[str, Sequence[tuple[str, int | None]]]
+MIN_FOLDED: Final = 3
+"""Fewer save no room."""
+COUNTED: Final = 40
+NOTHING: Final = CountedFacet((), 0)
 
 
 class Option(NamedTuple):
-    """A value of a filter; its link adds it to the search, or removes it from there. *total* may be unknown."""
+    """A value of a filter; its link adds it to the search, or removes it from there."""
 
     id: str
     label: str
-    total: int | None
+    total: int
     address: str
     is_chosen: bool
 
@@ -29,7 +32,7 @@ class Option(NamedTuple):
         chosen = ' aria-current="true"' if self.is_chosen else ""
         return (
             f'<li><a id="{self.id}" href="{escape(self.address)}"{chosen}><bdi>{escape(self.label)}</bdi> '
-            f'<span class="n">{"" if self.total is None else f"{self.total:,}"}</span></a></li>'
+            f'<span class="n">{self.total:,}</span></a></li>'
         )
 
 
@@ -77,13 +80,13 @@ class Panel(NamedTuple):
     chosen: int
 
 
-def panel(search: Search, counts: Counts) -> Panel:
+def panel(search: Search, facets: Mapping[str, CountedFacet]) -> Panel:
     parameters = search.of.parameters
     typed = [_typed(search, each) for each in parameters if each.control]
     shown = {each.name for each in typed if each.value}
     hidden = [pair for pair in search.pairs() if pair[0] not in {"q", *shown}]
-    facets = [facet for each in parameters if (facet := _facet(search, each, counts.get(each.name, ())))]
-    return Panel(facets, typed, hidden, sum(map(len, search.chosen.values())))
+    made = (_facet(search, each, facets.get(each.name, NOTHING)) for each in parameters)
+    return Panel([each for each in made if each], typed, hidden, sum(map(len, search.chosen.values())))
 
 
 def _typed(search: Search, parameter: ListFilter) -> Typed:
@@ -92,43 +95,54 @@ def _typed(search: Search, parameter: ListFilter) -> Typed:
     return Typed(parameter.name, str(parameter.label), parameter.control, parameter.hint, value)
 
 
-def _facet(search: Search, parameter: ListFilter, counted: Sequence[tuple[str, int | None]]) -> Facet | None:
+def _facet(search: Search, parameter: ListFilter, counted: CountedFacet) -> Facet | None:
+    if parameter.control:
+        return None
     chosen = search.chosen.get(parameter.name, ())
-    if len(counted) < 2 and not chosen:  # one value chooses nothing
+    if len(counted.values) < 2 and not chosen:  # one value chooses nothing
         return None
     options = list(_options(search, parameter, counted, chosen))
-    first = [each for each in options if each.is_chosen]
-    first += [each for each in options if not each.is_chosen][: max(0, SHOWN - len(first))]
-    held = set(map(id, first))
-    rest = [each for each in options if id(each) not in held]
-    if len(rest) < 3:  # folding them would save no room
-        first, rest = options, []
-    is_long = len(rest) > FOLDED
-    return Facet(parameter.name, str(parameter.label), first, rest[:FOLDED], is_long)
+    first, rest = options[:SHOWN], options[SHOWN:]
+    folded = [each for each in rest if not each.is_chosen]
+    if len(folded) < MIN_FOLDED:
+        first, folded = options, []
+    else:
+        first += [each for each in rest if each.is_chosen]
+    return Facet(parameter.name, str(parameter.label), first, folded, counted.more > 0)
 
 
-def _options(
-    search: Search, parameter: ListFilter, counted: Sequence[tuple[str, int | None]], chosen: Sequence[str]
-) -> Iterator[Option]:
-    """Yield the values in use, most frequent first, then those that are chosen and not in use."""
-    name = parameter.name
-    forms = {singular(each): each for each in chosen}
-    head, tail = _around(search, name)
-    kept = chosen if parameter.is_repeated else ()
-    for number, (value, count) in enumerate((*counted, *((each, 0) for each in chosen))):
-        meaning = singular(value) if forms else ""
-        held = forms.get(meaning) if number < len(counted) else (value if meaning in forms else None)
-        if number >= len(counted) and held is None:
-            continue
-        if held is not None:
-            forms.pop(meaning, None)
-            values = [each for each in chosen if each != held]
+def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chosen: Sequence[str]) -> Iterator[Option]:
+    """Yield the values that are counted, then those that are chosen and that nothing has."""
+    left = list(chosen)
+    address = _addresses(search, parameter)
+    for value, total, is_selected in counted.values:
+        if not parameter.is_repeated:
+            held = list(chosen) if is_selected else []
         else:
-            values = sorted((*kept, value)) if kept else [value]
-        pairs = "&".join(f"{name}={quote_plus(each)}" for each in values)
+            held = [each for each in chosen if singular(each) == singular(value)] if is_selected else []
+        left = [each for each in left if each not in held]
+        kept = [each for each in chosen if each not in held] if parameter.is_repeated else []
+        values = kept if held else [*kept, value]
+        yield Option(_id(parameter, value), parameter.label_of(value), total, address(values), bool(held))
+    for value in left:
+        kept = [each for each in chosen if each != value]
+        yield Option(_id(parameter, value), parameter.label_of(value), 0, address(kept), is_chosen=True)
+
+
+def _id(parameter: ListFilter, value: str) -> str:
+    return f"{parameter.name}-{quote_plus(value)}"
+
+
+def _addresses(search: Search, parameter: ListFilter) -> Callable[[Sequence[str]], str]:
+    """Return what gives the canonical address of the search with other values of a filter; only these are encoded."""
+    head, tail = _around(search, parameter.name)
+
+    def address(values: Sequence[str]) -> str:
+        pairs = _query([(parameter.name, each) for each in sorted(values)])
         query = "&".join(filter(None, (head, pairs, tail)))
-        address = f"{search.of.path}?{query}" if query else search.of.path
-        yield Option(f"{name}-{quote_plus(value)}", parameter.label_of(value), count, address, held is not None)
+        return f"{search.of.path}?{query}" if query else search.of.path
+
+    return address
 
 
 def _around(search: Search, name: str) -> tuple[str, str]:

@@ -87,9 +87,15 @@ def _absolute_only(tag: str, name: str, value: str) -> str | None:
 def plain(text: str, limit: int = 200) -> str:
     """Return the first words of a Markdown *text* without its markup, for descriptions and lists."""
     start = text[: 8 * limit]
-    bare = start if _UNMARKED.fullmatch(start) else re.sub(r"<[^>]*>", " ", _text(start))
-    words = re.sub(r"\s+", " ", bare).strip()
+    first = start.partition("\n\n")[0]
+    words = _one_line(first) if _UNMARKED.fullmatch(first) else ""
+    if not words or (len(words) <= limit and first != start):  # the paragraphs behind it are shown too
+        words = _one_line(re.sub(r"<[^>]*>", " ", _text(start)))
     return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+
+
+def _one_line(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
 
 
 def _text(text: str) -> str:

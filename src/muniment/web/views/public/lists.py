@@ -1,6 +1,6 @@
 """The list pages: search, filters with counts, orders, pages; and any search as an Atom feed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
@@ -11,12 +11,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
 from muniment.kernel.json import JSONObject
+from muniment.store.lists.facets import Facet
 from muniment.store.reader import ListPage
 from muniment.store.search.closest import Closest
 from muniment.web.context import address
 from muniment.web.lists import links
 from muniment.web.lists.catalog import list_query, names_of, registry_list
-from muniment.web.lists.facets import Counts, panel
+from muniment.web.lists.facets import COUNTED, panel
 from muniment.web.lists.questions import meant_by
 from muniment.web.lists.rows import company_rows, framework_rows, person_rows
 from muniment.web.lists.search import ListName, Search
@@ -102,6 +103,12 @@ def find(search: Search, page_size: int = pagination.PAGE_SIZE) -> ListPage:
     )
 
 
+def facets(search: Search) -> Mapping[str, Facet]:
+    """Return the values of each filter with the number of results that they would leave."""
+    kind = search.of.kind
+    return reader().facets(kind, list_query(search), settings.SCHEMA.listings[kind].counted, COUNTED).by_name
+
+
 def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET)
     if not search.is_canonical(request.GET):
@@ -136,9 +143,3 @@ def _feed(request: HttpRequest, name: ListName) -> HttpResponse:
     title = links.title(search) if not search.is_everything else str(search.of.label)
     feed = Feed(address(request), title, links.feed_address(search), search.address(), items, search.of.path)
     return HttpResponse(atom(feed), content_type="application/atom+xml; charset=utf-8")
-
-
-def facets(search: Search) -> Counts:
-    """Return the values in use of each filter."""
-    names = settings.SCHEMA.listings[search.of.kind].counted
-    return {name: [(value, None) for value in reader().values(search.of.kind, name, 60)] for name in names}
