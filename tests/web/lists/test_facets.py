@@ -64,9 +64,7 @@ def test_a_long_filter_folds_shows_what_is_chosen_and_takes_typed_values():
 
 
 def test_a_single_filter_that_several_values_match_is_removed_by_any_of_them():
-    found = Facet(
-        (Counted("Founder", 3, selected=True), Counted("Co-founder", 2, selected=True), Counted("Clerk", 1)), 0
-    )
+    values = (Counted("Founder", 3, selected=True), Counted("Co-founder", 2, selected=True), Counted("Clerk", 1))
     search = Search.read(registry_list("people"), QueryDict("title=founder"))
     (titles,) = panel(search, {"title": Facet(values, 0)}).facets
     assert [(each.is_chosen, each.address) for each in titles.options] == [

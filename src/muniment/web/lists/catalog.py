@@ -8,7 +8,7 @@ is shown last, under the label of its field.
 import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
@@ -17,7 +17,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Criterion, Listing, ReversedRange
 from muniment.schema.standard_kinds import country_names
 from muniment.store.queries import ListQuery
-from muniment.web.lists.search import ListFilter, ListName, RegistryList, Search
+from muniment.web.lists.search import Control, ListFilter, ListName, RegistryList, Search
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import PAGE_SIZE
 
@@ -152,12 +152,14 @@ def _parameter(listing: Listing, by: Criterion) -> ListFilter:
     return ListFilter(by.name, label, by.parse, by.rule, _words(by.name), by.several, _control(listing, by), by.example)
 
 
-def _control(listing: Listing, by: Criterion) -> Literal["", "text", "number", "date"]:
+def _control(listing: Listing, by: Criterion) -> Control:
     if by.name in listing.counted:
         return ""
     if by.schema["type"] == "integer":
         return "number"
-    return "date" if by.name.startswith(("listed", "updated")) else "text"
+    if by.name in listing.filters:
+        return "text"
+    return "date" if by.name.startswith(("listed", "updated")) else "amount"
 
 
 def _words(name: str) -> Callable[[], Mapping[str, Words]]:

@@ -18,6 +18,7 @@ MAX_VALUES: Final = 20
 DEFAULT: Final = ""
 """The order of a list without one: by relevance with search words, its own without."""
 ListName = Literal["companies", "people", "frameworks"]
+Control = Literal["", "text", "amount", "number", "date"]
 Pairs = list[tuple[str, str]]
 
 
@@ -41,7 +42,7 @@ class ListFilter:
     rule: str = ""
     words: Callable[[], Mapping[str, Words]] = dict
     is_repeated: bool = False
-    control: Literal["", "text", "number", "date"] = ""
+    control: Control = ""
     hint: str = ""
 
     def label_of(self, value: str) -> str:

@@ -326,6 +326,7 @@ def test_robots_txt_names_the_sitemap_and_the_private_paths(visitor):
     told = visitor.get("/robots.txt").content.decode()
     assert "Sitemap: http://testserver/sitemap.xml" in told
     assert "Disallow: /manage" in told
+    assert "Disallow: /*?*&" in told
 
 
 def test_connect_shows_this_instances_addresses_for_every_client(visitor):

@@ -19,7 +19,9 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 @published()
 def robots(request: HttpRequest) -> HttpResponse:
-    lines = ("User-agent: *", "Disallow: /manage", "Disallow: /review", "Disallow: /accounts", "Disallow: /oauth")
+    private = ("/manage", "/review", "/accounts", "/oauth")
+    combined = "/*?*&"  # filters can be combined without end
+    lines = ("User-agent: *", *(f"Disallow: {path}" for path in (*private, combined)))
     return HttpResponse(
         "\n".join((*lines, "", f"Sitemap: {address(request)}/sitemap.xml", "")),
         content_type="text/plain; charset=utf-8",

@@ -125,7 +125,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "total": found.total,
         "chips": links.chips(search),
         "orders": links.orders(search),
-        "closest": [(each.name, f"{search.of.path}/{quote(each.id)}", each.why) for each in found.closest],
+        "closest": _by_reason(search, found.closest),
         "hint": found.hint,
         "reliefs": [] if found.total else links.reliefs(search, lambda less: find(less, 1).total),
         "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
@@ -134,6 +134,14 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "save_address": links.save_address(search),
     }
     return TemplateResponse(request, f"registry/{name}.html", context)
+
+
+def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return names and addresses of what is close, under each reason."""
+    near: dict[str, list[tuple[str, str]]] = {}
+    for each in closest:
+        near.setdefault(each.why, []).append((each.name, f"{search.of.path}/{quote(each.id)}"))
+    return list(near.items())
 
 
 def _feed(request: HttpRequest, name: ListName) -> HttpResponse:
