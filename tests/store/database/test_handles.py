@@ -10,9 +10,9 @@ import pytest
 from django.db import connections
 
 from make.published import Publisher, company
+from make.queries import companies_by
 from muniment.store.database import handles, reading
 from muniment.store.database.retry import release_connections
-from muniment.store.queries import CompanyQuery
 from muniment.store.reader import Reader
 
 
@@ -51,7 +51,7 @@ def write(file):
 
 
 def read(reader):
-    return len(reader.companies(CompanyQuery()).items)
+    return len(reader.companies(companies_by()).items)
 
 
 def test_a_reader_that_began_on_a_read_only_disk_lets_the_process_write_when_the_disk_can_be_written(file, disk):
