@@ -133,8 +133,8 @@ def test_the_keyboard_reaches_every_result_and_goes_back_to_the_box(page):
     expect(box).to_have_value("tide")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/companies/tide")
+    with page.expect_navigation(url="**/companies/tide"):
+        page.keyboard.press("Enter")
     page.locator("#find").fill("quarry")
     options(page).nth(0).click()
     page.wait_for_url("**/companies/a%2Fb%20c")
@@ -195,6 +195,12 @@ def test_nothing_and_something_close_are_said(page):
     page.locator("#find").fill("who is ada tide here")
     expect(note).to_have_text("No exact match. Closest:")
     expect(options(page).nth(0)).to_contain_text("Ada Tide")
+
+
+def test_a_question_shows_as_what_it_was_read(page):
+    page.locator("#find").fill("corporations that are not raising")
+    expect(page.locator(".everything .note")).to_have_text("Read as: corporations · that are not raising")
+    expect(options(page)).to_have_count(9)
 
 
 def test_the_open_box_is_accessible_in_light_and_dark_and_fits_a_small_phone(page):
