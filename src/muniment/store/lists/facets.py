@@ -10,7 +10,7 @@ import contextlib
 import sqlite3
 import threading
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import reduce
 from operator import and_, itemgetter, or_
 from typing import Final, NamedTuple, TypeAlias
@@ -20,6 +20,7 @@ from cachetools import LRUCache
 
 from muniment.kernel.json import JSONObject
 from muniment.schema.filters import Chosen
+from muniment.store.cache import size_of
 from muniment.store.lists.finding import DAY_SHIFT
 from muniment.store.lists.positions import Positions
 from muniment.store.queries import Selection
@@ -33,6 +34,8 @@ _NUMBER: Final = (1 << DAY_SHIFT) - 1
 _WIDE: Final = 1 << 17
 """Publication numbers from which on rare values are kept as lists."""
 _RARE: Final = 512
+VALUE_BYTES: Final = 200
+"""Memory of a counted value, about."""
 _Documents: TypeAlias = "int | array[int]"
 """The documents of a value: a bit for each, or their numbers if they are few among many."""
 
@@ -86,14 +89,33 @@ class _Form(NamedTuple):
     changed: int
 
 
+_Counts: TypeAlias = "tuple[int | None, dict[str, Facet]]"
+_Asked: TypeAlias = "tuple[Selection, tuple[str, ...], int]"
+"""What is counted: a selection in any order, the filters, and how many values of each."""
+
+
 class Documents:
-    """LRU cache of at most *limit_bytes*: the documents of each value."""
+    """Two LRU caches of at most *limit_bytes* together: the documents of each value, and the counts of each query."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._cache: LRUCache[tuple[int, int, int], tuple[_Documents, int]] = LRUCache(
-            limit_bytes, getsizeof=itemgetter(1)
+            limit_bytes - limit_bytes // 4, getsizeof=itemgetter(1)
         )
+        self._counts: LRUCache[_Asked, tuple[int, _Counts, int]] = LRUCache(limit_bytes // 4, getsizeof=itemgetter(2))
         self._lock = threading.Lock()
+
+    def counts(self, asked: _Asked, version: int, count: Callable[[], _Counts]) -> _Counts:
+        """Return the counts of a query: those that were counted since the last change of the kind, else by *count*."""
+        with self._lock:
+            cached = self._counts.get(asked)
+        if cached is not None and cached[0] == version:
+            return cached[1]
+        found = count()
+        values = sum(len(facet.values) for facet in found[1].values())
+        size_bytes = 500 + size_of(asked) + VALUE_BYTES * values
+        with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
+            self._counts[asked] = version, found, size_bytes
+        return found
 
     def of(self, connection: sqlite3.Connection, build: int, form: _Form) -> _Documents:
         """Return the documents of a value in a *build* of the file."""
@@ -235,7 +257,12 @@ def count(
     documents: Documents,
 ) -> tuple[int | None, dict[str, Facet]]:
     """Return how many documents *chosen* finds, None for all, and its facets; in a file of an earlier version none."""
-    with contextlib.suppress(sqlite3.OperationalError):
-        counting = Counting(connection, chosen, version, positions=positions, documents=documents)
-        return counting.total, {name: counting.facet(name, limit) for name in names}
-    return (len(positions.get(connection, chosen, version).positions), {})
+
+    def counted() -> tuple[int | None, dict[str, Facet]]:
+        with contextlib.suppress(sqlite3.OperationalError):
+            counting = Counting(connection, chosen, version, positions=positions, documents=documents)
+            return counting.total, {name: counting.facet(name, limit) for name in names}
+        return (len(positions.get(connection, chosen, version).positions), {})
+
+    names = tuple(names)
+    return documents.counts((chosen._replace(order="newest"), names, limit), version, counted)

@@ -86,7 +86,12 @@ def _absolute_only(tag: str, name: str, value: str) -> str | None:
 
 def plain(text: str, limit: int = 200) -> str:
     """Return the first words of a Markdown *text* without its markup, for descriptions and lists."""
-    start = text[: 8 * limit]
+    return _plain(text[: 8 * limit], limit)
+
+
+@lru_cache(maxsize=2048)
+def _plain(start: str, limit: int) -> str:
+    """Return the words of the *start* of a text. Lists show the same texts again, in other orders and editions."""
     first = start.partition("\n\n")[0]
     words = _one_line(first) if _UNMARKED.fullmatch(first) else ""
     if not words or (len(words) <= limit and first != start):  # the paragraphs behind it are shown too

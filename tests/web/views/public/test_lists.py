@@ -63,6 +63,28 @@ def test_several_values_of_a_filter_find_what_has_any_of_them(visitor):
     assert names(visitor.get("/companies?teamMin=1000").text) == ["Harbour Commons"]
 
 
+def counts(html, name):
+    options = re.findall(
+        rf'<a id="{name}-[^>]*?( aria-current="true")?><bdi>(.*?)</bdi> <span class="n">(\d+)</span>', html
+    )
+    return {value: (int(n), bool(chosen)) for chosen, value, n in options}
+
+
+def test_each_value_of_a_filter_shows_how_many_results_it_has_until_something_is_published(visitor, publisher):
+    assert counts(visitor.get("/companies").text, "type") == {
+        "corporation": (30, False),
+        "DAO": (2, False),
+        "collective": (1, False),
+    }
+    assert counts(visitor.get("/companies?type=DAO").text, "type")["corporation"] == (30, False)
+    inactive = visitor.get("/companies?type=collective&status=inactive").text
+    assert counts(inactive, "type") == {"collective": (1, True)}
+    assert counts(inactive, "status") == {"inactive": (1, True)}
+    publisher.publish(company(90, "buoy", name="Buoy", type="DAO"))
+    assert counts(visitor.get("/companies").text, "type")["DAO"] == (3, False)
+    assert counts(visitor.get("/companies?sort=name").text, "type")["DAO"] == (3, False)
+
+
 def test_an_address_in_another_form_leads_to_the_canonical_one(visitor):
     answer = visitor.get("/companies?sort=newest&q=&type=DAO&theme=&type=DAO&utm_source=mail")
     assert (answer.status_code, answer["Location"]) == (302, "/companies?type=DAO")
