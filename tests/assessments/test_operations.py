@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from django.apps import apps
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from make.documents import begin, send, uploaded
 from make.registry import owner, reviewer
@@ -326,15 +327,15 @@ def test_of_two_runs_executed_at_once_the_second_is_refused_and_not_paid(monkeyp
     assert (runs.get_run(me, second).state, numbers(me)) == ("created", (100, 10))
 
 
-def test_of_two_runs_started_at_once_with_one_key_there_is_one(monkeypatch):
+def test_the_account_is_locked_before_a_key_is_looked_up():
+    """So that of two starts at once with one key, the second finds the run of the first."""
     me, of = owner(), framework()
-    slug = company(me)
-    first = start(me, slug, of, idempotency_key="k").run.row.pk
-    monkeypatch.setattr(runs, "_run_with_key", lambda *_: None)  # as if the first had come in between
-    assert start(me, slug, of, idempotency_key="k").run.row.pk == first
-    with pytest.raises(Conflict):
+    with CaptureQueriesContext(connection) as seen:
         start(me, company(me), of, idempotency_key="k")
-    assert ReportRun.objects.count() == 1
+    statements = [each["sql"] for each in seen]
+    looked_up = next(n for n, sql in enumerate(statements) if "SELECT" in sql and "idempotency_key\" = " in sql)
+    locked = max(n for n, sql in enumerate(statements[:looked_up]) if 'FROM "accounts_account"' in sql)
+    assert connection.vendor != "postgresql" or statements[locked].endswith("FOR UPDATE")
 
 
 def test_a_run_waits_for_the_text_of_its_documents_up_to_five_minutes(monkeypatch):
