@@ -333,7 +333,7 @@ def test_the_account_is_locked_before_a_key_is_looked_up():
     with CaptureQueriesContext(connection) as seen:
         start(me, company(me), of, idempotency_key="k")
     statements = [each["sql"] for each in seen]
-    looked_up = next(n for n, sql in enumerate(statements) if "SELECT" in sql and "idempotency_key\" = " in sql)
+    looked_up = next(n for n, sql in enumerate(statements) if "SELECT" in sql and 'idempotency_key" = ' in sql)
     locked = max(n for n, sql in enumerate(statements[:looked_up]) if 'FROM "accounts_account"' in sql)
     assert connection.vendor != "postgresql" or statements[locked].endswith("FOR UPDATE")
 

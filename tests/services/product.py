@@ -72,7 +72,7 @@ def environment(data: Path, **settings: str) -> dict[str, str]:
 
 
 def run(
-    *arguments: str, data: Path, stdin: str = "", check: bool = True, **settings: str
+    *arguments: str, data: Path, stdin: str = "", check: bool = True, timeout_s: float = 110, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """
     Run a subcommand of ``muniment`` to its end.
@@ -86,7 +86,7 @@ def run(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=timeout_s,
         check=False,
     )
     if check:

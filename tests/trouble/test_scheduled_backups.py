@@ -19,7 +19,7 @@ from services.ports import wait_until
 from services.product import Product, run
 from services.uploads import Owner
 
-pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.proof, pytest.mark.timeout(1800)]
 KILLS = 3
 
 
@@ -55,7 +55,7 @@ class Editor:
                 found = self.owner.call("upload_document", companySlug=self.owner.slug, filename="m.txt", text=text)
                 self.at.append((time.time(), self.number + 1, found["data"]["documentId"]))
                 self.number += 1
-                time.sleep(0.1)  # an owner, not a flood: the copies of files have a low priority
+                time.sleep(0.3)  # an owner, not a flood: the copies of files have a low priority
             except (OSError, HTTPException, AssertionError, KeyError):  # the server was killed
                 time.sleep(0.02)
 
@@ -125,7 +125,7 @@ def prove(folder: Path, database: Database) -> None:
         wait_until(lambda: len(records(place)) > KILLS, within_s=300, what="a backup after the kills")
         assert "muniment_backup_overdue 0" in product.metrics()
     product.stop()
-    listed = run("backups", "--verify", data=data, **settings).stdout
+    listed = run("backups", "--verify", data=data, timeout_s=600, **settings).stdout
     assert listed.count("OK  ") == len(records(place)), listed
     told = run("doctor", data=data, **settings).stdout
     assert "OK    backups: the last" in told
@@ -133,7 +133,7 @@ def prove(folder: Path, database: Database) -> None:
         target, url = folder / name, database.restored(name.replace("-", "_").lower())
         at = datetime.fromtimestamp(made_at + 0.000001, UTC).isoformat()
         empty = {**settings, "backups": "", "database_url": url}
-        said = run("restore", "--at", at, str(place), data=target, **empty).stdout
+        said = run("restore", "--at", at, str(place), data=target, timeout_s=600, **empty).stdout
         assert f"{name} of " in said
         slug = f"SELECT slug, description FROM registry_company WHERE slug = '{owner.slug}'"
         ((_, number),) = database.rows(target, url, slug)
