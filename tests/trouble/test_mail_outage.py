@@ -105,9 +105,9 @@ def test_no_page_waits_for_the_mail_server_and_every_mail_arrives_when_it_return
         sign_up(product.url, "warm@harbour.example")  # forms and the hash of passwords are loaded
         away = SilentServer(mailbox.port) if fault == "hangs" else None
         addresses = [f"person-{number}@harbour.example" for number in range(SIGN_UPS)]
-        with ThreadPoolExecutor(SIGN_UPS) as pool:
-            sign_ups = list(pool.map(lambda address: sign_up(product.url, address), addresses))
         with Watch(product) as watch:
+            with ThreadPoolExecutor(SIGN_UPS) as pool:
+                sign_ups = list(pool.map(lambda address: sign_up(product.url, address), addresses))
             time.sleep(25)  # the length of the outage is the point
         if away is not None:
             away.stop()

@@ -160,10 +160,16 @@ def too_many(name: LimitName, wait_s: int) -> TooMany:
 
 
 class Holder(NamedTuple):
-    """Who a request is answered for: an account by its key, or the visitors of an address."""
+    """
+    Who a request is answered for: an account by its key, or the visitors of an address.
+
+    Args:
+        may_hash: whether the request may hash a password, which takes long and is done one at a time.
+    """
 
     address: str
     account: str = ""
+    may_hash: bool = False
 
 
 holder: ContextVar[Holder | None] = ContextVar("holder", default=None)

@@ -85,6 +85,35 @@ def test_the_accounts_of_one_address_leave_a_thread_to_others(asked):
     asked.until("x0", "x1", "x2", "c1", "x3")
 
 
+def test_sign_ups_from_many_addresses_leave_two_threads_to_others(asked):
+    for number in range(8):
+        asked.ask(Holder(f"192.0.2.{number}", may_hash=True), f"s{number}")
+    asked.until("s0", "s1")
+    asked.ask(ADA, "a1")
+    asked.ask(CLEO, "c1")
+    asked.until("s0", "s1", "a1", "c1")
+    asked.end("s0")
+    asked.until("s0", "s1", "a1", "c1", "s2")
+    asked.end("s1", "s2")
+    asked.until("s0", "s1", "a1", "c1", "s2", "s3", "s4")
+
+
+def test_an_end_lets_a_call_run_that_waited_for_the_password_of_another(asked):
+    one, other = Holder("192.0.2.9", "1", may_hash=True), Holder("192.0.2.7", "2", may_hash=True)
+    asked.ask(one, "p1")
+    asked.ask(other, "p2")
+    asked.until("p1", "p2")
+    asked.ask(Holder("192.0.2.8", "3", may_hash=True), "p3")  # two hash already
+    asked.ask(Holder("192.0.2.9", "1"), "a1")
+    asked.ask(Holder("192.0.2.9", "4"), "b1")
+    asked.until("p1", "p2", "a1", "b1")
+    asked.ask(Holder("192.0.2.9", "1"), "a2")  # the account has two threads already
+    asked.end("p1")
+    asked.until("p1", "p2", "a1", "b1", "p3")
+    asked.end("a1")
+    asked.until("p1", "p2", "a1", "b1", "p3", "a2")
+
+
 def test_an_end_that_lets_two_calls_run_starts_both(asked):
     asked.ask(Holder("192.0.2.9", "1"), "a1", "a2")
     asked.ask(Holder("192.0.2.9", "2"), "b1", "b2")

@@ -15,8 +15,11 @@ THREADS_A_HOLDER: Final = 2
 """Threads that one account, or the visitors of one address, may use at once."""
 THREADS_AN_ADDRESS: Final = 3
 """Threads that all accounts and visitors of one address may use at once."""
+THREADS_FOR_PASSWORDS: Final = 2
+"""Threads that all requests which may hash a password use at once; more would wait for each other in the threads."""
 MAX_WAITING: Final = 64
 """Calls of one holder that may wait for a thread."""
+_PASSWORDS: Final = "passwords"
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,7 +38,7 @@ class Turns:
         self._lock = threading.Lock()
         self._own: deque[_Call] = deque()
         self._running: Counter[str] = Counter()
-        """Threads by holder and by address."""
+        """Threads by holder, by address, and for passwords."""
         self._waiting: OrderedDict[str, deque[_Call]] = OrderedDict()
         """Calls by holder; the holder whose turn is next comes first."""
 
@@ -78,8 +81,7 @@ class Turns:
         """Return the call whose turn is next, after *done*; None if none may run."""
         with self._lock:
             if done is not None and done.holder is not None:
-                self._count(done.key, -1)
-                self._count(done.holder.address, -1)
+                self._count(done.key, done.holder, -1)
             if self._own:
                 return self._own.popleft()
             key = self._eligible()
@@ -92,25 +94,29 @@ class Turns:
             else:
                 del self._waiting[key]
             if call.holder is not None:
-                self._count(key, 1)
-                self._count(call.holder.address, 1)
-            has_more = done is not None and self._eligible() is not None
+                self._count(key, call.holder, 1)
+            has_more = self._eligible() is not None
         if has_more:
-            self._pool.submit(self._work)  # one end may let two calls run: of the account, and of the address
+            self._pool.submit(self._work)  # one end may let several run: of the account, the address, for a password
         return call
 
     def _eligible(self) -> str | None:
         running = self._running
         for key, queue in self._waiting.items():
             holder = queue[0].holder
-            if holder is None or (running[key] < THREADS_A_HOLDER and running[holder.address] < THREADS_AN_ADDRESS):
+            if holder is None or (
+                running[key] < THREADS_A_HOLDER
+                and running[holder.address] < THREADS_AN_ADDRESS
+                and not (holder.may_hash and running[_PASSWORDS] >= THREADS_FOR_PASSWORDS)
+            ):
                 return key
         return None
 
-    def _count(self, key: str, change: int) -> None:
-        self._running[key] += change
-        if not self._running[key]:
-            del self._running[key]
+    def _count(self, key: str, holder: Holder, change: int) -> None:
+        for each in (key, holder.address, *([_PASSWORDS] if holder.may_hash else [])):
+            self._running[each] += change
+            if not self._running[each]:
+                del self._running[each]
 
 
 class _Call:
@@ -120,7 +126,7 @@ class _Call:
 
     def __init__(self, holder: Holder | None, function: Callable[[], Any]) -> None:
         self.holder, self._function = holder, function
-        self.key = "" if holder is None else f"account {holder.account}" if holder.account else f"at {holder.address}"
+        self.key = "" if holder is None else _key(holder)
         self.future: Future[Any] = Future()
 
     def run(self) -> None:
@@ -132,6 +138,13 @@ class _Call:
             self.future.set_exception(error)
         else:
             self.future.set_result(result)
+
+
+def _key(holder: Holder) -> str:
+    if holder.account:
+        return f"account {holder.account}"
+    # Pages of visitors do not wait for the passwords of others at their address.
+    return f"{'password ' if holder.may_hash else ''}at {holder.address}"
 
 
 class _Turn(Executor):

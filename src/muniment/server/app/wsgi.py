@@ -94,7 +94,8 @@ class WSGIApplication:
 
             whole = {**scope, "headers": tidied(scope, kept)}
             session = _session(whole["headers"])
-            holder = Holder(scope["state"]["client"], self._accounts.get(session, ""))
+            may_hash = scope["method"] == "POST" and scope["path"].startswith("/accounts/")
+            holder = Holder(scope["state"]["client"], self._accounts.get(session, ""), may_hash)
             responder = _Responder(self._application, self._bridge.turn(holder), 0)  # type: ignore[arg-type]  # needs only submit
             await responder(whole, complete, send)  # type: ignore[arg-type]  # a2wsgi types ASGI its own way
             if session and responder.account:
