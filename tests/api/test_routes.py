@@ -373,3 +373,50 @@ def test_a_failure_shows_the_request_id_and_no_detail(rest, monkeypatch):
     assert answer.error["code"] == "internal_error"
     assert "r-1" in answer.error["message"]
     assert b"secret" not in answer.body
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("treasuryMin=5M&treasuryMax=1M", "treasuryMin is greater than treasuryMax"),
+        ("teamMin=9&teamMax=3", "teamMin is greater than teamMax"),
+        ("listedFrom=2025-01-02&listedTo=2025-01-01T00:00:00Z", "listedFrom is greater than listedTo"),
+        ("treasuryMin=lots", 'treasuryMin is "lots"; it takes an amount such as 1.5M'),
+        ("listedFrom=01.02.2025", "it takes a date such as 2024-01-31, or an RFC 3339 moment"),
+        ("facets=type,name", 'facets names "name"; it takes some of: '),
+        ("&".join(f"type=t{n}" for n in range(51)), "type is given with more than 50 values"),
+        ("country=%20", 'country is " "'),
+    ],
+)
+def test_a_bad_filter_is_refused_with_an_address_that_works(filled, query, named):
+    error = filled.ask(f"/api/v1/companies?{query}")
+    assert error.status == 400
+    assert named in error.error["message"]
+    assert filled.ask(error.error["hint"].removeprefix("For example: ")).status == 200
+
+
+def test_ten_thousand_repetitions_of_a_value_are_one(filled):
+    many = filled.ask("/api/v1/companies?" + "&".join(["status=active"] * 10_000))
+    assert many.json["pagination"]["total"] == filled.ask("/api/v1/companies?status=active").json["pagination"]["total"]
+
+
+def test_links_keep_repeated_values_ranges_and_commas(filled):
+    query = "status=active&status=inactive&type=a%2Cb&type=corporation&treasuryMax=1.5M&listedTo=2030-01-31&pageSize=2"
+    answer = filled.ask(f"/api/v1/companies?{query}&facets=status")
+    following = answer.headers["link"].split('rel="next"')[0].rpartition("<")[2].partition(">")[0]
+    assert answer.json["pagination"]["total"] == 0  # no company here has a date
+    for part in ("status=active&status=inactive", "type=a%2Cb&type=corporation", "treasuryMax=1500000.00"):
+        assert part in answer.headers["link"]
+    assert "listedTo=2030-01-31" in following
+    assert "facets=status" in following
+
+
+def test_facets_of_another_list_are_refused_and_its_own_are_counted(filled):
+    refused = filled.ask("/api/v1/facets?list=people&facets=type")
+    assert refused.status == 400
+    assert filled.ask(refused.error["hint"].removeprefix("For example: ")).status == 200
+    counted = filled.ask("/api/v1/facets?status=active&status=upcoming&facets=status,hasToken").json
+    selected = {each["value"]: each.get("selected") for each in counted["data"]["status"]["values"]}
+    assert selected == {"active": True, "upcoming": True, "inactive": None}
+    assert counted["total"] == sum(each["count"] for each in counted["data"]["hasToken"]["values"])
+    assert filled.ask("/api/v1/frameworks?facets=kind").json["facets"]["kind"]["more"] == 0

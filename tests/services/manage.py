@@ -92,7 +92,9 @@ def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
     """Yield the server as the product assembles it, with another bridge."""
     doorkeeper = TokenAuthenticator(bridge, resource=manage_server(BASE))
     bearers = BearerAuthentication(doorkeeper, BASE)
-    offer = owner_declarations(bridge, base_url=BASE, registry_name="Suite Registry", schema=settings.SCHEMA)
+    offer = owner_declarations(
+        bridge, base_url=BASE, registry_name="Suite Registry", schema=settings.SCHEMA, reader=lambda: None
+    )
     access = Access(bearers.authenticate, bearers.missing)
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), access=access))
     try:

@@ -477,3 +477,46 @@ def test_an_empty_or_forgiven_list_says_what_is_close(server, listed):
     schema = next(tool["outputSchema"] for tool in listed.result["tools"] if tool["name"] == "list_companies")
     for found in (slipped, empty):
         jsonschema.validate(found, schema)
+
+
+@pytest.mark.requirement("tools.public")
+def test_filters_take_one_value_or_several_numbers_as_amounts_and_nothing_for_blank(server):
+    def total(**arguments):
+        return answer(server, "list_companies", pageSize=1, **arguments)["pagination"]["total"]
+
+    assert total(type=["DAO", "corporation"]) == total(type="", status=[]) == total()
+    assert total(type="dao") + total(type=["corporation"]) == total()
+    assert total(treasuryMin=100) == total(treasuryMin="$100") == total(treasuryMin=100.0)
+    assert total(hasCapTable=True) == 1
+    found = answer(server, "list_companies", type=["DAO"], facets=["type"], pageSize=1)["facets"]
+    assert found["type"]["values"][0]["selected"] is True
+    assert answer(server, "list_frameworks", facets=["kind"])["facets"]["kind"]["values"][0] == {
+        "value": "score",
+        "count": 3,
+    }
+
+
+@pytest.mark.requirement("mcp.tool-failures")
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"treasuryMin": "5M", "treasuryMax": 100}, "treasuryMin is greater than treasuryMax"),
+        ({"type": [f"t{n}" for n in range(51)]}, "type has more than 50 values"),
+        ({"listedFrom": "soon"}, "The argument listedFrom takes a date such as 2024-01-31"),
+        ({"type": 5}, "type takes a string"),
+        ({"type": [5]}, "type[0] takes a string"),
+        ({"facets": ["name"]}, "facets[0] takes one of"),
+    ],
+)
+def test_a_bad_filter_is_named_with_what_it_takes(server, arguments, named):
+    error = failure(server, "list_companies", **arguments)
+    assert error["code"] == "bad_request"
+    assert named in error["message"]
+    assert error["hint"]
+
+
+@pytest.mark.requirement("tools.public")
+def test_form_options_have_the_values_in_use_with_counts(server):
+    used = answer(server, "list_company_form_options")["data"]["inUse"]
+    assert set(used) == {"status", "type", "industry", "themes"}
+    assert used["type"]["values"][0] == {"value": "DAO", "count": 40}

@@ -1,38 +1,65 @@
 """
 The tool list_company_form_options, which both servers have: the values and lengths that an owner's change accepts.
 
-A member named in ``open`` suggests values and accepts others too.
+A member named in ``open`` suggests values and accepts others too. ``inUse`` has the values that public companies have.
 
 Source: tools, list_company_form_options.
 """
 
-import msgspec
+import asyncio
+from collections.abc import Awaitable, Callable
 
 from muniment.kernel.json import JSONObject
-from muniment.mcp.declarations import Tool
+from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of, single
 from muniment.schema.kinds import Choice, Items, Kind, Text
 from muniment.schema.objects import Schema
 from muniment.schema.parsed_kinds import Money
 from muniment.schema.record import Field, Record
+from muniment.store.queries import ListQuery
+from muniment.store.reader import Reader
 
 
-def form_options_tool(schema: Schema, description: str, scope: str | None = None) -> Tool:
+def form_options_tool(
+    schema: Schema, description: str, scope: str | None = None, reader: Callable[[], Reader | None] = lambda: None
+) -> Tool:
+    """Return the tool; *reader* gives what public companies use, None while it cannot be read."""
     options = form_options(schema)
-    answer = msgspec.json.encode({"data": options})
     lists = {name: list_of(STRING) for name, value in options.items() if isinstance(value, list)}
     sizes = {"type": "object", "additionalProperties": INTEGER}
+    limits = object_of({"characters": sizes, "entries": sizes})
+
+    def handler(_: Arguments, __: Caller) -> JSONObject | Awaitable[JSONObject]:
+        source = reader()
+        if source is None:
+            return {"data": options}
+        return asyncio.get_running_loop().run_in_executor(
+            source.pool, lambda: {"data": {**options, "inUse": in_use(schema, source)}}
+        )
+
     return Tool(
         name="list_company_form_options",
         title="List form options",
         description=description,
         arguments={},
-        answer=single(object_of({**lists, "limits": object_of({"characters": sizes, "entries": sizes})})),
-        handler=lambda _, __: answer,
+        answer=single(object_of({**lists, "limits": limits, "inUse": {"type": "object"}})),
+        handler=handler,
         scope=scope,
         read_only=True,
         idempotent=True,
     )
+
+
+def in_use(schema: Schema, reader: Reader) -> JSONObject:
+    """Return the most frequent values of public companies, with counts, for each editable field that has facets."""
+    listing = schema.listings["company"]
+    names = {
+        name: field.name
+        for name, (field, by) in listing.filters.items()
+        if by.counted and not by.presence and not by.member and field.editable
+    }
+    found = reader.facets("company", ListQuery(), tuple(names)).to_wire()
+    return {field: found[name] for name, field in names.items() if name in found}
 
 
 def form_options(schema: Schema) -> JSONObject:

@@ -227,7 +227,12 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             single(STATS_SCHEMA),
             tools.get_registry_stats,
         ),
-        form_options_tool(schema, "The accepted values and lengths of a company's fields, for owners who edit it."),
+        form_options_tool(
+            schema,
+            "The accepted values and lengths of a company's fields, and inUse: the values of public companies with "
+            "counts.",
+            reader=lambda: tools.reader,
+        ),
     )
 
 

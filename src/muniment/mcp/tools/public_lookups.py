@@ -37,7 +37,7 @@ class PublicTools:
     """The handlers. Their answers link to the full data in the REST API."""
 
     def __init__(self, reader: Reader, base_url: str, schema: Schema) -> None:
-        self._reader = reader
+        self.reader = self._reader = reader
         self._base_url = base_url
         self._api_url = f"{base_url}/api/v1"
         self._schema = schema

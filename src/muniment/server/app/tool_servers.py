@@ -81,7 +81,12 @@ class ToolServers:
         from muniment.mcp.tools.owner.server import owner_server
         from muniment.server.app.public_tools import shared_arguments
 
-        server = owner_server(self._bridge.call, fairness=self._app.fairness, **shared_arguments(self._app))
+        server = owner_server(
+            self._bridge.call,
+            reader=lambda: self._file().reader,
+            fairness=self._app.fairness,
+            **shared_arguments(self._app),
+        )
         await self._running.enter_async_context(server.run())
         self._app.mounts[MANAGE_PATH] = server
         self._owner.set()

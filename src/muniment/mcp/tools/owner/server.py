@@ -4,6 +4,8 @@ The owner-scoped tool server: instructions and tools.
 Source: tools, Owner-scoped server; decisions, sections 3 and 4.
 """
 
+from collections.abc import Callable
+
 from muniment import __version__
 from muniment.kernel.fairness import Fairness
 from muniment.mcp.declarations import Declarations
@@ -21,6 +23,7 @@ from muniment.mcp.tools.owner.sharing import sharing_tools
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema
+from muniment.store.reader import Reader
 
 _INSTRUCTIONS = f"""\
 You act for one user, limited to what this user owns in the registry and to the scopes of your credential.
@@ -44,8 +47,16 @@ then repeat the call with confirm.
 """
 
 
-def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
-    """Return the declarations of the owner-scoped server; *call* runs an operation in a thread."""
+def owner_declarations(
+    call: Bridge, *, base_url: str, registry_name: str, schema: Schema, reader: Callable[[], Reader | None]
+) -> Declarations:
+    """
+    Return the declarations of the owner-scoped server.
+
+    Args:
+        call: runs an operation in a thread.
+        reader: returns the reader of the published file, None while it cannot be read.
+    """
     return Declarations(
         name="muniment-manage",
         title=f"{registry_name} (manage)",
@@ -61,6 +72,7 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schem
                 schema,
                 "The values and lengths that update_my_company accepts. Fields named in open accept other values too.",
                 "companies:read",
+                reader,
             ),
             *document_tools(call, base_url),
             *report_tools(call, base_url),
@@ -71,11 +83,18 @@ def owner_declarations(call: Bridge, *, base_url: str, registry_name: str, schem
 
 
 def owner_server(
-    call: Bridge, *, gate: OriginPolicy, fairness: Fairness, base_url: str, registry_name: str, schema: Schema
+    call: Bridge,
+    *,
+    reader: Callable[[], Reader | None],
+    gate: OriginPolicy,
+    fairness: Fairness,
+    base_url: str,
+    registry_name: str,
+    schema: Schema,
 ) -> ToolServer:
     authentication = BearerAuthentication(TokenAuthenticator(call, resource=address_of(base_url)), base_url)
     return ToolServer(
-        owner_declarations(call, base_url=base_url, registry_name=registry_name, schema=schema),
+        owner_declarations(call, base_url=base_url, registry_name=registry_name, schema=schema, reader=reader),
         gate=gate,
         access=Access(authentication.authenticate, authentication.missing, authentication.is_known, fairness),
     )
