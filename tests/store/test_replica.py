@@ -203,18 +203,25 @@ def test_a_feed_with_another_identity_is_copied_again(source, follower, reader):
 class Dump:
     """The feed as it is now, to be restored over a later one."""
 
+    PREFIX = "dump_"
     TABLES = ("published_edition", "published_document", "published_change", "published_chain")
 
     def __init__(self, feed):
         self.feed = feed
         for table in self.TABLES:
-            feed.connection.execute(f"CREATE TABLE dump_{table} AS TABLE {table}")
+            feed.connection.execute(f"CREATE TABLE {self.PREFIX}{table} AS TABLE {table}")
 
     def restore(self):
         with self.feed.connection.transaction():
             for table in self.TABLES:
                 self.feed.connection.execute(f"TRUNCATE {table}")
-                self.feed.connection.execute(f"INSERT INTO {table} TABLE dump_{table}")
+                self.feed.connection.execute(f"INSERT INTO {table} TABLE {self.PREFIX}{table}")
+
+
+class Newest(Dump):
+    """The feed of the primary, while another server is asked."""
+
+    PREFIX = "newest_"
 
 
 def content_of(feed):
@@ -226,6 +233,7 @@ def content_of(feed):
 def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(source, follower, reader, others, caplog):
     source.publish(company(1), company(2))
     dump = Dump(source)
+    feed_id = postgres_feed.head(source.connection).epoch
     follower.start()
     lost = source.publish(company(2, name="Lost"), company(3))
     wait_until(lambda: follower.edition == lost, within_s=10, what="the changes that will be lost")
@@ -249,9 +257,57 @@ def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(sou
         assert reader.changes(2, 100, kept).rows[0].sequence == 3
     with pytest.raises(FeedDivergedError if lost <= 2 + others else FeedAheadError):
         reader.changes(lost, 100, taken)
+    wait_until(
+        lambda: feed_id != f"{postgres_feed.SCHEMA_VERSION}:{reader.changes(0, 1).feed_id}",
+        within_s=10,
+        what="the new identity, by which clients without a chain are told",
+    )
     source.publish(company(9))
     wait_until(lambda: "company-9" in shown(reader), within_s=10, what="the next change")
-    assert follower.rebuilds["diverged"] == 1
+    assert dict(follower.rebuilds) == {"damaged": 0, "diverged": 1, "gap": 0}
+
+
+def test_of_two_nodes_one_renews_the_feed_and_the_other_takes_its_identity(source, follower, reader, tmp_path):
+    other = Replica(source.url, tmp_path / "other.sqlite3", poll_s=0.02)
+    source.publish(company(1))
+    dump, epoch = Dump(source), postgres_feed.head(source.connection).epoch
+    source.publish(company(2, name="Lost"))
+    try:
+        assert follower.catch_up() is other.catch_up() is True
+        dump.restore()
+        source.publish(company(2, name="Kept"))
+        assert follower.catch_up() is True
+        renewed = postgres_feed.head(source.connection).epoch
+        assert renewed != epoch
+        assert follower.catch_up() is True
+        other.catch_up()
+        assert other.catch_up() is follower.catch_up() is False
+        assert postgres_feed.head(source.connection).epoch == renewed, "once for all nodes"
+        assert dict(follower.rebuilds) == {"damaged": 0, "diverged": 1, "gap": 0}
+        reader.refresh()
+        assert renewed.endswith(reader.changes(0, 1).feed_id)
+        assert b"Kept" in reader.document("company", "company-2").body
+    finally:
+        other.close()
+
+
+def test_a_node_that_only_read_a_standby_which_lagged_does_not_renew_the_feed(source, follower):
+    source.publish(company(1))
+    dump = Dump(source)
+    source.publish(company(2))
+    follower.catch_up()
+    epoch, newest = postgres_feed.head(source.connection).epoch, Newest(source)
+    dump.restore()
+    source.connection.execute(f"ALTER DATABASE {source.connection.info.dbname} SET default_transaction_read_only = on")
+    assert follower.catch_up() is True
+    assert follower.edition == 1
+    source.connection.execute(f"ALTER DATABASE {source.connection.info.dbname} RESET default_transaction_read_only")
+    newest.restore()
+    follower._renew_at = 0.0
+    assert follower.catch_up() is True
+    assert follower.edition == 2
+    assert follower._lost is None
+    assert postgres_feed.head(source.connection).epoch == epoch
 
 
 def state_of(feed):
@@ -272,6 +328,7 @@ def test_documents_that_were_rendered_again_without_an_entry_are_copied_again(so
     assert b"Rendered again" in reader.document("company", "company-1").body
     with pytest.raises(FeedDivergedError):
         reader.changes(1, 1, before)
+    assert follower.catch_up() is True, "the new identity"
     assert follower.catch_up() is False
 
 

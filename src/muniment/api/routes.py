@@ -271,8 +271,8 @@ ROUTES: Final = (
         summary="Follow changes",
         description="Items published, updated or unlisted after a sequence number, oldest first. "
         "Continue with `nextAfter` and `chain`, a hash over everything up to that change: with it, the response is an "
-        "error if the feed has another past by now. If `feedId` has changed, the numbers have started over, for "
-        "example after a restore: start again from an export. An `after` beyond `head` is an error for the same "
+        "error if the feed has another past by now. If `feedId` has changed, changes were lost, for example "
+        "by a restore or a failover: start again from an export. An `after` beyond `head` is an error for the same "
         "reason. "
         "An erased person is `unlisted` under the slug for 30 days, and then under a random id.",
         schema="ChangeList",

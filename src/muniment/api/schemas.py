@@ -212,7 +212,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "data": {"type": "array", "items": ref("Change")},
             "nextAfter": _described(COUNT, "The next `after`."),
             "chain": _described(CHAIN, "The chain after `nextAfter`: the next `chain`; null while it is unknown."),
-            "feedId": _described(TEXT, "The feed that the sequence numbers belong to; another after a restore."),
+            "feedId": _described(TEXT, "The feed that the sequence numbers belong to; another if changes were lost."),
             "head": _described(COUNT, "The latest sequence number of the feed."),
         },
         "feedId",

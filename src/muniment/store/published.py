@@ -235,7 +235,11 @@ def lock(connection: sqlite3.Connection) -> str:
 
 
 def renew_epoch(connection: sqlite3.Connection) -> None:
-    connection.execute("UPDATE published_meta SET epoch = ?", (secrets.token_hex(8),))
+    set_epoch(connection, secrets.token_hex(8))
+
+
+def set_epoch(connection: sqlite3.Connection, epoch: str) -> None:
+    connection.execute("UPDATE published_meta SET epoch = ?", (epoch,))
 
 
 def document_id(kind: str, key: str) -> int:

@@ -6,6 +6,7 @@ before it applies changes. While PostgreSQL is down, the node keeps serving its 
 
 The file joins the feed only where both have the same chain. After a failover or a restore, the feed may have another
 history under the same numbers: the file is then rebuilt in one transaction, and its former content served meanwhile.
+One node renews the identity of the feed, so that clients who have read the lost history are told.
 """
 
 import contextlib
@@ -86,6 +87,9 @@ class Replica:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._source: Connection | None = None
+        self._lost: _Held | None = None
+        """What the file held of a history that the database no longer had, until the feed is renewed."""
+        self._renew_at = 0.0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = node_copy.open_copy(path)
         self._is_released = False
@@ -131,6 +135,7 @@ class Replica:
             raise
         finally:
             self._status = self._status._replace(is_building=False)
+        self._renew_feed()
         edition = self._head().edition
         self._status = self._status._replace(edition=edition)
         if edition == self._status.newest:
@@ -255,8 +260,10 @@ class Replica:
         if here.is_at(there):
             return False  # another process of this node was faster
         join = _join(source, here, there) if published.is_current(self._file) else _Join.UNKNOWN
-        if not (join is _Join.SAME and self._apply_missed(source, here, there.edition)):
+        if not (join is _Join.SAME and self._apply_missed(source, here, there)):
             self._rebuild(source, there, here, is_diverged=join is _Join.DIVERGED)
+        if join is _Join.DIVERGED:
+            self._lost = here
         return True
 
     def _rebuild(self, source: Connection, there: JoinedHead, here: _Held, *, is_diverged: bool) -> None:
@@ -269,8 +276,35 @@ class Replica:
         if here.epoch != published.UNBUILT:
             self.rebuilds["diverged" if is_diverged else "gap"] += 1
 
-    def _apply_missed(self, source: Connection, here: _Held, target: int) -> bool:
+    def _renew_feed(self) -> None:
+        """
+        Renew the identity of the feed, which clients compare, if it does not have the history that was served here.
+
+        Of several nodes, the first one does it: the others find another identity.
+        """
+        if self._lost is None or time.monotonic() < self._renew_at:
+            return
+        self._renew_at = time.monotonic() + LONGEST_PAUSE_S
+        try:
+            with psycopg.connect(
+                self._database_url, connect_timeout=5, tcp_user_timeout=5_000, prepare_threshold=None
+            ) as primary:
+                primary.execute("SET LOCAL lock_timeout = '2s'")
+                postgres_feed.lock(primary)
+                there = postgres_feed.joined_head(primary)
+                is_lost = there.epoch == self._lost.epoch and _join(primary, self._lost, there) is _Join.DIVERGED
+                if is_lost:
+                    postgres_feed.renew_epoch(primary)
+        except psycopg.Error as error:  # a standby, a publication that takes long
+            log.warning("cannot renew the identity of the change feed yet: %s", error)
+            return
+        self._lost = None
+        if is_lost:
+            log.warning("the change feed has a new feedId, because a history that clients may have read is gone")
+
+    def _apply_missed(self, source: Connection, here: _Held, there: JoinedHead) -> bool:
         """Apply the missed changes if the feed still has all of them."""
+        target = there.edition
         edition, oldest = here.edition, postgres_feed.oldest(source)
         if target - edition > MANY_CHANGES or (edition < target and (oldest is None or oldest > edition + 1)):
             return False
@@ -284,6 +318,8 @@ class Replica:
                 erasure.redact(self._file, postgres_feed.erased(source))
             links.copy(self._file, links.links(source, after=-1 if here.link is None else here.link.sequence))
             modified.put(self._file, *modified.last(source))
+            if here.epoch != there.epoch:
+                published.set_epoch(self._file, _copy_epoch(there.epoch))
         except Gap:
             whole = False
         if not whole:
@@ -294,8 +330,7 @@ class Replica:
 
 def _fill(file: sqlite3.Connection, source: Connection, there: JoinedHead) -> None:
     """Fill *file* from the source, in the caller's transactions."""
-    # Under an epoch of its own, so that readers keep nothing of the former history.
-    published.clear(file, epoch=f"{secrets.token_hex(4)}:{there.epoch}", edition=there.edition)
+    published.clear(file, epoch=_copy_epoch(there.epoch), edition=there.edition)
     published.load(file, postgres_feed.documents(source), at=there.at)
     for entry in postgres_feed.changes(source, 0):
         published.record(file, entry)
@@ -306,7 +341,7 @@ def _fill(file: sqlite3.Connection, source: Connection, there: JoinedHead) -> No
 def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:
     """Compare the history of a file with that of the feed, in the feed's open snapshot."""
     if here.epoch != there.epoch:
-        return _Join.UNKNOWN
+        return _Join.SAME if _is_renamed(source, here, there) else _Join.UNKNOWN
     if here.link is None:  # the file is older than the chain
         return _Join.UNKNOWN if there.chain is not None else _Join.SAME
     if here.edition > there.edition:
@@ -315,6 +350,20 @@ def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:
     if oldest is None or here.link.sequence < oldest.sequence:
         return _Join.UNKNOWN
     return _Join.SAME if links.chain_at(source, here.link.sequence) == here.link.chain else _Join.DIVERGED
+
+
+def _is_renamed(source: Connection, here: _Held, there: JoinedHead) -> bool:
+    """Return whether a feed of another identity has everything that the file has."""
+    oldest, link = links.oldest(source), here.link
+    if oldest is None or link is None or not oldest.sequence <= link.sequence == here.edition <= there.edition:
+        return False
+    is_same_schema = here.epoch.partition(":")[0] == there.epoch.partition(":")[0]
+    return is_same_schema and links.chain_at(source, link.sequence) == link.chain
+
+
+def _copy_epoch(epoch: str) -> str:
+    """Return an epoch for a copy of the feed *epoch*, of its own, so that readers keep nothing of a former one."""
+    return f"{secrets.token_hex(4)}:{epoch}"
 
 
 def _source_epoch(epoch: str) -> str:
