@@ -64,7 +64,9 @@ class Asked:
     def __init__(self, connection):
         self.connection = connection
         self.ms = []
-        read(connection, "which companies are raising", date(2026, 1, 1))  # the words of the languages are read once
+        read(
+            connection, LISTINGS, "which companies are raising", date(2026, 1, 1)
+        )  # the words of the languages are read once
 
     def __call__(self, text):
         started = time.process_time()

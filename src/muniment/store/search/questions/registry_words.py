@@ -67,7 +67,7 @@ def values_of(
 def _rows(connection: sqlite3.Connection, names: Sequence[str], folded: list[str]) -> list[tuple[str, str, str, int]]:
     statement = (
         "SELECT name, folded, value, n FROM published_value WHERE kind = 'company'"
-        f" AND name IN ({_marks(names)}) AND folded IN ({_marks(folded)}) AND n > 0"
+        f" AND name IN ({_marks(names)}) AND folded IN ({_marks(folded)}) AND +n > 0"  # not by the index of n
     )
     try:
         return connection.execute(statement, (*names, *folded)).fetchall()
@@ -111,8 +111,16 @@ _SHORT: Final = (("usa", "US"), ("us", "US"), ("united states of america", "US")
 def is_name(connection: sqlite3.Connection, kinds: Collection[str], text: str) -> bool:
     """Return whether *text* is a name, symbol, slug, domain or identifier of a document."""
     key = keys.asked(text)
-    match = " OR ".join(f'"{mark}{key}"' for mark in keys.MARKS)
-    return bool(key) and any(_first(connection, kind, match) is not None for kind in kinds)
+    if not key:
+        return False
+    try:
+        for kind in kinds:
+            statement = f"SELECT 1 FROM published_word_{kind} WHERE word = ?"
+            if connection.execute(statement, (keys.NAME + key,)).fetchone():
+                return True
+    except sqlite3.OperationalError:  # a file of an earlier version, in which no question is read
+        return True
+    return _first(connection, "company", f'"{keys.SYMBOL}{key}" OR "{keys.SITE}{key}"') is not None
 
 
 def begins_a_name(connection: sqlite3.Connection, kinds: Collection[str], text: str) -> bool:
