@@ -23,6 +23,8 @@ ENGLISH = [
     ("what DAOs exist in the oceans sector", "type=DAO theme=oceans"),
     ("water & food non-profits", "theme=water theme=food type=non-profit"),
     ("fintech startups", "q=fintech"),
+    ("non-profits for tidal Studies and glass works", "type=non-profit q=tidal Studies glass work"),
+    ("non-profits with libraries", "type=non-profit q=libraries"),
     ("show me cooperatives in Tarnwick", "type=cooperative city=Tarnwick"),
     ("organizations from Norway", "country=NO"),
     ("companies in 灯見市", "city=灯見市"),

@@ -67,12 +67,19 @@ class Grammar:
         return any(part.has("ask") for part in self._parts)
 
     def _q(self) -> str:
-        spans = dict.fromkeys(
-            (token.start, token.end)
+        """Return the words that no filter came from; the last one in the singular, as a beginning of both numbers."""
+        tokens = [
+            token
             for number in sorted(self._texts - self._claimed)
             for token in self._sentence.tokens[self._parts[number].start : self._parts[number].end]
+        ]
+        text = " ".join(
+            self._sentence.text[start:end] for start, end in dict.fromkeys((t.start, t.end) for t in tokens)
         )
-        return " ".join(self._sentence.text[start:end] for start, end in spans)
+        last = tokens[-1] if tokens else None
+        if last and last.word.startswith(last.one) and text.casefold().endswith(last.word):
+            return text[: len(text) - len(last.word) + len(last.one)]
+        return text
 
     def _step(self, at: int) -> int:
         """Read what begins at a part; return the place after it, or *at* if it means nothing here."""
