@@ -105,7 +105,8 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
         _tool(
             "search",
             "Search everything",
-            "Companies, people and frameworks by name, symbol, domain, place or topic, best first; or a question in plain words. Forgives typos.",
+            "Companies, people and frameworks by name, symbol, domain, place or topic, best first; "
+            "or a question in plain words. Forgives typos.",
             SEARCH_RESULTS,
             tools.search,
             query={"type": "string", "maxLength": 2_000},
