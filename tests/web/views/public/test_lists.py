@@ -79,7 +79,7 @@ def test_each_value_of_a_filter_shows_how_many_results_it_has_until_something_is
     assert counts(visitor.get("/companies?type=DAO").text, "type")["corporation"] == (30, False)
     inactive = visitor.get("/companies?type=collective&status=inactive").text
     assert counts(inactive, "type") == {"collective": (1, True)}
-    assert counts(inactive, "status") == {"inactive": (1, True)}
+    assert counts(inactive, "status") == {"Inactive": (1, True)}
     publisher.publish(company(90, "buoy", name="Buoy", type="DAO"))
     assert counts(visitor.get("/companies").text, "type")["DAO"] == (3, False)
     assert counts(visitor.get("/companies?sort=name").text, "type")["DAO"] == (3, False)
