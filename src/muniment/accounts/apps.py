@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from muniment.jobs.handlers import Handler, register, watch_clock
+from muniment.jobs.handlers import Handler, register, watch_clock, when_set_back
 
 
 class AccountsConfig(AppConfig):
@@ -12,6 +12,8 @@ class AccountsConfig(AppConfig):
     verbose_name = "Accounts"
 
     def ready(self) -> None:
+        from django.core.cache import cache
+
         from muniment.accounts import revocation, sessions, tokens
         from muniment.accounts.keys import holders, kept
         from muniment.accounts.personal_data import deletion, own
@@ -22,6 +24,7 @@ class AccountsConfig(AppConfig):
         kept.register(effective_settings.KEPT)
         reporter = holders.Reporter()
         watch_clock(reporter.look, reporter.leave)
+        when_set_back(cache.clear)  # counts of rate limits that would last until the former time is reached again
         revocation.watch_accounts()
         signals.watch()
         register(

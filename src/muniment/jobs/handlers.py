@@ -43,6 +43,7 @@ class Handler:
 _handlers: dict[str, Handler] = {}
 _periodic: dict[str, int] = {}
 clock_watchers: list[tuple[Callable[[], None], Callable[[], None]]] = []
+set_back_watchers: list[Callable[[], None]] = []
 
 
 def register(handler: Handler, *, every_s: int = 0) -> None:
@@ -55,6 +56,11 @@ def register(handler: Handler, *, every_s: int = 0) -> None:
 def watch_clock(look: Callable[[], None], leave: Callable[[], None]) -> None:
     """Call *look* every few seconds in each process that runs jobs, and *leave* when it stops."""
     clock_watchers.append((look, leave))
+
+
+def when_set_back(forget: Callable[[], None]) -> None:
+    """Call *forget* in each process that runs jobs after the clock was set back."""
+    set_back_watchers.append(forget)
 
 
 def unregister(kind: str) -> None:

@@ -19,11 +19,15 @@ from django.db.models import Count, F, Min, Q, QuerySet
 
 from muniment.jobs import handlers
 from muniment.jobs.models import Job, State, Step
+from muniment.jobs.steadiness import Steadiness
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 
 UNFINISHED: Final = (State.QUEUED, State.RUNNING)
 MAX_BACK_OFF_S: Final = 3600.0
+FURTHEST: Final = timedelta(hours=2)
+"""No pause and no lease is longer."""
+SLACK: Final = timedelta(minutes=1)
 KEPT_DAYS: Final = 7
 """How long finished jobs are kept."""
 
@@ -48,6 +52,7 @@ class WorkSignal:
 
 
 work_signal = WorkSignal()
+steadiness = Steadiness()
 
 
 class LeaseLost(Exception):  # noqa: N818 - an outcome, not a fault of the job
@@ -82,11 +87,12 @@ class Abandoned(Exception):  # noqa: N818 - an outcome that a handler asks for
 
 def clock() -> datetime:
     """Return the database's time, which workers on several machines share."""
-    if connection.vendor != "postgresql":
-        return now()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT clock_timestamp()")
-        found: datetime = cursor.fetchone()[0]
+    found: datetime = now()
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT clock_timestamp()")
+            found = cursor.fetchone()[0]
+    steadiness.note(found)
     return found
 
 
@@ -154,6 +160,8 @@ def claim(worker: str, lane: str = "") -> "JobRun | None":
     with transaction.atomic():
         moment = clock()
         due = Job.objects.filter(state__in=UNFINISHED, run_at__lte=moment, kind__in=handlers.kinds(lane))
+        if steadiness.is_settling():
+            due = due.exclude(state=State.RUNNING)
         found = due.exclude(_full_groups(moment))
         for job in found.select_for_update(skip_locked=True).order_by("priority", "run_at")[:20]:
             handler = handlers.handler(job.kind)
@@ -242,6 +250,26 @@ def enqueue_periodic() -> None:
         missing -= set(Job.objects.filter(kind__in=missing, state__in=UNFINISHED).values_list("kind", flat=True))
     for kind in sorted(missing):
         enqueue(kind, unique_key=keys[kind])
+
+
+def settle(*, is_set_back: bool) -> None:
+    """
+    Make due what a clock that was set back has left in the future, and let periodic jobs run again.
+
+    Args:
+        is_set_back: it was set back while this process ran, so that every pause is over too.
+    """
+    moment = clock()
+    states = (State.QUEUED,) if steadiness.is_settling() else UNFINISHED
+    beyond = Q(state__in=states, run_at__gt=moment + FURTHEST)
+    if is_set_back:
+        beyond |= Q(state=State.QUEUED, run_at__gt=moment)
+    if Job.objects.filter(beyond).exists():
+        Job.objects.filter(beyond).update(run_at=moment)
+        work_signal.notify()
+    done = Job.objects.filter(kind__in=handlers.periodic(), finished_at__gt=moment + SLACK, unique_key__isnull=False)
+    if done.exists():
+        done.update(unique_key=None)
 
 
 def prune() -> int:

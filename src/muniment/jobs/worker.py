@@ -11,6 +11,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 
 from muniment.jobs import handlers, queue
 from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost, Postponed
+from muniment.jobs.steadiness import GRACE_S
 from muniment.kernel import tracing
 from muniment.store.database.faults import disk_fault
 from muniment.store.database.retry import is_unavailable, release_connections
@@ -153,13 +154,18 @@ class Worker:
         """Renew each lease at a third of its length; check the queue for idle workers, and the periodic jobs."""
         renew_at: dict[JobRun, float] = {}
         look_at = clock_at = 0.0
-        watchers = ClockWatchers()
+        watchers, jumps = ClockWatchers(), ClockJumps()
         while not self._stopping.is_set() or self._held:
             moment = time.monotonic()
             with self._lock:
                 held = set(self._held)
             renew_at = {run: renew_at.get(run, moment + run.handler.lease_s / 3) for run in held}
             try:
+                if held and moment >= look_at:
+                    queue.clock()
+                if jumps.are_new():
+                    renew_at = dict.fromkeys(held, moment)
+                    clock_at = min(clock_at, moment + GRACE_S)
                 for run in [run for run, at in renew_at.items() if moment >= at]:
                     renew_at[run] = moment + min(AGAIN_S, run.handler.lease_s / 10)
                     run.renew()
@@ -168,6 +174,7 @@ class Worker:
                     clock_at = moment + CLOCK_S
                     close_old_connections()  # the next statement checks the connection first
                     if not self._stopping.is_set():
+                        jumps.settle()
                         queue.enqueue_periodic()
                 watchers.look(moment)
                 if moment >= look_at:
@@ -183,6 +190,29 @@ class Worker:
             self._wake.clear()  # before the loop checks for the end, so that no signal is lost
         watchers.leave()
         connections.close_all()
+
+
+class ClockJumps:
+    """Mends what a jump of the clock has left behind."""
+
+    def __init__(self) -> None:
+        self._seen, self._set_back_s = queue.steadiness.jumps, queue.steadiness.set_back_s
+
+    def are_new(self) -> bool:
+        """Return whether the clock has jumped since the last call."""
+        former, self._seen = self._seen, queue.steadiness.jumps
+        if former == self._seen:
+            return False
+        log.warning("the clock was set; leases are renewed, and nothing waits for the former time")
+        return True
+
+    def settle(self) -> None:
+        set_back_s = queue.steadiness.set_back_s
+        queue.settle(is_set_back=set_back_s > self._set_back_s)
+        if set_back_s > self._set_back_s:
+            for forget in handlers.set_back_watchers:
+                forget()
+        self._set_back_s = set_back_s
 
 
 class ClockWatchers:

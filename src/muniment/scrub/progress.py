@@ -77,6 +77,8 @@ def turn(
     """
     if not progress.began_at:
         return Progress(began_at=at - pass_s + min(FIRST_AFTER_S, pass_s))
+    if progress.began_at > at:  # the clock was set back
+        progress = msgspec.structs.replace(progress, began_at=at - pass_s * progress.examined / max(1, progress.total))
     if not progress.check:
         if at < progress.began_at + pass_s:
             return progress

@@ -283,7 +283,8 @@ class Exports:
         files = self.files()
         if not files or not files[0].edition or files[0].base_url != self._base_url:
             return False
-        return datetime.now(UTC) < parse_timestamp(files[0].at) + timedelta(seconds=self._interval_s)
+        made_at = parse_timestamp(files[0].at)  # in the future, if the clock was set back
+        return made_at <= datetime.now(UTC) < made_at + timedelta(seconds=self._interval_s)
 
     def _adopt_quietly(self) -> None:
         """List what another node has made since; the next look is soon."""
