@@ -236,6 +236,15 @@ def _visit(application: Any, path: str) -> None:
             pass
 
 
+def free_ratio(folder: Path) -> float:
+    """Return the part of the disk of *folder* that can be written; 0 if the folder is not there."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return 0.0
+    return room.f_bavail / max(1, room.f_blocks)
+
+
 def writable(folder: Path) -> bool:
     try:
         room = os.statvfs(folder)

@@ -20,7 +20,7 @@ from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import ON_ADMIN, App
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile, refuse_unusable
-from muniment.server.app.startup import Startup
+from muniment.server.app.startup import Startup, free_ratio
 from muniment.server.app.threads import Bridge
 from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
@@ -174,6 +174,8 @@ class Process:
         self._tools.begin()
         pages, gauge, connections = self._pages, self.front.metrics.gauge, state.connections
         gauge("muniment_ready", "1 when pages and tools are up, not only reads.", lambda: float(pages.done()))
+        free = "Free part of the disk that the data folder is on, 0 to 1."
+        gauge("muniment_disk_free_ratio", free, lambda: free_ratio(self.config.data))
         holders = self.front.holders
         gauge("muniment_connections", "Open connections.", lambda: len(connections))
         gauge("muniment_connections_allowed", "Open connections allowed.", lambda: holders.max_connections)

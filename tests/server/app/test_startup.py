@@ -1,0 +1,18 @@
+"""What start-up and the metrics say of the disk of the data folder."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from muniment.server.app.startup import free_ratio
+
+
+@pytest.mark.parametrize(("free", "share"), [(0, 0.0), (5, 0.05), (100, 1.0)])
+def test_the_free_part_of_a_disk_is_what_can_be_written(tmp_path, monkeypatch, free, share):
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_bavail=free, f_blocks=100))
+    assert free_ratio(tmp_path) == share
+
+
+def test_a_folder_that_is_not_there_has_no_room(tmp_path):
+    assert free_ratio(tmp_path / "gone") == 0.0
