@@ -1,7 +1,6 @@
 """Programs of Debian that proofs start; a missing one ends the proof with the way to install it."""
 
 import shutil
-from pathlib import Path
 
 PACKAGES = {
     "etcd": "etcd-server",
@@ -11,8 +10,8 @@ PACKAGES = {
     "clamd": "clamav-daemon",
     "prometheus": "prometheus",
     "promtool": "prometheus",
+    "cc": "gcc libc6-dev",
 }
-LIBRARIES = {"faketime/libfaketimeMT.so.1": "libfaketime"}
 
 
 def program(name: str) -> str:
@@ -25,15 +24,3 @@ def program(name: str) -> str:
     found = shutil.which(name, path="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
     assert found, f"{name} is not installed: run `make prove` as root, or `apt-get install {PACKAGES[name]}`"
     return found
-
-
-def library(name: str) -> str:
-    """
-    Return the path of a library to load before a program.
-
-    Raises:
-        AssertionError: it is not installed; names the package.
-    """
-    found = next(iter(Path("/usr/lib").glob(f"*/{name}")), None)
-    assert found, f"{name} is not installed: run `make prove` as root, or `apt-get install {LIBRARIES[name]}`"
-    return str(found)

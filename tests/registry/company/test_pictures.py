@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from make.pictures import bomb, moving, picture
-from muniment.kernel.problems import BadRequest
+from muniment.kernel.problems import BadRequest, Unavailable
 from muniment.registry.company import pictures
 from muniment.registry.models import Picture
 
@@ -45,6 +45,16 @@ def test_a_picture_is_kept_in_two_square_sizes(kind):
         drawn = Image.open(io.BytesIO(pictures.picture_bytes(digest, size)))
         assert (drawn.format, drawn.size) == ("WEBP", (size, size))
     assert pictures.picture_bytes("0" * 32, 512) is None
+
+
+def test_a_damaged_picture_is_not_shown(caplog):
+    digest = pictures.store_picture(picture("PNG")).removeprefix("/pictures/")[:32]
+    stored = Picture.objects.get(digest=digest)
+    stored.large = bytes([*bytes(stored.large)[:-1], bytes(stored.large)[-1] ^ 1])
+    stored.save()
+    with pytest.raises(Unavailable):
+        pictures.picture_bytes(digest, 512)
+    assert "a picture is damaged" in caplog.text
 
 
 def test_the_same_picture_is_kept_once_and_without_what_the_file_carried_beside_its_pixels():

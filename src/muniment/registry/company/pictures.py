@@ -6,6 +6,7 @@ Source: service document, things done only in the web app.
 
 import hashlib
 import io
+import logging
 import os
 import re
 import warnings
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.durable_files import sync
-from muniment.kernel.problems import BadRequest
+from muniment.kernel.problems import BadRequest, Unavailable
 from muniment.registry.models import Picture
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 
@@ -27,6 +28,7 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 SMALL, LARGE = 144, 512
 _ADDRESS = re.compile(r"(?:https?://[^/]+)?/pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp")
 _CHUNK = 50
+log = logging.getLogger(__name__)
 _HINT = "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."
 
 
@@ -88,10 +90,22 @@ def _webp(picture: "Image.Image", side: int) -> bytes:
 
 
 def picture_bytes(digest: str, size: int) -> bytes | None:
-    """Return a stored image, or None."""
+    """
+    Return a stored image, or None.
+
+    Raises:
+        Unavailable: it is damaged: a large one does not have its digest.
+    """
     column = "small" if size == SMALL else "large"
     found = Picture.objects.filter(digest=digest).values_list(column, flat=True).first()
-    return bytes(found) if found is not None else None
+    if found is None:
+        return None
+    content = bytes(found)
+    if size == LARGE and _digest(content) != digest:
+        log.error("a picture is damaged and not shown", extra={"digest": digest})
+        message = "The picture is damaged."
+        raise Unavailable(message, "Tell the operator of this registry, or upload it again.")
+    return content
 
 
 def stored_path(address: str) -> str:
