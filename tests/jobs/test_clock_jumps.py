@@ -6,9 +6,10 @@ from datetime import timedelta
 import pytest
 
 from muniment.jobs import handlers, queue
+from muniment.jobs.clock_jumps import ClockJumps, settle
 from muniment.jobs.models import Job, State
 from muniment.jobs.steadiness import GRACE_S, Steadiness
-from muniment.jobs.worker import ClockJumps, Worker
+from muniment.jobs.worker import Worker
 from muniment.kernel import ids
 from services.ports import wait_until
 
@@ -53,7 +54,7 @@ def test_the_lease_of_a_living_worker_survives(clock, kind, jump):
     assert queue.claim("other") is None
     run.renew()
     clock.measured += GRACE_S + 1
-    queue.settle(is_set_back=jump < timedelta())
+    settle(is_set_back=jump < timedelta())
     assert queue.claim("other") is None
     run.finish()
     assert Job.objects.get(pk=run.id).state == State.SUCCEEDED
@@ -64,10 +65,10 @@ def test_the_job_of_a_dead_worker_is_taken_over_when_the_living_have_renewed_the
     queue.enqueue(kind)
     dead = queue.claim("dead")
     clock.shift = jump
-    queue.settle(is_set_back=jump < timedelta())
+    settle(is_set_back=jump < timedelta())
     assert queue.claim("other") is None
     clock.measured += GRACE_S + 1
-    queue.settle(is_set_back=False)
+    settle(is_set_back=False)
     assert queue.claim("other").id == dead.id
 
 
@@ -95,7 +96,7 @@ def test_a_worker_that_starts_after_the_clock_was_set_back_waits_for_nothing_eit
 def test_a_pause_before_another_attempt_is_kept_when_the_clock_is_steady(clock, kind):
     queue.enqueue(kind)
     queue.claim("any").failed("away", for_good=False, pause_s=60)
-    queue.settle(is_set_back=False)
+    settle(is_set_back=False)
     clock.measured += 30
     assert queue.claim("any") is None
 
@@ -108,7 +109,7 @@ def test_periodic_jobs_run_again_after_the_clock_was_set_back(clock, kind, monke
     clock.shift = timedelta(minutes=-20)  # still, or again, within the same hour
     queue.enqueue_periodic()
     assert Job.objects.count() == 1
-    queue.settle(is_set_back=True)
+    settle(is_set_back=True)
     queue.enqueue_periodic()
     assert Job.objects.filter(state=State.QUEUED).count() == 1
 

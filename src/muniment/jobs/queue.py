@@ -25,9 +25,6 @@ from muniment.kernel.json import JSONObject
 
 UNFINISHED: Final = (State.QUEUED, State.RUNNING)
 MAX_BACK_OFF_S: Final = 3600.0
-FURTHEST: Final = timedelta(hours=2)
-"""No pause and no lease is longer."""
-SLACK: Final = timedelta(minutes=1)
 KEPT_DAYS: Final = 7
 """How long finished jobs are kept."""
 
@@ -252,26 +249,6 @@ def enqueue_periodic() -> None:
         enqueue(kind, unique_key=keys[kind])
 
 
-def settle(*, is_set_back: bool) -> None:
-    """
-    Make due what a clock that was set back has left in the future, and let periodic jobs run again.
-
-    Args:
-        is_set_back: it was set back while this process ran, so that every pause is over too.
-    """
-    moment = clock()
-    states = (State.QUEUED,) if steadiness.is_settling() else UNFINISHED
-    beyond = Q(state__in=states, run_at__gt=moment + FURTHEST)
-    if is_set_back:
-        beyond |= Q(state=State.QUEUED, run_at__gt=moment)
-    if Job.objects.filter(beyond).exists():
-        Job.objects.filter(beyond).update(run_at=moment)
-        work_signal.notify()
-    done = Job.objects.filter(kind__in=handlers.periodic(), finished_at__gt=moment + SLACK, unique_key__isnull=False)
-    if done.exists():
-        done.update(unique_key=None)
-
-
 def prune() -> int:
     removed, _ = Job.objects.filter(finished_at__lt=now() - timedelta(days=KEPT_DAYS)).delete()
     return removed
@@ -314,8 +291,6 @@ class JobRun:
         self._lost = threading.Event()
         self._draining = threading.Event()
         self._steps: JSONObject | None = None
-
-    # ------------------------------------------------------------------ for handlers
 
     def step(self, name: str, make: Callable[[], Any], *, done: int | None = None, total: int | None = None) -> Any:
         """
@@ -360,8 +335,6 @@ class JobRun:
         self._fenced(state=State.SUCCEEDED, result=result, finished_at=clock(), error="")
         transaction.on_commit(self._mark_finished)
 
-    # ------------------------------------------------------------------ for the worker
-
     def renew(self) -> None:
         """Renew the lease and find out whether the job was canceled; the handler stops at its next checkpoint."""
         held = self._held()
@@ -399,8 +372,6 @@ class JobRun:
         pause = pause_s or min(self.handler.back_off_s * 2 ** min(used - 1, 20), MAX_BACK_OFF_S)
         pause *= random.uniform(0.8, 1.2)  # noqa: S311 - jitter, not security
         self._held().update(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
-
-    # ------------------------------------------------------------------ the fence
 
     def _finished(self) -> JSONObject:
         if self._steps is None:

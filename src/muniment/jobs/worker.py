@@ -10,6 +10,7 @@ from typing import Final
 from django.db import DatabaseError, InterfaceError, close_old_connections, connections
 
 from muniment.jobs import handlers, queue
+from muniment.jobs.clock_jumps import ClockJumps
 from muniment.jobs.queue import Abandoned, Canceled, HandedBack, JobRun, LeaseLost, Postponed
 from muniment.jobs.steadiness import GRACE_S
 from muniment.kernel import tracing
@@ -190,29 +191,6 @@ class Worker:
             self._wake.clear()  # before the loop checks for the end, so that no signal is lost
         watchers.leave()
         connections.close_all()
-
-
-class ClockJumps:
-    """Mends what a jump of the clock has left behind."""
-
-    def __init__(self) -> None:
-        self._seen, self._set_back_s = queue.steadiness.jumps, queue.steadiness.set_back_s
-
-    def are_new(self) -> bool:
-        """Return whether the clock has jumped since the last call."""
-        former, self._seen = self._seen, queue.steadiness.jumps
-        if former == self._seen:
-            return False
-        log.warning("the clock was set; leases are renewed, and nothing waits for the former time")
-        return True
-
-    def settle(self) -> None:
-        set_back_s = queue.steadiness.set_back_s
-        queue.settle(is_set_back=set_back_s > self._set_back_s)
-        if set_back_s > self._set_back_s:
-            for forget in handlers.set_back_watchers:
-                forget()
-        self._set_back_s = set_back_s
 
 
 class ClockWatchers:
