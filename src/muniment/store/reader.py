@@ -65,6 +65,7 @@ class ListPage(Page[bytes]):
         closest: what is close, if nothing or little is found.
         hint: what to do if nothing is found.
         tiers: of each item, how well it answers the search words; in the order of relevance only.
+        is_cut: whether more match than the total says, which no page lists.
     """
 
     version: int
@@ -74,6 +75,10 @@ class ListPage(Page[bytes]):
     closest: tuple[Closest, ...] = ()
     hint: str = ""
     tiers: bytes = b""
+    is_cut: bool = False
+
+    def to_wire(self) -> dict[str, int]:
+        return {**Page.to_wire(self), **({"totalIsMinimum": True} if self.is_cut else {})}
 
     def guidance(self) -> JSONObject:
         """Return the members of an answer that say what is close, if nothing or little is found."""
@@ -313,12 +318,12 @@ class Reader(PublishedFile):
         with self.snapshot() as (connection, state):
             positions: Sequence[int] | None = None
             closest: tuple[Closest, ...] = ()
-            hint, tiers = "", b""
+            hint, tiers, is_cut = "", b"", False
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]
             else:
                 matches = self._positions.get(connection, chosen, state.versions[chosen.kind])
-                positions, closest, hint, tiers = matches
+                positions, closest, hint, tiers, is_cut = matches
                 total = len(positions)
             if mark is None:
                 start = (query.page - 1) * size
@@ -350,6 +355,7 @@ class Reader(PublishedFile):
             closest=closest,
             hint=hint,
             tiers=tiers[start : start + size],
+            is_cut=is_cut,
         )
 
     def _items_from(

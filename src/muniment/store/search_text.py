@@ -7,6 +7,8 @@ library do not matter.
 
 import re
 import unicodedata
+from collections.abc import Iterable
+from typing import NamedTuple
 
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _UNSPACED = re.compile(
@@ -91,23 +93,36 @@ def indexed(text: str) -> str:
     return " ".join(words)
 
 
-def match_expression(query: str) -> str | None:
-    """
-    Return the FTS5 expression that matches every word of *query*, the last one as a prefix.
+class Term(NamedTuple):
+    """A piece of a query: its words as indexed, one after the other, and whether the last is only begun."""
 
-    Every word is quoted and contains only letters, marks, digits and symbols, so no input causes a syntax error.
+    words: tuple[str, ...]
+    is_begun: bool
 
-    Returns:
-        None if *query* has no searchable words.
-    """
+    @property
+    def expression(self) -> str:
+        return f'"{" ".join(self.words)}"' + ("*" if self.is_begun else "")
+
+
+def terms(query: str) -> list[Term]:
+    """Return the terms of *query*, of which the last is a beginning; none if it has no searchable words."""
     split = pieces(query)
-    terms: list[str] = []
+    found = []
     for index, piece in enumerate(split):
         if _UNSPACED.match(piece):
-            terms.append(f'"{" ".join(_bigrams(piece))}"' if len(piece) > 1 else f'"{piece}"*')
+            found.append(Term(tuple(_bigrams(piece)) or (piece,), len(piece) == 1))
         else:
-            terms.append(f'"{piece}"*' if index == len(split) - 1 else f'"{piece}"')
-    return " AND ".join(terms) or None
+            found.append(Term((piece,), index == len(split) - 1))
+    return found
+
+
+def plain_expression(found: Iterable[Term]) -> str:
+    """
+    Return the FTS5 expression that matches all of these terms.
+
+    Every word is quoted and contains only letters, marks, digits and symbols, so no input causes a syntax error.
+    """
+    return " AND ".join(term.expression for term in found)
 
 
 _SLUG_SIGNS = "abcdefghijklmnopqrstuvwxyz0123456789-"

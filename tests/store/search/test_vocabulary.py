@@ -4,6 +4,8 @@ import random
 
 from make.published import Publisher, company, person
 from muniment.store.database.erasure import PURGE_INDEX
+from muniment.store.search.keys import NAME
+from muniment.store.search.parts import of_one_slip, parts_of
 
 
 def words(publisher, kind="company"):
@@ -44,7 +46,7 @@ def test_nothing_of_an_unlisted_person_remains_in_the_file(publisher, tmp_path):
     connection = publisher.connection
     for statement in PURGE_INDEX:
         connection.execute(statement)
-    tables = ("text_person_data", "text_person_content", "gram_person_data", "word_person")
+    tables = ("text_person_data", "text_person_content", "word_person")
     held = b"".join(
         bytes(str(row), "utf-8") for name in tables for row in connection.execute(f"SELECT * FROM published_{name}")
     )
@@ -52,10 +54,26 @@ def test_nothing_of_an_unlisted_person_remains_in_the_file(publisher, tmp_path):
     assert b"quern" not in held
 
 
-def test_grams_find_only_words_that_are_held(publisher):
-    publisher.publish(company(1, name="Quernstone"))
+def test_parts_belong_to_words_that_are_held(publisher):
+    publisher.publish(company(1, name="Quernstone"), company(2, name="Weir"))
     publisher.publish(company(1, name="Millrace"))
-    found = publisher.connection.execute(
-        "SELECT rowid FROM published_gram_company WHERE published_gram_company MATCH '\"uer\"'"
-    )
-    assert found.fetchall() == []
+    publisher.unlist("company", "company-2")
+    held = dict(publisher.connection.execute("SELECT word, id FROM published_word_company"))
+    expected = {(part, number) for word, number in held.items() for part in parts_of(word.removeprefix(NAME))}
+    assert "≡millrace" in held
+    assert set(publisher.connection.execute("SELECT part, word FROM published_part_company")) == expected
+
+
+@pytest.mark.parametrize("word", ["weir", "quern", "harbour", "lanterns", "northhavenmutual", "東京湾岸組合連盟本部"])
+def test_a_word_with_one_slip_anywhere_shares_a_part_with_it(word):
+    slips = [
+        slipped
+        for place in range(len(word) + 1)
+        for slipped in (
+            word[:place] + word[place + 1 :],
+            word[:place] + "x" + word[place:],
+            word[:place] + "x" + word[place + 1 :],
+            word[:place] + word[place : place + 2][::-1] + word[place + 2 :],
+        )
+    ]
+    assert [slipped for slipped in slips if not of_one_slip(slipped) & parts_of(word)] == []

@@ -11,9 +11,7 @@ ERASED: Final = "erased:"
 OF_ERASED: Final = "key >= 'erased:' AND key < 'erased;'"
 """The condition of the index of those entries."""
 PURGE_INDEX: Final = tuple(
-    f"INSERT INTO published_{index}_{kind} (published_{index}_{kind}) VALUES ('optimize')"
-    for kind in KINDS
-    for index in ("text", "gram")
+    f"INSERT INTO published_text_{kind} (published_text_{kind}) VALUES ('optimize')" for kind in KINDS
 )
 """Merge the search index into one segment: deleted terms stay in older segments otherwise."""
 MAX_VACUUM_BYTES: Final = 2 << 30

@@ -14,6 +14,8 @@ from muniment.store.search.ranking import Plan, Tier, plan
 from muniment.store.search.text_index import WEIGHTS
 from muniment.store.search.values import meant_by
 
+MAX_LISTED: Final = 10_000
+"""Documents that a wide search lists."""
 MAX_TIERS: Final = 100
 """More results are never mixed with those of other kinds."""
 DAY_SHIFT: Final = 40
@@ -38,12 +40,14 @@ class Matches(NamedTuple):
         closest: what is close, if nothing or little is found.
         hint: what to do if nothing is found.
         tiers: those of the first positions, in the order of relevance.
+        is_cut: whether more match, of which these are the most relevant or the newest.
     """
 
     positions: "array[int]"
     closest: tuple[Closest, ...] = ()
     hint: str = ""
     tiers: bytes = b""
+    is_cut: bool = False
 
 
 class _Values(NamedTuple):
@@ -55,36 +59,44 @@ class _Values(NamedTuple):
 
 def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
     planned = plan(connection, chosen.kind, chosen.q) if chosen.q else Plan(None)
-    positions = _find(connection, chosen, planned)
+    positions, is_cut = _find(connection, chosen, planned)
     tiers = bytes(planned.first.get(position, Tier.TEXT) for position in positions[:MAX_TIERS])
     if len(positions) and not planned.close:
-        return Matches(positions, tiers=tiers)
+        return Matches(positions, tiers=tiers, is_cut=is_cut)
     closest = closest_of(connection, chosen.kind, chosen.q, planned, positions)
     hint = "" if len(positions) else hint_of(connection, chosen.kind, chosen.q, chosen.filters, chosen.ranges)
-    return Matches(positions, closest, hint, tiers)
+    return Matches(positions, closest, hint, tiers, is_cut)
 
 
-def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> "array[int]":
+def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> tuple["array[int]", bool]:
+    """Return what is found, and whether that is only a part of it."""
     none: array[int] = array("q")
     if chosen.q and planned.match is None:
-        return none
+        return none, False
     values: list[_Values] = []
     for each in chosen.filters:
         rows = meant_by(connection, chosen.kind, each)
         if not rows:
-            return none
+            return none, False
         values.append(_Values(sum(n for n, _ in rows), msgspec.json.encode([number for _, number in rows]).decode()))
     values.sort()
     if chosen.ids is not None:
-        return _among(connection, chosen, planned, values)
-    statement, parameters = _statement(chosen, planned.match, values)
+        return _among(connection, chosen, planned, values), False
+    statement, parameters = _statement(chosen, planned, values)
     found = array("q", (row[0] for row in run(connection, statement, parameters)))
+    is_cut = planned.is_wide and len(found) > MAX_LISTED and chosen.order in {"relevance", "newest"}
+    if is_cut:
+        found = found[:MAX_LISTED]
     if chosen.order != "relevance" or not planned.first:
-        return found
+        return found, is_cut
     held = set(found)
-    first = [position for position in planned.first if position in held]
-    held.difference_update(first)
-    return array("q", first + [position for position in found if position in held])
+    if is_cut and (values or chosen.ranges):
+        statement, parameters = _statement(chosen, planned, values, tuple(planned.first))
+        held.update(row[0] for row in run(connection, statement, parameters))
+    elif is_cut:
+        held.update(planned.first)
+    first = (position for position in planned.first if position in held)
+    return array("q", dict.fromkeys((*first, *found)))[: MAX_LISTED if is_cut else None], is_cut
 
 
 def run(connection: sqlite3.Connection, statement: str, parameters: Sequence[object]) -> sqlite3.Cursor:
@@ -98,11 +110,22 @@ def run(connection: sqlite3.Connection, statement: str, parameters: Sequence[obj
         return connection.execute(statement, parameters)
 
 
-def _statement(chosen: Selection, match: str | None, values: list[_Values]) -> tuple[str, list[object]]:
-    """Build the query: it scans the most selective source and probes an index for every other condition."""
-    kind, values = chosen.kind, list(values)
+def _statement(
+    chosen: Selection, planned: Plan, values: list[_Values], among: tuple[int, ...] = ()
+) -> tuple[str, list[object]]:
+    """
+    Build the query: it scans the most selective source and probes an index for every other condition.
+
+    Args:
+        among: positions that have the words, of which those are wanted that match the rest.
+    """
+    kind, match, values = chosen.kind, planned.match, list(values)
     parameters: list[object]
-    if match is not None:
+    if among:
+        source, position = "published_document AS d", "d.position"
+        conditions = [f"d.kind = '{kind}' AND d.position IN ({_LISTED})"]
+        parameters = [msgspec.json.encode(among).decode()]
+    elif match is not None:
         source, position = f"published_text_{kind} AS t", "t.rowid"
         conditions, parameters = [f"published_text_{kind} MATCH ?"], [match]
     elif values:
@@ -130,6 +153,8 @@ def _statement(chosen: Selection, match: str | None, values: list[_Values]) -> t
     }.get(chosen.order)
     # A falling order has those without a value last.
     order = order or f"d.{COLUMNS[chosen.order]} DESC, d.position DESC"
+    if planned.is_wide and chosen.order in {"relevance", "newest"}:
+        order = f"{position} DESC LIMIT {MAX_LISTED + 1}"
     return f"SELECT {position} FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
 
 
@@ -170,8 +195,9 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
         (position,) = row
         rank: Any = None
         if planned.match is not None:
+            weight = "0" if planned.is_wide else f"bm25(published_text_{chosen.kind}, {WEIGHTS})"
             hit = connection.execute(
-                f"SELECT bm25(published_text_{chosen.kind}, {WEIGHTS}) FROM published_text_{chosen.kind}"
+                f"SELECT {weight} FROM published_text_{chosen.kind}"
                 f" WHERE published_text_{chosen.kind} MATCH ? AND rowid = ?",
                 (planned.match, position),
             ).fetchone()

@@ -1,24 +1,26 @@
 """
 Forgiving search: the words and names of the registry that are nearest to what was typed.
 
-Words are corrected, not documents: candidates share trigrams with a word (or, for short words, its first letter) and
-are compared by edit distance.
+Words are corrected, not documents: candidates share a part with a word (:mod:`muniment.store.search.parts`) and are
+compared by edit distance. What a slip would explain is looked up first, and more only if that finds nothing.
 """
 
 import sqlite3
 from typing import Final, NamedTuple
 
+import msgspec
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from muniment.store.search.keys import NAME
+from muniment.store.search.parts import of_one_slip, of_two_slips
 from muniment.store.search.vocabulary import MIN_CHARACTERS
 
-MAX_CANDIDATES: Final = 3_000
-MAX_GRAMS: Final = 8
-SHORT: Final = 6
-"""A slip in a word of at most so many letters may leave none of its trigrams."""
+MAX_OF_PART: Final = 300
+"""Words that are compared because they share one part; a slip leaves others."""
 SIMILAR: Final = 0.6
+ALIKE: Final = 0.8
+"""A name this similar to the query comes before texts that have its words."""
 NEAR_NAMES: Final = 8
 NEAR_WORDS: Final = 4
 
@@ -38,15 +40,26 @@ def names_like(connection: sqlite3.Connection, kind: str, key: str) -> list[Near
     """Return the names, as keys, that are most similar to *key*."""
     if len(key) < MIN_CHARACTERS - 1:
         return []
-    found = [word for word in _candidates(connection, kind, key) if word[0] == NAME]
-    return _nearest(key, found, NEAR_NAMES)
+    return _like(connection, kind, key, NEAR_NAMES, only_names=True)
 
 
 def words_like(connection: sqlite3.Connection, kind: str, word: str) -> list[Near]:
     """Return the words, or names of one word, that are most similar to *word*."""
     if len(word) < MIN_CHARACTERS:
         return []
-    return _nearest(word, _candidates(connection, kind, word), NEAR_WORDS)
+    return _like(connection, kind, word, NEAR_WORDS, only_names=False)
+
+
+def _like(connection: sqlite3.Connection, kind: str, word: str, limit: int, *, only_names: bool) -> list[Near]:
+    found: list[Near] = []
+    for parts in (of_one_slip(word), of_two_slips(word)):
+        candidates = _candidates(connection, kind, parts, word)
+        if only_names:
+            candidates = [each for each in candidates if each[0] == NAME]
+        found = _nearest(word, candidates, limit)
+        if found and found[0].similarity >= ALIKE:
+            break
+    return found
 
 
 def _nearest(word: str, candidates: list[str], limit: int) -> list[Near]:
@@ -56,24 +69,12 @@ def _nearest(word: str, candidates: list[str], limit: int) -> list[Near]:
     return [Near(candidates[place], similarity) for _, similarity, place in found]
 
 
-def _candidates(connection: sqlite3.Connection, kind: str, word: str) -> list[str]:
-    grams = [word[start : start + 3] for start in range(len(word) - 2)]
-    # Every slip spoils at most three neighbours; grams spread over a long word leave enough whole.
-    step = max(1, len(grams) // MAX_GRAMS)
-    chosen = dict.fromkeys(grams[::step])
-    match = " OR ".join(f'"{gram}"' for gram in chosen)
+def _candidates(connection: sqlite3.Connection, kind: str, parts: frozenset[int], word: str) -> list[str]:
+    statement = f"SELECT word FROM published_part_{kind} WHERE part = ? LIMIT {MAX_OF_PART}"
+    numbers = {row[0] for part in sorted(parts) for row in connection.execute(statement, (part,))}
     rows = connection.execute(
-        f"SELECT word FROM published_word_{kind} WHERE id IN"
-        f" (SELECT rowid FROM published_gram_{kind} WHERE published_gram_{kind} MATCH ? LIMIT {MAX_CANDIDATES})"
+        f"SELECT word FROM published_word_{kind} WHERE id IN (SELECT value FROM json_each(?))"
         " AND length(word) BETWEEN ? AND ?",
-        (match, len(word) * 3 // 5, len(word) * 5 // 3 + 1),
+        (msgspec.json.encode(sorted(numbers)).decode(), len(word) * 3 // 5, len(word) * 5 // 3 + 1),
     )
-    found = {row[0] for row in rows}
-    if len(word) <= SHORT:
-        for start in (word[0], NAME + word[0]):
-            rows = connection.execute(
-                f"SELECT word FROM published_word_{kind} WHERE word >= ? AND word < ? AND length(word) BETWEEN ? AND ?",
-                (start, start + "\U0010ffff", len(word) - 1, len(word) + 2),
-            )
-            found.update(row[0] for row in rows)
-    return list(found)
+    return [row[0] for row in rows]

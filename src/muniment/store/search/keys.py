@@ -17,6 +17,8 @@ SYMBOL: Final = "\u2237"
 SITE: Final = "\u2234"
 MARKS: Final = (NAME, SYMBOL, SITE)
 """Of slugs and names, of symbols, and of domains, handles and identifiers; a sign is never part of a word."""
+FACT: Final = "\u2299"
+"""Marks each word of the name, the themes and the places once more: few documents have it, even of a common word."""
 MAX_KEY_CHARACTERS: Final = 100
 
 _DOMAIN: Final = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)

@@ -2,28 +2,29 @@
 The order of what a query finds: exact names, then what begins with it, then text by weight, then what is close.
 
 :func:`plan` turns the words of a query into one expression of the full-text index, which filters and sorts apply to,
-and the positions that come first by relevance.
+and the positions that come first by relevance. Texts are weighed only if there are few: of many, those come first that
+have the words in their names, then those that have them in their names, themes and places, the newest first.
 """
 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import msgspec
 from rapidfuzz.distance import OSA
 
-from muniment.store.search import keys
-from muniment.store.search.forgiving import Near, names_like, words_like
+from muniment.store.search import beginnings, keys
+from muniment.store.search.forgiving import ALIKE, Near, names_like, words_like
 from muniment.store.search.text_index import WEIGHTS
-from muniment.store.search_text import match_expression, pieces
+from muniment.store.search_text import Term, pieces, plain_expression, terms
 
 POOR: Final = 5
 """Fewer matches without an exact one ask for what is close."""
 FACTS: Final = "{name label themes place}"
 """The columns that say what a document is; in the others, any word may be by chance."""
 MAX_EXACT: Final = 100
-MAX_BEGUN: Final = 60
 MAX_CLOSE: Final = 60
 COMMON: Final = 2_000
 """A word that more documents have does not tell them apart."""
@@ -31,8 +32,12 @@ MAX_NAME_WORDS: Final = 5
 RAREST: Final = 3
 MAX_WORDS: Final = 8
 """Words of a query that are left out one at a time, or corrected."""
-ALIKE: Final = 0.8
-"""A name this similar to the query comes before texts that have its words."""
+MAX_WEIGHED: Final = 1_000
+"""More matches are not weighed one by one."""
+MAX_COUNTED: Final = 20_000
+"""Nor are matches of a word that more documents have: weighing one counts them all."""
+MAX_OF_TIER: Final = 300
+"""Documents with all words in their names, and with all in their facts, that come first among many."""
 
 
 class Tier(IntEnum):
@@ -58,28 +63,36 @@ class Plan(NamedTuple):
         match: the expression of the full-text index; None if nothing is searchable.
         first: the positions that come first by relevance, in order, with their tiers; those that follow are TEXT.
         close: those of similar names, the most similar first.
+        is_wide: whether more match than are weighed: after the first, the newest follow.
     """
 
     match: str | None
     first: Mapping[int, Tier] = MappingProxyType({})
     close: tuple[int, ...] = ()
+    is_wide: bool = False
 
 
 def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
-    words = match_expression(q)
-    if words is None:
+    typed = terms(q)
+    if not typed:
         return Plan(None)
     key = keys.asked(q)
-    marks = (keys.SITE, keys.NAME, keys.SYMBOL) if keys.host_of(q) else keys.MARKS
-    exact = _exact(connection, kind, key, marks)
-    begun = _begun(connection, kind, key)
-    parts = [f"({words})", *(_quoted(mark + key) for mark in keys.MARKS)]
-    if len(key) > 1:
-        parts.append(f"{_quoted(keys.NAME + key)}*")
-    split = pieces(q)
+    is_address = bool(keys.host_of(q))
+    is_large = beginnings.is_large(connection, kind)
+    exact = _exact(connection, kind, key, (keys.SITE, keys.NAME, keys.SYMBOL) if is_address else keys.MARKS)
+    is_whole = is_address or (exact and len(typed[-1].words[0]) == 1)
+    if is_whole or _is_common(connection, kind, typed[-1]):
+        typed[-1] = typed[-1]._replace(is_begun=False)
+    words = beginnings.expression(connection, kind, typed) if is_large else plain_expression(typed)
+    names = beginnings.names_with(connection, kind, key) if len(key) > 1 else []
+    begun = _begun(connection, kind, names)
+    parts = [f"({words})", *(_quoted(mark + key) for mark in keys.MARKS if key), *map(_quoted, names)]
+    n = _count(connection, kind, " OR ".join(parts), MAX_WEIGHED + 1)
+    is_wide = n > MAX_WEIGHED or (is_large and not _are_rare(connection, kind, typed))
     first = _tiers((Tier.EXACT, exact), (Tier.BEGUN, begun))
     close: tuple[int, ...] = ()
-    if not exact and _is_poor(connection, kind, words if len(split) > 1 else "", " OR ".join(parts)):
+    if not exact and n < POOR and not (len(typed) > 1 and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
+        split = pieces(q)
         without = _without_one_word(connection, kind, split) if len(split) > 1 else {}
         near, corrected = _close(connection, kind, key, [] if without else split)
         alike = [position for position, similarity in near.items() if similarity >= ALIKE]
@@ -90,7 +103,11 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
         )
         close = tuple(each for each in dict.fromkeys((*without, *near)) if each not in {*begun, *plain})[:POOR]
         parts += [*without.values(), *corrected]
-    return Plan(" OR ".join(dict.fromkeys(parts)), first, close)
+        is_wide = is_large
+    elif is_wide:
+        facts = _in_facts(connection, kind, typed, words, is_large=is_large)
+        first = _tiers((Tier.EXACT, exact), (Tier.BEGUN, begun), (Tier.TEXT, facts))
+    return Plan(" OR ".join(dict.fromkeys(parts)), first, close, is_wide)
 
 
 def _tiers(*groups: tuple[Tier, Iterable[int]]) -> dict[int, Tier]:
@@ -102,6 +119,34 @@ def _tiers(*groups: tuple[Tier, Iterable[int]]) -> dict[int, Tier]:
     return found
 
 
+def _is_common(connection: sqlite3.Connection, kind: str, term: Term) -> bool:
+    """Return whether more documents have a word than are weighed, so that none is missing that only begins so."""
+    return _count(connection, kind, term._replace(is_begun=False).expression, MAX_WEIGHED + 1) > MAX_WEIGHED
+
+
+def _are_rare(connection: sqlite3.Connection, kind: str, typed: list[Term]) -> bool:
+    return all(
+        _count(connection, kind, beginnings.expression(connection, kind, [term]), MAX_COUNTED + 1) <= MAX_COUNTED
+        for term in typed
+    )
+
+
+def _in_facts(connection: sqlite3.Connection, kind: str, typed: list[Term], words: str, *, is_large: bool) -> list[int]:
+    """Return the newest documents with all words in their names, then those with all in their facts."""
+    facts = []
+    for term in typed:
+        known = beginnings.words_with(connection, kind, term) if is_large else term.words
+        marked = [_quoted(keys.FACT + word) for word in known]
+        if len(term.words) > 1:
+            facts += marked
+        else:
+            end = "*" if term.is_begun and not is_large else ""
+            facts.append(f"({' OR '.join(marked)}){end}" if len(marked) > 1 else marked[0] + end)
+    in_facts = " AND ".join(facts)
+    tiers = (f"({in_facts}) AND {{name}} : ({words})", in_facts)
+    return [position for tier in tiers for position in _matching(connection, kind, tier, MAX_OF_TIER, newest=True)]
+
+
 def _quoted(token: str) -> str:
     return f'"{token}"'
 
@@ -110,7 +155,10 @@ def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str
     """Return the positions of what *key* names: in the order of *marks*, fuller documents first."""
     if not key:
         return []
-    found: list[int] = []
+    found = _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in marks), 2)
+    if len(found) < 2:
+        return found
+    found = []
     for mark in marks:
         rows = _matching(connection, kind, _quoted(mark + key), MAX_EXACT)
         found += _fullest(connection, kind, rows) if len(rows) > 1 else rows
@@ -118,21 +166,15 @@ def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str
 
 
 def _fullest(connection: sqlite3.Connection, kind: str, positions: list[int]) -> list[int]:
-    rows = connection.execute(
-        f"SELECT position FROM published_document WHERE kind = ? AND position IN ({','.join('?' * len(positions))})"
-        " ORDER BY length(body) DESC, position DESC",
-        (kind, *positions),
-    )
-    return [row[0] for row in rows]
+    fullness = {row[0]: row[1] for row in _documents(connection, kind, "length(body)", positions)}
+    return sorted(fullness, key=lambda position: (-fullness[position], -position))
 
 
-def _begun(connection: sqlite3.Connection, kind: str, key: str) -> list[int]:
-    """Return the positions of names that begin with *key*, the shortest first."""
-    if len(key) < 2:
-        return []
-    rows = _matching(connection, kind, f"{_quoted(keys.NAME + key)}*", MAX_BEGUN)
-    names = _names(connection, kind, rows)
-    return sorted(rows, key=lambda position: len(names[position]))
+def _begun(connection: sqlite3.Connection, kind: str, names: list[str]) -> list[int]:
+    """Return the positions of what has one of *names*, the shortest first."""
+    rows = _matching(connection, kind, " OR ".join(map(_quoted, names)), beginnings.MAX_BEGUN) if names else []
+    shown = _names(connection, kind, rows)
+    return sorted(rows, key=lambda position: len(shown[position]))
 
 
 def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str]) -> dict[int, str]:
@@ -143,13 +185,6 @@ def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str
         for position in _matching(connection, kind, token, POOR):
             found.setdefault(position, token)
     return found
-
-
-def _is_poor(connection: sqlite3.Connection, kind: str, words: str, match: str) -> bool:
-    """Return whether there are few matches, of which none has all words in its facts."""
-    if len(_matching(connection, kind, match)) >= POOR:
-        return False
-    return not (words and _matching(connection, kind, f"{FACTS} : ({words})", 1))
 
 
 def positions_of(connection: sqlite3.Connection, kind: str, match: str | None, limit: int) -> list[int]:
@@ -181,24 +216,45 @@ def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> li
     return list(found)[:limit]
 
 
-def _matching(connection: sqlite3.Connection, kind: str, match: str, limit: int = POOR) -> list[int]:
+def _matching(
+    connection: sqlite3.Connection, kind: str, match: str, limit: int = POOR, *, newest: bool = False
+) -> list[int]:
     table = f"published_text_{kind}"
-    return [
-        row[0] for row in connection.execute(f"SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT {limit}", (match,))
-    ]
+    order = "ORDER BY rowid DESC " if newest else ""
+    statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? {order}LIMIT {limit}"
+    return [row[0] for row in connection.execute(statement, (match,))]
+
+
+def _count(connection: sqlite3.Connection, kind: str, match: str, limit: int) -> int:
+    """Return the number of matches, at most *limit*."""
+    table = f"published_text_{kind}"
+    statement = f"SELECT count(*) FROM (SELECT rowid FROM {table} WHERE {table} MATCH ? LIMIT {limit})"
+    (n,) = connection.execute(statement, (match,)).fetchone()
+    return int(n)
 
 
 def _best(connection: sqlite3.Connection, kind: str, match: str, limit: int = MAX_CLOSE) -> list[int]:
+    """Return the best matches, or the newest of too many to weigh."""
+    if beginnings.is_large(connection, kind) or _count(connection, kind, match, MAX_WEIGHED + 1) > MAX_WEIGHED:
+        return _matching(connection, kind, match, limit, newest=True)
     table = f"published_text_{kind}"
     statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}, {WEIGHTS}) LIMIT {limit}"
     return [row[0] for row in connection.execute(statement, (match,))]
 
 
 def _names(connection: sqlite3.Connection, kind: str, positions: Iterable[int]) -> dict[int, str]:
-    wanted = list(positions)
-    marks = ",".join("?" * len(wanted))
-    statement = f"SELECT position, sort_name FROM published_document WHERE kind = ? AND position IN ({marks})"
-    return dict(connection.execute(statement, (kind, *wanted)).fetchall())
+    return dict(_documents(connection, kind, "sort_name", positions))
+
+
+def _documents(
+    connection: sqlite3.Connection, kind: str, column: str, positions: Iterable[int]
+) -> list[tuple[int, Any]]:
+    """Return a column of documents, by position."""
+    wanted = msgspec.json.encode([*positions]).decode()
+    # Without the index's name, SQLite scans one that has both columns.
+    statement = f"SELECT d.position, {column} FROM json_each(?) AS j CROSS JOIN published_document AS d"
+    statement += " INDEXED BY published_document_position ON d.kind = ? AND d.position = j.value"
+    return connection.execute(statement, (wanted, kind)).fetchall()
 
 
 def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]) -> tuple[dict[int, float], list[str]]:

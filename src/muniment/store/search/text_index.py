@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.search.keys import NAME, marked
+from muniment.store.search.keys import FACT, NAME, marked
 from muniment.store.search.vocabulary import words_of
 from muniment.store.search_text import indexed
 
@@ -59,9 +59,11 @@ def table(kind: str) -> str:
 
 def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchTexts) -> Columns:
     label, summary, body = map(indexed, texts)
-    keys = dict.fromkeys((*marked(NAME, (name, key)), *search.keys))
     themes, place, people = map(indexed, (search.themes, search.place, search.people))
-    return Columns(indexed(name), label, themes, place, people, summary, body, " ".join(keys))
+    words = indexed(name)
+    facts = (FACT + word for text in (words, themes, place) for word in text.split())
+    keys = dict.fromkeys((*marked(NAME, (name, key)), *search.keys, *facts))
+    return Columns(words, label, themes, place, people, summary, body, " ".join(keys))
 
 
 def enter(connection: sqlite3.Connection, kind: str, position: int, entered: Columns) -> frozenset[str]:

@@ -1,5 +1,5 @@
 """
-The registry's own words, which forgiving search corrects a query by: a table of words and an index of their trigrams.
+The registry's own words, which forgiving search corrects a query by: a table of words, and one of their parts.
 
 A word is held as long as a published document contains it, so that nothing of an erased or unlisted document remains.
 """
@@ -9,6 +9,7 @@ from collections import Counter
 from typing import Final
 
 from muniment.store.search.keys import NAME
+from muniment.store.search.parts import parts_of
 
 MIN_CHARACTERS: Final = 4
 """Shorter words are not corrected: each would have too many neighbours."""
@@ -20,9 +21,8 @@ def tables(kind: str) -> tuple[str, ...]:
     return (
         f"""CREATE TABLE IF NOT EXISTS published_word_{kind} (
         id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, n INTEGER NOT NULL)""",
-        f"""CREATE VIRTUAL TABLE IF NOT EXISTS published_gram_{kind} USING fts5 (
-        word, content = 'published_word_{kind}', content_rowid = 'id',
-        tokenize = 'trigram', detail = none, columnsize = 0)""",
+        f"""CREATE TABLE IF NOT EXISTS published_part_{kind} (
+        part INTEGER NOT NULL, word INTEGER NOT NULL, PRIMARY KEY (part, word)) WITHOUT ROWID""",
     )
 
 
@@ -72,11 +72,11 @@ class Words:
             (number,) = execute(
                 f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?) RETURNING id", (word, n)
             ).fetchone()
-            execute(f"INSERT INTO published_gram_{kind} (rowid, word) VALUES (?, ?)", (number, word))
+            rows = [(part, number) for part in parts_of(word.removeprefix(NAME))]
+            self._connection.executemany(f"INSERT INTO published_part_{kind} VALUES (?, ?)", rows)
         elif row[1] + n > 0:
             execute(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", (row[1] + n, row[0]))
         else:
-            # An index without content of its own is told what it held.
-            forget = f"INSERT INTO published_gram_{kind} (published_gram_{kind}, rowid, word) VALUES ('delete', ?, ?)"
-            execute(forget, (row[0], word))
+            rows = [(part, row[0]) for part in parts_of(word.removeprefix(NAME))]
+            self._connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", rows)
             execute(f"DELETE FROM published_word_{kind} WHERE id = ?", (row[0],))
