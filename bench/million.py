@@ -77,14 +77,24 @@ class Words:
         chance = random.Random(seed)
         found = {}
         while len(found) < count:
-            syllables = chance.choices((1, 2, 3, 4), (1, 6, 5, 2))[0]
-            parts = (chance.choice(part) for _ in range(syllables) for part in (ONSETS, VOWELS, ENDS))
-            found["".join(parts)] = None
+            syllables = chance.choices((1, 2, 3), (2, 6, 2))[0]
+            parts = [chance.choice(part) for _ in range(syllables) for part in (ONSETS, VOWELS)]
+            found["".join(parts) + chance.choice(ENDS)] = None
         self.words = list(found)
         self.weights = list(accumulate(1 / (rank + 2.7) for rank in range(count)))
 
     def some(self, chance, count):
         return chance.choices(self.words, cum_weights=self.weights, k=count)
+
+
+def coined(number):
+    """Return a word of its own for each number."""
+    number, letters = number * 7_919, []
+    while number:
+        number, onset = divmod(number, 20)
+        number, vowel = divmod(number, 5)
+        letters += [ONSETS[onset], VOWELS[vowel]]
+    return "".join(letters)
 
 
 class Registry:
@@ -99,24 +109,27 @@ class Registry:
 
     def row(self, number):
         chance = random.Random(number)
-        name = " ".join(word.title() for word in self.words.some(chance, chance.choice((1, 2, 2, 3))))
-        if chance.random() < 0.6:  # a name of its own
-            name = f"{chance.choice(self.words.words).title()} {name}"
-        host = f"{name.lower().replace(' ', '')}{number % 97}.example"
+        words = self.words.some(chance, chance.choice((1, 1, 2)))
+        is_own = number % 5 > 0
+        if is_own:
+            words = [coined(number), *words[number % 2 :]]
+        name = " ".join(word.title() for word in words)
+        slug = "-".join(words) if is_own else f"{'-'.join(words)}-{number}"
+        host = f"{slug}.example"
         return {
             "name": name,
-            "slug": f"{name.lower().replace(' ', '-')}-{number}",
+            "slug": slug,
             "symbol": f"{name[:2].upper()}{number % 3_000}" if number % 8 == 0 else "",
-            "website": f"https://{host}/start" if number % 10 else "",
+            "website": f"https://www.{host}/start" if number % 10 else "",
             "dao_website": "",
-            "socials": {"twitter": f"https://x.example/{name.lower().replace(' ', '_')}{number}"},
+            "socials": {"twitter": f"https://x.example/{slug}"},
             "themes": list(dict.fromkeys(self.themes.some(chance, 3))),
             "type": chance.choice(TYPES),
             "industry": chance.choice(INDUSTRIES),
             "address": [{"city": chance.choice(self.cities), "state": f"S{number % 60}", "country": "NO"}],
             "extra": {"registration": f"NO-{number:09}"},
-            "description": " ".join(self.words.some(chance, 25)),
-            "body": " ".join(self.words.some(chance, 60)) if number % 2 else "",
+            "description": " ".join(self.words.some(chance, 12)),
+            "body": " ".join(self.words.some(chance, 40)) if number % 4 == 0 else "",
             "people": [
                 (f"{one}-{number}", f"{one.title()} {two.title()}", chance.choice(TITLES))
                 for one, two in zip(self.given.some(chance, number % 4), self.family.some(chance, number % 4), strict=True)
@@ -161,7 +174,7 @@ def make(path, count):
     began = time.process_time()
     asked = [
         (kind, first, min(first + CHUNK, last + 1))
-        for kind, last in (("person", count // 4), ("company", count))
+        for kind, last in (("person", count // 50), ("company", count))
         for first in range(1, last + 1, CHUNK)
     ]
     with multiprocessing.Pool(1) as pool:

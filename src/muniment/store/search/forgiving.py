@@ -16,8 +16,7 @@ from muniment.store.search.keys import NAME
 from muniment.store.search.parts import of_one_slip, of_two_slips
 from muniment.store.search.vocabulary import MIN_CHARACTERS
 
-MAX_OF_PART: Final = 300
-"""Words that are compared because they share one part; a slip leaves others."""
+MAX_CANDIDATES: Final = 4_000
 SIMILAR: Final = 0.6
 ALIKE: Final = 0.8
 """A name this similar to the query comes before texts that have its words."""
@@ -70,11 +69,10 @@ def _nearest(word: str, candidates: list[str], limit: int) -> list[Near]:
 
 
 def _candidates(connection: sqlite3.Connection, kind: str, parts: frozenset[int], word: str) -> list[str]:
-    statement = f"SELECT word FROM published_part_{kind} WHERE part = ? LIMIT {MAX_OF_PART}"
-    numbers = {row[0] for part in sorted(parts) for row in connection.execute(statement, (part,))}
     rows = connection.execute(
-        f"SELECT word FROM published_word_{kind} WHERE id IN (SELECT value FROM json_each(?))"
+        f"SELECT word FROM published_word_{kind} WHERE id IN (SELECT p.word FROM json_each(?) AS j"
+        f" CROSS JOIN published_part_{kind} AS p ON p.part = j.value LIMIT {MAX_CANDIDATES})"
         " AND length(word) BETWEEN ? AND ?",
-        (msgspec.json.encode(sorted(numbers)).decode(), len(word) * 3 // 5, len(word) * 5 // 3 + 1),
+        (msgspec.json.encode(sorted(parts)).decode(), len(word) * 3 // 5, len(word) * 5 // 3 + 1),
     )
     return [row[0] for row in rows]

@@ -13,8 +13,8 @@ from muniment.store.search.parts import parts_of
 
 MIN_CHARACTERS: Final = 4
 """Shorter words are not corrected: each would have too many neighbours."""
-MAX_WAITING: Final = 50_000
-"""Words counted in memory before they are written."""
+MAX_WAITING: Final = 5_000
+"""Documents whose words are counted in memory before they are written."""
 
 
 def tables(kind: str) -> tuple[str, ...]:
@@ -57,13 +57,19 @@ class Words:
 
     def write(self) -> None:
         for kind, added in self._added.items():
+            new: list[tuple[int, int]] = []
+            gone: list[tuple[int, int]] = []
             for word, n in sorted(added.items()):
                 if n:
-                    self._count(kind, word, n)
+                    self._count(kind, word, n, new, gone)
+            # A new word may have the number of one that is gone. Sorted, a large change is written faster.
+            self._connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
+            self._connection.executemany(f"INSERT INTO published_part_{kind} VALUES (?, ?)", sorted(new))
         self._added.clear()
         self._waiting = 0
 
-    def _count(self, kind: str, word: str, n: int) -> None:
+    def _count(self, kind: str, word: str, n: int, new: list[tuple[int, int]], gone: list[tuple[int, int]]) -> None:
+        """Change the number of documents that have *word*; *new* and *gone* receive its parts if it comes or goes."""
         execute = self._connection.execute
         row = execute(f"SELECT id, n FROM published_word_{kind} WHERE word = ?", (word,)).fetchone()
         if row is None and n < 0:  # its document was damaged in the index
@@ -72,11 +78,9 @@ class Words:
             (number,) = execute(
                 f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?) RETURNING id", (word, n)
             ).fetchone()
-            rows = [(part, number) for part in parts_of(word.removeprefix(NAME))]
-            self._connection.executemany(f"INSERT INTO published_part_{kind} VALUES (?, ?)", rows)
+            new += [(part, number) for part in parts_of(word.removeprefix(NAME))]
         elif row[1] + n > 0:
             execute(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", (row[1] + n, row[0]))
         else:
-            rows = [(part, row[0]) for part in parts_of(word.removeprefix(NAME))]
-            self._connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", rows)
+            gone += [(part, row[0]) for part in parts_of(word.removeprefix(NAME))]
             execute(f"DELETE FROM published_word_{kind} WHERE id = ?", (row[0],))
