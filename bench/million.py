@@ -7,16 +7,11 @@ asked on a thread while another reads random pages and documents; figures are CP
 wall-clock time of the other reads. Exits with 1 if a goal is missed.
 """
 
-import argparse
-import json
 import multiprocessing
 import random
 import sqlite3
-import statistics
 import sys
-import threading
 import time
-from collections import defaultdict
 from itertools import accumulate, chain, islice
 from pathlib import Path
 
@@ -26,19 +21,53 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 sys.path.insert(0, str(ROOT / "bench"))
 
+from search import SLIPS
+
 from make.published import AT, company, person
 from muniment.registry.publishing import search_texts
 from muniment.store import published
-from muniment.store.queries import CompanyQuery, PeopleQuery
-from muniment.store.reader import Reader
-from search import EXTRA, SLIPS, slipped
 
 VOCABULARY = 300_000
 BATCH = 20_000
 CHUNK = 500
 PER_KIND = 200
-ONSETS = "b c d f g h j k l m n p r s t v w z br ch cr dr fl gl gr kl pr sh sk sl st str th tr".split()
-VOWELS = "a e i o u ai ea io ou".split()
+ONSETS = [
+    "b",
+    "c",
+    "d",
+    "f",
+    "g",
+    "h",
+    "j",
+    "k",
+    "l",
+    "m",
+    "n",
+    "p",
+    "r",
+    "s",
+    "t",
+    "v",
+    "w",
+    "z",
+    "br",
+    "ch",
+    "cr",
+    "dr",
+    "fl",
+    "gl",
+    "gr",
+    "kl",
+    "pr",
+    "sh",
+    "sk",
+    "sl",
+    "st",
+    "str",
+    "th",
+    "tr",
+]
+VOWELS = ["a", "e", "i", "o", "u", "ai", "ea", "io", "ou"]
 ENDS = ["", "", "n", "r", "s", "l", "m", "nd", "rt", "x"]
 TYPES = ("corporation", "DAO", "nonprofit", "foundation", "open source project", "cooperative")
 INDUSTRIES = ("Software", "Energy", "Water", "Finance", "Health", "Education", "Fisheries", "Research")
@@ -132,7 +161,7 @@ class Registry:
             "body": " ".join(self.words.some(chance, 40)) if number % 4 == 0 else "",
             "people": [
                 (f"{one}-{number}", f"{one.title()} {two.title()}", chance.choice(TITLES))
-                for one, two in zip(self.given.some(chance, number % 4), self.family.some(chance, number % 4), strict=True)
+                for one, two in zip(*(part.some(chance, number % 4) for part in (self.given, self.family)), strict=True)
             ],
         }  # fmt: skip
 
@@ -183,7 +212,12 @@ def make(path, count):
             connection.execute("BEGIN")
             published.load(connection, chain.from_iterable(batch), at=AT)
             connection.execute("COMMIT")
-            print(batch[-1][-1].kind, batch[-1][-1].position % (1 << 40), f"{time.process_time() - began:.0f} s", flush=True)
+            print(
+                batch[-1][-1].kind,
+                batch[-1][-1].position % (1 << 40),
+                f"{time.process_time() - began:.0f} s",
+                flush=True,
+            )
     connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     print(f"{count:,} companies: {time.process_time() - began:.0f} s CPU, {path.stat().st_size >> 20} MB")

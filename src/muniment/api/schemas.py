@@ -138,8 +138,14 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "pageCount": {"type": "integer", "minimum": 1},
             "total": COUNT,
             "nextCursor": _described(TEXT, "The next `cursor`; absent on the last page."),
+            "totalIsMinimum": _described(
+                {"const": True},
+                "More match: a search that finds very many lists the most relevant or the newest ones, and `total` "
+                "counts these.",
+            ),
         },
         "nextCursor",
+        "totalIsMinimum",
     ),
     "Change": _open_object(
         {

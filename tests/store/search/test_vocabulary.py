@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from make.published import Publisher, company, person
 from muniment.store.database.erasure import PURGE_INDEX
 from muniment.store.search.keys import NAME

@@ -75,7 +75,10 @@ DIFF: JsonSchema = {
     "additionalProperties": {"type": "object", "properties": {"before": {}, "after": {}, "truncated": BOOLEAN}},
 }
 """Before and after, by field. Of a long list: ``{changed, total, truncated}``, with the rows that differ."""
-PAGINATION = object_of(dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER))
+PAGINATION = object_of(
+    {**dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER), "totalIsMinimum": {"type": "boolean"}},
+    optional=("totalIsMinimum",),
+)
 NEXT_PAGE = {**nullable(INTEGER), "description": "the next page, null at the end"}
 HINT: JsonSchema = {
     "type": "string",

@@ -208,7 +208,8 @@ def _fewer(records: list[JSONObject], rest: JSONObject, *, where: str = "") -> b
     size = max((each for each in sizes if start % each == 0), default=1)
     smaller = Page(records[:size], start // size + 1, size, pagination["total"])
     hint = f"No more than {size} fit into one answer. Go on with page {smaller.next_page} and pageSize {size}."
-    return _encode({"data": smaller.items, **rest, **paging(smaller), **({"hint": hint} if smaller.next_page else {})})
+    paged = {"pagination": {**pagination, **smaller.to_wire()}, "nextPage": smaller.next_page}
+    return _encode({"data": smaller.items, **rest, **paged, **({"hint": hint} if smaller.next_page else {})})
 
 
 def paging(found: Page[Any]) -> JSONObject:

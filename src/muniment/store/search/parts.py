@@ -1,9 +1,10 @@
 """
-Parts of words, by which a word with slips is found: the whole of a short word, also with any one or two letters left
-out, and the halves of a longer one, each also with any one letter left out.
+Parts of words, by which a word with slips is found.
 
-A letter that was left out, added, replaced or swapped with its neighbour leaves one half of a word as it was, or
-differs from it by letters left out of both. Parts are numbers, so that a table of them is small.
+Parts are the whole of a short word, also with any one or two letters left out, and the halves of a longer one, each
+also with any one letter left out. A letter that was left out, added, replaced or swapped with its neighbour leaves one
+half of a word as it was, or differs from it by letters left out of both. Parts are numbers, so that a table of them is
+small.
 """
 
 from collections.abc import Iterable, Iterator
