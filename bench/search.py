@@ -2,7 +2,8 @@
 Measure the search of a real registry: `make bench-search`, or `python bench/search.py --seed 2`.
 
 Questions of each kind are made from the registry in the import form that MUNIMENT_SAMPLE_DATA names (or --data), with a
-fixed seed: names, slips, joined, split and extra words, domains, symbols, handles, places, people and titles. Each is
+fixed seed: names, slips, joined, split and extra words, domains, symbols, handles, on-chain addresses, places,
+people and titles. Each is
 asked once, on a page of 25. Reports for each kind the share of questions whose answer is first or among the first five
 (of data, then of closest), the share of empty answers, and the CPU time; exits with 1 if a goal is missed.
 """
@@ -11,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -24,12 +26,14 @@ from msgspec import structs
 
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
-from muniment.store.search.keys import host_of, squeeze
+from muniment.store.search.keys import handle_of, host_of, squeeze
 from muniment.store.search_text import fold
 
 PER_KIND = 250
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 EXTRA = ("company", "foundation", "protocol", "labs", "official", "website", "the", "inc", "project", "token")
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{40}\b")
+"""An on-chain address."""
 SLIPS = ("left out", "doubled", "replaced", "swapped")
 EXACT_CPU_MS, FORGIVING_CPU_MS = 3.0, 5.0
 GOALS = {
@@ -44,6 +48,7 @@ GOALS = {
     "domain": (0.99, None),
     "address": (0.99, None),
     "handle": (0.99, None),
+    "identifier": (0.99, None),
     "script": (0.99, None),
     "person with a slip": (None, 0.97),
     "place": (1.0, None),
@@ -93,7 +98,8 @@ class Registry:
         self.companies = [each["company"] for each in bundles]
         self.places = [each.get("positions") or [] for each in bundles]
         self.people = [each.get("person", each) for each in lines(folder / "people.jsonl")]
-        self.named, self.symbols, self.sites, self.handles, self.located = (defaultdict(set) for _ in range(5))
+        self.named, self.symbols, self.sites, self.handles = (defaultdict(set) for _ in range(4))
+        self.located, self.identifiers = (defaultdict(set) for _ in range(2))
         for company in self.companies:
             self._enter(company)
 
@@ -107,7 +113,8 @@ class Registry:
             (self.named, [squeeze(company["name"]), squeeze(own)]),
             (self.symbols, [squeeze(symbol)] if symbol else []),
             (self.sites, [host_of(each) for each in addresses if each and host_of(each)]),
-            (self.handles, [twitter.rstrip("/").rpartition("/")[2]] if twitter else []),
+            (self.handles, [handle_of(twitter)] if twitter and handle_of(twitter) else []),
+            (self.identifiers, set(map(str.lower, ADDRESS.findall(company.get("body") or "")))),
             (self.located, [place for place in places if "None" not in place]),
         ):
             for key in keys:
@@ -162,6 +169,8 @@ def of_keys(registry, some):
     for handle, ids in some(registry.handles.items()):
         key = squeeze(handle)
         yield Question("handle", handle, frozenset(ids | named.get(key, set()) | symbols.get(key, set())))
+    for address, ids in some(registry.identifiers.items()):
+        yield Question("identifier", address, frozenset(ids))
     yield from (Question("place", place, frozenset(ids)) for place, ids in some(registry.located.items(), 100))
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping
@@ -12,8 +13,11 @@ from muniment.store.search.text_index import SearchTexts
 MAX_PEOPLE: Final = 300
 """Names and titles of one company, the first ones; each person is found under people."""
 MAX_IDENTIFIERS: Final = 50
+MAX_ON_CHAIN: Final = 200
 _IDENTIFIER: Final = re.compile(r"(?=[^\s]*\d)[\w.:/#-]{5,100}")
 """One word with a digit: an LEI, a registration number, an on-chain address."""
+_ON_CHAIN: Final = re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{40}(?![0-9A-Za-z])")
+"""An on-chain address, also in a link or a table of a text."""
 _PROFILES: Final = ("twitter", "facebook", "instagram", "tiktok", "linkedin", "youtube")
 _PLACE: Final = ("city", "state", "zip", "country")
 
@@ -30,7 +34,7 @@ def of_company(row: JSONMapping, people: Iterable[tuple[str, str, str | None]]) 
     Args:
         people: of each position, the person's slug, name and title. Only listed people are found by their names.
     """
-    identifiers = list(_identifiers(row["extra"]))[:MAX_IDENTIFIERS]
+    identifiers = [*islice(_identifiers(row["extra"]), MAX_IDENTIFIERS), *islice(_on_chain(row), MAX_ON_CHAIN)]
     known = dict.fromkeys(text for slug, name, title in people for text in (name if slug else "", title) if text)
     return SearchTexts(
         keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*_hosts(row), *_handles(row), *identifiers])),
@@ -50,12 +54,21 @@ def _handles(row: JSONMapping) -> list[str]:
 
 
 def _identifiers(value: Any) -> Iterator[str]:
+    return (text for text in _texts(value) if _IDENTIFIER.fullmatch(text))
+
+
+def _on_chain(row: JSONMapping) -> Iterator[str]:
+    """Yield the on-chain addresses in the text and the additional members of a company, each once."""
+    texts = (row["body"] or "", *_texts(row["extra"]))
+    return iter(dict.fromkeys(address.lower() for text in texts for address in _ON_CHAIN.findall(text)))
+
+
+def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
-        if _IDENTIFIER.fullmatch(value):
-            yield value
+        yield value
     elif isinstance(value, dict | list):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _identifiers(each)
+            yield from _texts(each)
 
 
 def _places(addresses: list[JSONMapping] | None) -> Iterator[str]:

@@ -32,7 +32,7 @@ def words_with(connection: sqlite3.Connection, kind: str, term: Term) -> list[st
     """Return the words that a term of a query may mean, itself first."""
     found = [*term.words]
     word = found[0]
-    if term.is_begun and len(word) > _INDEXED:
+    if term.is_begun and len(word) >= _INDEXED:
         with contextlib.suppress(sqlite3.OperationalError):  # a file of an earlier version
             rows = connection.execute(
                 f"SELECT word FROM (SELECT word, n FROM published_word_{kind} WHERE word > ? AND word < ?"

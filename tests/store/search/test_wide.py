@@ -1,0 +1,84 @@
+"""Searches that match very much: what comes first, where lists end, and what totals say."""
+
+import pytest
+
+from make.published import company, ids, person
+from make.queries import companies_by, people_by
+from muniment.store.lists import finding
+from muniment.store.search import beginnings, ranking
+
+
+@pytest.fixture(params=[50_000, 10], ids=["small", "large"])
+def wide(publisher, reader, monkeypatch, request):
+    """Thirty companies, of which more match than are weighed or listed, as in a registry of a size."""
+    monkeypatch.setattr(beginnings, "LARGE", request.param)
+    monkeypatch.setattr(ranking, "MAX_WEIGHED", 8)
+    monkeypatch.setattr(ranking, "MAX_COUNTED", 8)
+    monkeypatch.setattr(finding, "MAX_LISTED", 20)
+    told = [company(number, name=f"Mill {number}", description="Keeps the harbour") for number in range(10, 40)]
+    publisher.publish(
+        company(1, "harbour", name="Harbour"),
+        company(2, "old-harbour", name="Old Harbour", type="DAO"),
+        company(3, "weir", name="Weir", themes=["harbour"], type="DAO"),
+        *told,
+    )
+    reader.refresh()
+    return reader
+
+
+def test_names_come_before_facts_before_the_newest_texts(wide):
+    page = wide.companies(companies_by(q="harbour"))
+    newest = [f"company-{number}" for number in range(39, 22, -1)]
+    assert ids(page) == ["harbour", "old-harbour", "weir", *newest]
+
+
+def test_a_total_that_is_no_whole_one_says_so_and_the_list_ends_there(wide):
+    page = wide.companies(companies_by(q="harbour", page_size=6))
+    found = ids(page)
+    assert page.to_wire() == {"page": 1, "pageSize": 6, "pageCount": 4, "total": 20, "totalIsMinimum": True}
+    while page.next_cursor is not None:
+        page = wide.companies(companies_by(q="harbour", page_size=6, cursor=page.next_cursor))
+        found += ids(page)
+    assert len(found) == len(set(found)) == 20
+    assert found == ids(wide.companies(companies_by(q="harbour", page_size=100)))
+
+
+def test_other_orders_and_filters_have_everything(wide):
+    page = wide.companies(companies_by(q="harbour", sort="name", page_size=100))
+    assert (page.total, page.is_cut) == (33, False)
+    page = wide.companies(companies_by(q="harbour", type="DAO"))
+    assert (ids(page), page.to_wire()["total"]) == (["old-harbour", "weir"], 2)
+    assert "totalIsMinimum" not in page.to_wire()
+    page = wide.companies(companies_by(q="harbour", ids=("company-12", "weir", "harbour")))
+    assert ids(page) == ["harbour", "weir", "company-12"]
+
+
+def test_old_documents_that_come_first_pass_the_filters(wide):
+    page = wide.companies(companies_by(q="harbour", type="corporation", page_size=100))
+    assert ids(page)[0] == "harbour"
+    assert "weir" not in ids(page)
+    assert page.is_cut
+
+
+def test_the_newest_are_listed_in_the_order_of_newest(wide):
+    page = wide.companies(companies_by(q="harbour", sort="newest", page_size=100))
+    assert ids(page) == [f"company-{number}" for number in range(39, 19, -1)]
+    assert page.is_cut
+
+
+@pytest.mark.parametrize("q", ["harb", "old harb", "ha"])
+def test_beginnings_are_found(wide, q):
+    assert "old-harbour" in ids(wide.companies(companies_by(q=q, page_size=100)))
+
+
+@pytest.mark.parametrize(("q", "first"), [("harbuor", "harbour"), ("old harbor", "old-harbour"), ("wier", "weir")])
+def test_slips_are_forgiven(wide, q, first):
+    assert ids(wide.companies(companies_by(q=q)))[0] == first
+
+
+def test_a_script_without_spaces_is_found(wide, publisher):
+    publisher.publish(*(company(number, name=f"東京湾岸 {number}") for number in range(50, 62)))
+    publisher.publish(*(person(number, name="東京花子") for number in range(1, 14)))
+    wide.refresh()
+    assert wide.companies(companies_by(q="東京")).total == 12
+    assert wide.people(people_by(q="東京花")).total == 13
