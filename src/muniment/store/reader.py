@@ -23,12 +23,13 @@ from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_r
 from muniment.store.database.erasure import latest
 from muniment.store.lists import facets
 from muniment.store.lists.facets import Documents, Facets
+from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, mark_of
 from muniment.store.modified import is_stamp
 from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile, execute
 from muniment.store.queries import ListQuery, parse_cursor, selection
-from muniment.store.search.closest import Closest, keys_from, nearest_keys
+from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after
 
 POOL_THREADS: Final = 2
@@ -83,11 +84,6 @@ class ListPage(Page[bytes]):
     def guidance(self) -> JSONObject:
         """Return the members of an answer that say what is close, if nothing or little is found."""
         return guidance_of(self.closest, self.hint)
-
-
-def guidance_of(closest: Sequence[Closest], hint: str) -> JSONObject:
-    found: JSONObject = {"closest": [each.to_wire() for each in closest]} if closest or hint else {}
-    return {**found, "hint": hint} if hint else found
 
 
 class _Bundle(msgspec.Struct, rename="camel"):
@@ -316,15 +312,12 @@ class Reader(PublishedFile):
         size = query.page_size
         mark = parse_cursor(query.cursor, chosen.order) if query.cursor is not None else None
         with self.snapshot() as (connection, state):
-            positions: Sequence[int] | None = None
-            closest: tuple[Closest, ...] = ()
-            hint, tiers, is_cut = "", b"", False
+            positions, found = None, NOTHING
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]
             else:
-                matches = self._positions.get(connection, chosen, state.versions[chosen.kind])
-                positions, closest, hint, tiers, is_cut = matches
-                total = len(positions)
+                found = self._positions.get(connection, chosen, state.versions[chosen.kind])
+                positions, total = found.positions, len(found.positions)
             if mark is None:
                 start = (query.page - 1) * size
             elif positions is None:
@@ -352,10 +345,10 @@ class Reader(PublishedFile):
             version=state.version,
             modified_at=state.modified_at,
             provenance=marks,
-            closest=closest,
-            hint=hint,
-            tiers=tiers[start : start + size],
-            is_cut=is_cut,
+            closest=found.closest,
+            hint=found.hint,
+            tiers=found.tiers[start : start + size],
+            is_cut=found.is_cut,
         )
 
     def _items_from(

@@ -50,6 +50,9 @@ class Matches(NamedTuple):
     is_cut: bool = False
 
 
+NOTHING: Final = Matches(array("q"))
+
+
 class _Values(NamedTuple):
     """The values of one filter: the number of their documents, and their ids as a JSON array."""
 
@@ -111,20 +114,20 @@ def run(connection: sqlite3.Connection, statement: str, parameters: Sequence[obj
 
 
 def _statement(
-    chosen: Selection, planned: Plan, values: list[_Values], among: tuple[int, ...] = ()
+    chosen: Selection, planned: Plan, values: list[_Values], first: Sequence[int] = ()
 ) -> tuple[str, list[object]]:
     """
     Build the query: it scans the most selective source and probes an index for every other condition.
 
     Args:
-        among: positions that have the words, of which those are wanted that match the rest.
+        first: positions that have the words, of which those are wanted that match the rest.
     """
     kind, match, values = chosen.kind, planned.match, list(values)
     parameters: list[object]
-    if among:
+    if first:
         source, position = "published_document AS d", "d.position"
         conditions = [f"d.kind = '{kind}' AND d.position IN ({_LISTED})"]
-        parameters = [msgspec.json.encode(among).decode()]
+        parameters = [msgspec.json.encode(first).decode()]
     elif match is not None:
         source, position = f"published_text_{kind} AS t", "t.rowid"
         conditions, parameters = [f"published_text_{kind} MATCH ?"], [match]

@@ -32,6 +32,11 @@ class Closest(msgspec.Struct, frozen=True, gc=False):
         return {"id": self.id, "name": self.name, "why": self.why}
 
 
+def guidance_of(closest: Sequence[Closest], hint: str) -> JSONObject:
+    found: JSONObject = {"closest": [each.to_wire() for each in closest]} if closest or hint else {}
+    return {**found, "hint": hint} if hint else found
+
+
 def closest_of(
     connection: sqlite3.Connection, kind: str, q: str, planned: Plan, found: Sequence[int]
 ) -> tuple[Closest, ...]:
