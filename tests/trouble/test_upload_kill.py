@@ -46,8 +46,8 @@ class Scene:
 
     def start(self) -> Product:
         product = Product(self.folder)
-        product.start()
-        product.wait_ready()
+        product.start(within_s=60)
+        product.wait_ready(within_s=120)
         return product
 
     def client(self, product: Product) -> Owner:
