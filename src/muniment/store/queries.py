@@ -1,4 +1,4 @@
-"""List queries: their parameters and cursors."""
+"""List queries: their filters, sort and cursors."""
 
 import base64
 import binascii
