@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
@@ -13,11 +14,14 @@ from muniment.config import Config
 from muniment.kernel.problems import Internal, Unavailable
 from muniment.server.app.app import App
 from muniment.server.app.registry_file import RegistryFile
+from muniment.server.node_checks import node_checks
 from muniment.store import postgres_feed
 from muniment.store.database import faults, node_copy
 from muniment.store.published import PublishedEntry
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
+from muniment.store.verifying.node_copy import build_again
+from services.ports import wait_until
 
 pytestmark = pytest.mark.postgresql
 COMPANIES = 300
@@ -148,3 +152,34 @@ def test_a_second_process_of_the_node_follows_the_file_that_the_first_has_replac
     second.catch_up()
     assert node_copy.identity(path) == replaced
     second.close()
+
+
+def test_a_scrub_that_cannot_mark_a_copy_because_its_pages_are_damaged_removes_it(node, reader, tmp_path):
+    path, before = tmp_path / "published.sqlite3", shown(reader)
+    flip_headers(path)
+    build_again(path)
+    assert not path.exists()
+    node.catch_up()
+    reader.tick()
+    assert shown(reader) == before
+
+
+def test_pages_that_are_damaged_while_the_scrub_and_the_node_build_again_are_healed(source, node, reader, tmp_path):
+    before, config = shown(reader), Config({}, data=tmp_path, database_url=source)
+    flip_headers(tmp_path / "published.sqlite3")
+    node.start()
+    with ThreadPoolExecutor(2) as scrubs:
+        for done in [scrubs.submit(scrub, config) for _ in range(2)]:
+            done.result(60)
+    wait_until(lambda: scrub(config) == [], within_s=30, what="a whole copy")
+    wait_until(lambda: reader.tick() or shown(reader) == before, within_s=10, what="the same documents")
+    assert (node.edition, reader.edition) == (COMPANIES, COMPANIES)
+
+
+def scrub(config):
+    """Run a whole pass of the node's checks; return what is damaged, or why the file could not be read."""
+    try:
+        parts = [part for check in node_checks(config) for part in check.whole(mend=True)]
+    except (sqlite3.OperationalError, TimeoutError) as error:  # the file is being replaced
+        return [str(error)]
+    return [damage for part in parts for damage in part.damages]

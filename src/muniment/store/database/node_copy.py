@@ -97,6 +97,14 @@ def replace(path: Path, former: Identity, fill: Callable[[sqlite3.Connection], N
     return True
 
 
+def remove(path: Path, former: Identity) -> None:
+    """Remove the file with the identity *former*, so that the processes of the node make a new one."""
+    with _lock(path):
+        if identity(path) == former:
+            _remove_log(path)
+            path.unlink(missing_ok=True)
+
+
 def _remove_log(path: Path) -> None:
     for suffix in _LOG:
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)

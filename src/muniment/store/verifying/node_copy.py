@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 import psycopg
 
 from muniment.store import postgres_feed, published
+from muniment.store.database import node_copy as copies
+from muniment.store.database.faults import is_damage
 from muniment.store.database.handles import open_counted
 from muniment.store.verifying import index_tables, sqlite_file
 from muniment.store.verifying.published_rows import faults_of
@@ -74,9 +76,19 @@ def compare(database_url: str, file: Path, after: str, limit: int) -> Copied:
 
 
 def build_again(file: Path) -> None:
-    """Take the copy's place in the chain away, so that its follower builds it again while it is served."""
-    with contextlib.closing(open_counted(file, isolation_level=None, timeout=20)) as own:
-        own.execute("DELETE FROM published_chain")
+    """
+    Take the copy's place in the chain away, so that its follower builds it again while it is served.
+
+    If the pages with that place are damaged too, the file is removed: readers keep it open until there is a new one.
+    """
+    former = copies.identity(file)
+    try:
+        with contextlib.closing(open_counted(file, isolation_level=None, timeout=20)) as own:
+            own.execute("DELETE FROM published_chain")
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        copies.remove(file, former)
 
 
 @contextmanager
