@@ -1,11 +1,11 @@
 """Personal access tokens: shown once, kept as a digest, ended everywhere at once."""
 
-import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
+from click.testing import CliRunner
 from django.db import connection, transaction
 from django.test import Client
 from hypothesis import given
@@ -15,6 +15,7 @@ from make.accounts import Letters, account, signed_in
 from make.apps import App
 from muniment.accounts import revocation, scopes, tokens
 from muniment.accounts.models import PersonalToken
+from muniment.cli import main
 from muniment.jobs import handlers
 from muniment.kernel.actor import COMMAND, SCOPES, VISITOR
 from muniment.kernel.ids import now
@@ -23,8 +24,6 @@ from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.oauth import token_authentication
 from muniment.oauth.models import Grant
 from services.ports import wait_until
-from services.prepared import new_instance
-from services.product import run
 
 RESOURCE = "http://testserver/api/manage/mcp"
 
@@ -365,21 +364,20 @@ def test_the_page_needs_a_session_and_its_own_form(owner):
 # ---------------------------------------------------------------------- the command
 
 
-@pytest.mark.sqlite  # a data folder of its own, whatever the suite runs on
 @pytest.mark.requirement("tokens.personal")
-def test_the_command_prints_a_token_and_nothing_else(tmp_path):
-    data = new_instance(tmp_path / "data")
-    run("user", "create", "owner@harbour.example", "--no-password", data=data)
-    done = run("user", "token", "owner@harbour.example", "--name", "agent", "--read-only", data=data)
+def test_the_command_prints_a_token_and_nothing_else(db):
+    assert command("create", "owner@harbour.example", "--no-password").exit_code == 0
+    done = command("token", "owner@harbour.example", "--name", "agent", "--read-only")
+    assert done.exit_code == 0
     assert is_personal(done.stdout.removesuffix("\n"))
-    unknown = run("user", "token", "unknown@harbour.example", "--name", "agent", data=data, check=False)
-    assert unknown.returncode == 1
+    unknown = command("token", "unknown@harbour.example", "--name", "agent")
+    assert unknown.exit_code == 1
     assert "not found" in unknown.stderr
-    wrong = run(
-        *("user", "token", "owner@harbour.example", "--name", "a", "--scope", "root"),
-        data=data,
-        check=False,
-    )
-    assert wrong.returncode == 1
+    wrong = command("token", "owner@harbour.example", "--name", "a", "--scope", "root")
+    assert wrong.exit_code == 1
     assert "root" in wrong.stderr
-    assert json.dumps(wrong.stdout) == '""'
+    assert wrong.stdout == ""
+
+
+def command(*words):
+    return CliRunner().invoke(main, ["user", *words])

@@ -5,6 +5,7 @@ import http.client
 import os
 import signal
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -155,8 +156,13 @@ def test_processes_end_when_their_supervisor_is_killed(tmp_path):
 
 
 def test_a_port_that_several_processes_hold_is_taken(pair):
-    for arguments in ((), ("--workers", "2")):
-        done = run("serve", "--port", str(pair.port), *arguments, data=pair.data, check=False)
+    def serve(*arguments):
+        return run("serve", "--port", str(pair.port), *arguments, data=pair.data, check=False)
+
+    with ThreadPoolExecutor() as both:  # each waits for the port for some seconds
+        ends = [both.submit(serve), both.submit(serve, "--workers", "2")]
+    for end in ends:
+        done = end.result()
         assert done.returncode == 1
         assert "--port" in done.stderr
         assert "Traceback" not in done.stderr
