@@ -1,7 +1,7 @@
 // The search box of every page shows results while typing. Without this file its form leads to /search.
 (() => {
   "use strict";
-  const PAUSE_MS = 60;
+  const PAUSE_MS = 30;
   const SHOWN = 8;
   const KEPT = 50;
   const PATHS = { company: "/companies/", person: "/people/", framework: "/frameworks/" };
