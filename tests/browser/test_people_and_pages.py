@@ -258,7 +258,7 @@ def test_everything_works_without_javascript(browser, site):
     page = sign_in(context, site, OWNER)
     page.goto("/companies")
     page.locator("#q").fill("tarnwick")
-    page.get_by_role("button", name="Filter").click()
+    page.locator("#search").get_by_role("button", name="Search").click()
     expect(page.locator("#results .listing")).to_have_count(1)
     page.goto("/manage/companies/new")
     page.get_by_label("Name", exact=True).fill("Plain Forms")
