@@ -28,6 +28,7 @@ def form_options_tool(
     lists = {name: list_of(STRING) for name, value in options.items() if isinstance(value, list)}
     sizes = {"type": "object", "additionalProperties": INTEGER}
     limits = object_of({"characters": sizes, "entries": sizes})
+    shown = object_of({**lists, "limits": limits, "inUse": {"type": "object"}}, optional=("inUse",))
 
     def handler(_: Arguments, __: Caller) -> JSONObject | Awaitable[JSONObject]:
         source = reader()
@@ -42,7 +43,7 @@ def form_options_tool(
         title="List form options",
         description=description,
         arguments={},
-        answer=single(object_of({**lists, "limits": limits, "inUse": {"type": "object"}})),
+        answer=single(shown),
         handler=handler,
         scope=scope,
         read_only=True,
