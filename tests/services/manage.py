@@ -14,6 +14,7 @@ from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.owner.server import owner_declarations
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import TokenAuthenticator
+from muniment.store.reader import Reader
 from services.mcp import Answer, Asker, modern
 
 BASE = "http://testserver"
@@ -88,12 +89,12 @@ class Manage:
 
 
 @contextlib.contextmanager
-def manage(bridge: Callable[..., Any] = straight) -> Iterator[Manage]:
-    """Yield the server as the product assembles it, with another bridge."""
+def manage(bridge: Callable[..., Any] = straight, reader: Reader | None = None) -> Iterator[Manage]:
+    """Yield the server as the product assembles it, with another bridge, and *reader* for public documents."""
     doorkeeper = TokenAuthenticator(bridge, resource=manage_server(BASE))
     bearers = BearerAuthentication(doorkeeper, BASE)
     offer = owner_declarations(
-        bridge, base_url=BASE, registry_name="Suite Registry", schema=settings.SCHEMA, reader=lambda: None
+        bridge, base_url=BASE, registry_name="Suite Registry", schema=settings.SCHEMA, reader=lambda: reader
     )
     access = Access(bearers.authenticate, bearers.missing)
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), access=access))

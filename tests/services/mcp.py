@@ -201,3 +201,16 @@ def public_server(reader: Reader, **more: Any) -> Iterator[Asker]:
         yield asker
     finally:
         asker.close()
+
+
+def check_types(schema: Any) -> None:
+    """
+    Fail if a schema inside *schema* lists types beside entries, members or choices.
+
+    Gemini's clients refuse such a schema (gemini-cli #21094); `anyOf` says the same.
+    """
+    if isinstance(schema, dict):
+        is_mixed = isinstance(schema.get("type"), list) and schema.keys() & {"items", "properties", "enum"}
+        assert not is_mixed, schema
+    for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        check_types(inner)

@@ -28,7 +28,7 @@ _TYPES: dict[str, tuple[str, type]] = {
 }
 _SUPPORTED_KEYWORDS = frozenset(
     {
-        *("type", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems"),
+        *("type", "anyOf", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems"),
         *("description", "default", "format"),
     }
 )
@@ -44,8 +44,8 @@ def _quoted(value: object) -> str:
 def _accepted(schema: JSONMapping) -> str:
     if "enum" in schema:
         return "one of " + ", ".join(_quoted(choice) for choice in schema["enum"])
-    if isinstance(schema["type"], list):
-        return " or ".join(_accepted(each) for each in _alternatives(schema))
+    if alternatives := _alternatives(schema):
+        return " or ".join(_accepted(each) for each in alternatives)
     words, low, high = _TYPES[schema["type"]][0], schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         words += f" from {low} to {high}"
@@ -57,14 +57,10 @@ def _accepted(schema: JSONMapping) -> str:
 
 
 def _alternatives(schema: JSONMapping) -> list[JSONMapping]:
-    """Return the schema of each of several types; only a list has items."""
-    of_lists = {"items", "maxItems"}
-    return [
-        {"type": each, **{key: value for key, value in schema.items() if key != "type" and key not in of_lists}}
-        if each != "array"
-        else {"type": each, **{key: value for key, value in schema.items() if key in of_lists}}
-        for each in schema["type"]
-    ]
+    """Return the schemas of which a value meets one; empty if there is only one."""
+    types = schema.get("type")
+    found: list[JSONMapping] = [{**schema, "type": each} for each in types] if isinstance(types, list) else []
+    return found or list(schema.get("anyOf", ()))
 
 
 class _Value:
@@ -75,11 +71,9 @@ class _Value:
             message = f"unsupported keywords in an inputSchema: {sorted(unknown)}"
             raise ValueError(message)
         self.accepted = _accepted(schema)
-        several = isinstance(schema.get("type"), list)
-        self.by_type: dict[type, _Value] = {}
-        if several:
-            self.by_type = {_TYPES[each["type"]][1]: _Value(each) for each in _alternatives(schema)}
-        self.type: type = type(None) if several else _TYPES[schema.get("type", "string")][1]
+        alternatives = _alternatives(schema)
+        self.by_type = {_TYPES[each.get("type", "string")][1]: _Value(each) for each in alternatives}
+        self.type: type = type(None) if alternatives else _TYPES[schema.get("type", "string")][1]
         self.enum = schema.get("enum")
         self.low = schema.get("minimum", schema.get("minLength", 0))
         self.high = schema.get("maximum", schema.get("maxLength", schema.get("maxItems", float("inf"))))

@@ -8,7 +8,7 @@ import pytest
 
 from make import published as make
 from muniment.mcp.tools import truncation
-from services.mcp import BASE, fictional_registry, legacy, modern, public_server
+from services.mcp import BASE, check_types, fictional_registry, legacy, modern, public_server
 
 NAMES = [
     "search",
@@ -82,6 +82,10 @@ def test_every_tool_describes_itself_whole(listed):
         assert tool["outputSchema"]["anyOf"] == [{"required": promised}, {"required": ["error"]}]
         for schema in (tool["inputSchema"], tool["outputSchema"]):
             jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_no_schema_lists_types_beside_entries_members_or_choices(listed):
+    check_types(listed.result["tools"])
 
 
 @pytest.mark.requirement("mcp.size")
@@ -351,7 +355,7 @@ def test_a_framework_of_the_other_kind_is_not_found_and_the_right_tool_is_named(
         ("list_companies", {"pageSize": 101}, "not 101", "from 1 to 100"),
         ("list_companies", {"pageSize": "5"}, "pageSize takes", "whole number"),
         ("list_companies", {"page": True}, "not true", "whole number"),
-        ("list_companies", {"status": "ACTIVE"}, "'ACTIVE'", "active, upcoming, inactive"),
+        ("list_companies", {"status": "ACTIVE"}, "'ACTIVE'", "'active', 'upcoming', 'inactive'"),
         ("list_companies", {"hasToken": "yes"}, "hasToken takes true or false", "hasToken"),
         ("list_companies", {"q": "x" * 201}, "q takes", "200 characters"),
         ("list_frameworks", {"kind": "both"}, "kind takes one of", "'score', 'program'"),

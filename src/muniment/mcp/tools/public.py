@@ -91,10 +91,38 @@ def _values_of(of: Criterion) -> JSONMapping:
     kind = of.schema["type"]
     if of.several:
         one = {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": "string"}
-        return {"type": [kind, "array"], "items": one}
+        return {"anyOf": [one, {"type": "array", "items": one}]}
     if of.is_amount:
         return {"type": ["string", "number"]}
     return {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": kind}
+
+
+def framework_tools(schema: Schema, list_frameworks: Any, get_framework: Any) -> tuple[Tool, Tool]:
+    """Return the tools for frameworks of both kinds, which both servers have, with these handlers."""
+    return (
+        _tool(
+            "list_frameworks",
+            "List frameworks",
+            "All assessment frameworks, descriptions truncated to 500 characters.",
+            listed(record_of(schema.framework)),
+            list_frameworks,
+            **{
+                **_criteria(schema.listings["framework"]),
+                "kind": {
+                    "enum": ["score", "program"],
+                    "description": "score: scores any company; program: run by a company, takes applications",
+                },
+            },
+        ),
+        _tool(
+            "get_framework",
+            "Get a framework",
+            "One assessment framework of either kind.",
+            single(record_of(schema.framework, companyDescription=STRING)),
+            get_framework,
+            frameworkId=_FRAMEWORK_ID,
+        ),
+    )
 
 
 def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
@@ -169,28 +197,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             tools.get_person,
             slug={**_SLUG, "description": "slug of a list_people item or of positions[].person"},
         ),
-        _tool(
-            "list_frameworks",
-            "List frameworks",
-            "All assessment frameworks, descriptions truncated to 500 characters.",
-            frameworks,
-            tools.list_frameworks,
-            **{
-                **_criteria(schema.listings["framework"]),
-                "kind": {
-                    "enum": ["score", "program"],
-                    "description": "score: scores any company; program: run by a company, takes applications",
-                },
-            },
-        ),
-        _tool(
-            "get_framework",
-            "Get a framework",
-            "One assessment framework of either kind.",
-            framework,
-            tools.get_framework,
-            frameworkId=_FRAMEWORK_ID,
-        ),
+        *framework_tools(schema, tools.list_frameworks, tools.get_framework),
         _tool(
             "list_scoring_frameworks",
             "List scoring frameworks",

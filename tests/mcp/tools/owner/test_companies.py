@@ -21,7 +21,7 @@ from muniment.registry.models import Company, HistoryEntry, Ownership
 from muniment.registry.people import profiles
 from muniment.schema.objects import registry_schema
 from services.manage import BASE, manage
-from services.mcp import legacy, modern
+from services.mcp import check_types, legacy, modern
 
 pytestmark = pytest.mark.django_db
 METADATA = f'resource_metadata="{BASE}/.well-known/oauth-protected-resource/api/manage/mcp"'
@@ -216,6 +216,8 @@ THE_TOOLS = THE_SIXTEEN | {
     "compare_reports": ("reports:read", _READS),
     "share_report": ("reports:run", _ADDS),
     "submit_application": ("reports:run", _CHANGES),
+    "list_frameworks": ("reports:read", _READS),
+    "get_framework": ("reports:read", _READS),
 }
 """Scope, and whether a tool only reads, destroys, and may be called again."""
 
@@ -270,19 +272,7 @@ def test_what_a_model_sees_of_the_tools_stays_under_18_kb(server, owner):
 
 
 def test_no_schema_lists_types_beside_entries_members_or_choices(server, owner):
-    """Gemini's clients refuse such a schema (gemini-cli #21094); `anyOf` says the same."""
-
-    def walk(schema):
-        if isinstance(schema, dict):
-            assert not (isinstance(schema.get("type"), list) and schema.keys() & {"items", "properties", "enum"}), (
-                schema
-            )
-            for inner in schema.values():
-                walk(inner)
-        for inner in schema if isinstance(schema, list) else ():
-            walk(inner)
-
-    walk(server.ask(token_of(owner), LIST).result["tools"])
+    check_types(server.ask(token_of(owner), LIST).result["tools"])
 
 
 def test_every_fault_of_a_change_is_reported_at_once(server, owner):

@@ -47,11 +47,11 @@ def revert_arguments(where: str) -> dict[str, JsonSchema]:
             "type": "integer",
             "minimum": 1,
             "maximum": 10**15,
-            "description": f"instead of changes: undo the entry with this id of {where}",
+            "description": f"or undo the entry with this id of {where}",
         },
         "overwrite": {
             "type": "boolean",
             "default": False,
-            "description": "revert although later changes touched the same fields",
+            "description": "even if later changes touched the same fields",
         },
     }

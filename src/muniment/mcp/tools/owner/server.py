@@ -17,6 +17,7 @@ from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools
 from muniment.mcp.tools.owner.documents import document_tools
+from muniment.mcp.tools.owner.frameworks import owner_framework_tools
 from muniment.mcp.tools.owner.profile import profile_tools
 from muniment.mcp.tools.owner.reports import report_tools
 from muniment.mcp.tools.owner.sharing import sharing_tools
@@ -77,6 +78,7 @@ def owner_declarations(
             *document_tools(call, base_url),
             *report_tools(call, base_url),
             *sharing_tools(call, base_url),
+            *owner_framework_tools(reader, base_url, schema, "reports:read"),
         ),
         shared=False,
     )

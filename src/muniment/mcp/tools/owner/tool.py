@@ -7,8 +7,8 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
 from muniment.oauth.token_authentication import Bridge
 
-SLUG: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "id of a list_my_companies item"}
-ID: Final = {"type": "string", "minLength": 1, "maxLength": 100}
+SLUG: Final = {"type": "string", "maxLength": 200, "description": "id of a list_my_companies item"}
+ID: Final = {"type": "string", "maxLength": 100}
 RUN_ID: Final = {**ID, "description": "runId of a list_my_runs item"}
 PAGE: Final[dict[str, JSONMapping]] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},

@@ -1,0 +1,44 @@
+"""An agent that is connected to the owner-scoped server alone finds the framework to run."""
+
+import jsonschema
+import pytest
+
+from make.accounts import account
+from make.published import Publisher, framework
+from muniment.accounts import tokens
+from muniment.store.reader import Reader
+from services.manage import manage
+from services.mcp import modern
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def reader(tmp_path):
+    publisher = Publisher(tmp_path / "published.sqlite3")
+    publisher.publish(framework(1, "river-score"), framework(2, "ember-grants", kind="program"))
+    made = Reader(tmp_path / "published.sqlite3")
+    yield made
+    made.close()
+    publisher.close()
+
+
+@pytest.fixture
+def token():
+    return tokens.create_token(account("owner@harbour.example").actor("web"), "laptop", permitted=["reports:read"]).text
+
+
+def test_frameworks_are_found_as_on_the_public_server(reader, token):
+    with manage(reader=reader) as server:
+        listed = server.call(token, "list_frameworks", kind="program")
+        assert [each["frameworkId"] for each in listed["data"]] == ["ember-grants"]
+        assert server.data(token, "get_framework", frameworkId="river-score")["frameworkId"] == "river-score"
+        missing = server.error(token, "get_framework", frameworkId="river-scor")
+        assert "Did you mean river-score?" in missing["hint"]
+        found = {each["name"]: each for each in server.ask(token, modern("tools/list")).result["tools"]}
+        jsonschema.validate(listed, found["list_frameworks"]["outputSchema"])
+
+
+def test_while_the_registry_cannot_be_read_the_answer_says_so(token):
+    with manage() as server:
+        assert "cannot be read" in server.error(token, "list_frameworks")["message"]
