@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from operator import attrgetter
 
 from muniment.kernel.problems import Unavailable
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
@@ -10,6 +10,8 @@ from muniment.mcp.tools.public import framework_tools
 from muniment.mcp.tools.public_lookups import PublicTools
 from muniment.schema.objects import Schema
 from muniment.store.reader import Reader
+
+Handler = Callable[[Arguments, Caller], Marked | Awaitable[Marked]]
 
 
 def owner_framework_tools(
@@ -22,16 +24,15 @@ def owner_framework_tools(
         reader: returns the reader of the published file, None while it cannot be read.
     """
 
-    def asking(method: str) -> Callable[[Arguments, Caller], Marked | Awaitable[Marked]]:
+    def asking(handler_of: Callable[[PublicTools], Handler]) -> Handler:
         def handler(arguments: Arguments, caller: Caller) -> Marked | Awaitable[Marked]:
             found = reader()
             if found is None:
                 raise Unavailable("The registry cannot be read at the moment.", "Try again in a few seconds.")
-            answer: Any = getattr(PublicTools(found, base_url, schema), method)(arguments, caller)
-            return answer  # type: ignore[no-any-return]
+            return handler_of(PublicTools(found, base_url, schema))(arguments, caller)
 
         return handler
 
-    for tool in framework_tools(schema, asking("list_frameworks"), asking("get_framework")):
+    for tool in framework_tools(schema, asking(attrgetter("list_frameworks")), asking(attrgetter("get_framework"))):
         arguments = {name: each for name, each in tool.arguments.items() if name != "facets"}
         yield dataclasses.replace(tool, arguments=arguments, scope=scope, instant=False)
