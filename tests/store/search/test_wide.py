@@ -82,3 +82,10 @@ def test_a_script_without_spaces_is_found(wide, publisher):
     wide.refresh()
     assert wide.companies(companies_by(q="東京")).total == 12
     assert wide.people(people_by(q="東京花")).total == 13
+
+
+def test_of_very_many_words_the_first_are_searched_for(reader, publisher, monkeypatch):
+    monkeypatch.setattr(ranking, "MAX_TERMS", 3)
+    publisher.publish(company(1, "weir", name="Weir", description="Keeps the old harbour"))
+    reader.refresh()
+    assert ids(reader.companies(companies_by(q="keeps old harbour zzz zzz"))) == ["weir"]

@@ -30,6 +30,8 @@ COMMON: Final = 2_000
 """A word that more documents have does not tell them apart."""
 MAX_NAME_WORDS: Final = 5
 RAREST: Final = 3
+MAX_TERMS: Final = 24
+"""Words of a query that are searched for; each is one more list to join."""
 MAX_WORDS: Final = 8
 """Words of a query that are left out one at a time, or corrected."""
 MAX_WEIGHED: Final = 1_000
@@ -73,7 +75,7 @@ class Plan(NamedTuple):
 
 
 def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
-    typed = terms(q)
+    typed = terms(q)[:MAX_TERMS]
     if not typed:
         return Plan(None)
     key = keys.asked(q)

@@ -123,6 +123,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "panel": panel(search, facets(search)),
         "items": _ROWS[name](found.items),
         "total": found.total,
+        "total_shown": f"{found.total:,}+" if found.is_cut else f"{found.total:,}",
         "chips": links.chips(search),
         "orders": links.orders(search),
         "closest": _by_reason(search, found.closest),
