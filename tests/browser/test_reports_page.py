@@ -158,7 +158,7 @@ def test_the_documents_to_quote_follow_the_listing_with_and_without_scripts(brow
             page.get_by_role("button", name="Show documents").click()
         expect(page.get_by_label(f"{scripted}-of-{other}.txt")).to_be_visible()
         expect(page.get_by_label(f"{scripted}-of-{COMPANY}.txt")).to_have_count(0)
-        expect(page.get_by_label("Framework")).to_have_value(program)
+        expect(page.get_by_label("Framework", exact=True)).to_have_value(program)
         if scripted:
             expect(page.get_by_role("button", name="Show documents")).to_be_hidden()
             well(page)

@@ -175,7 +175,7 @@ def test_someone_elses_company_document_and_run_are_not_there(agent):
     assert (problem["code"], "list_my_documents" in problem["hint"]) == ("not_found", True)
     for name in ("execute_report_run", "get_report_run_status", "get_report"):
         problem = refused(name, runId=run_id)
-        assert (problem["code"], "start_report_run" in problem["hint"]) == ("not_found", True)
+        assert (problem["code"], "list_my_runs" in problem["hint"]) == ("not_found", True)
     assert ReportRun.objects.count() == 1
 
 

@@ -62,7 +62,7 @@ def list_people(context: Context, path: str, values: Values, headers: bytes) -> 
 
 def _list(context: Context, kind: str, path: str, values: Values, headers: bytes) -> Result:
     query = list_query(LISTINGS[kind], path, values)
-    names = counted(LISTINGS[kind], path, values)
+    names = counted(LISTINGS[kind], values)
     with _cursor_of(path):
         page = context.reader.page(kind, query)
     facets = {"facets": context.reader.facets(kind, query, names).to_wire()} if names else {}
@@ -84,7 +84,8 @@ def get_facets(context: Context, path: str, values: Values, headers: bytes) -> R
     kind = of_collection(values["list"])
     listing = LISTINGS[kind]
     query = ListQuery(q=values["q"] or "", **selected(listing, path, values))
-    found = context.reader.facets(kind, query, counted(listing, path, values) or listing.counted)
+    names = listing.counted if values["facets"] is None else counted(listing, values)
+    found = context.reader.facets(kind, query, names)
     body = msgspec.json.encode({"data": found.to_wire(), "total": found.total})
     return _result(body, found.modified_at, headers, found.version, (kind, "*"))
 
@@ -212,7 +213,7 @@ def _unknown(context: Context, kind: str, key: str) -> NotFound:
 def list_frameworks(context: Context, path: str, values: Values, headers: bytes) -> Result:
     """Return all frameworks, or those that match the filters."""
     query = ListQuery(**selected(LISTINGS["framework"], path, values))
-    found, names = context.reader.frameworks(query), counted(LISTINGS["framework"], path, values)
+    found, names = context.reader.frameworks(query), counted(LISTINGS["framework"], values)
     if not names:
         return _stored(found, headers, ("framework", "*"))
     facets = msgspec.json.encode({"facets": context.reader.facets("framework", query, names).to_wire()})

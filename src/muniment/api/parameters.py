@@ -85,6 +85,20 @@ def text(
     return Parameter(name, description, schema, f"a text of 1 to {maximum} characters", parse, example)
 
 
+def some_of(name: str, description: str, names: tuple[str, ...]) -> Parameter:
+    """Declare some of *names*, separated by commas."""
+
+    def parse(value: str) -> tuple[str, ...]:
+        parts = tuple(dict.fromkeys(value.split(",")))
+        if not set(parts) <= set(names):
+            raise ValueError
+        return parts
+
+    one = f"(?:{'|'.join(names)})"
+    schema = {"type": "string", "pattern": f"^{one}(?:,{one})*$"}
+    return Parameter(name, description, schema, f"some of: {', '.join(names)}", parse, names[0])
+
+
 def words(name: str, description: str, *, maximum: int, example: str) -> Parameter:
     r"""Declare up to *maximum* words, separated by commas; a comma inside a word is written ``\,``."""
 

@@ -3,7 +3,6 @@
 from typing import Final
 from urllib.parse import quote
 
-from muniment.api.parameters import truncated
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Listing, ReversedRange
@@ -50,25 +49,9 @@ def selected(listing: Listing, path: str, values: Values) -> JSONObject:
         ) from None
 
 
-def counted(listing: Listing, path: str, values: Values) -> tuple[str, ...]:
-    """
-    Return the names of the facets that a query asks for.
-
-    Raises:
-        BadRequest: one of them is no facet of the list.
-    """
-    names: tuple[str, ...] = tuple(dict.fromkeys(values["facets"] or ()))
-    unknown = [name for name in names if name not in listing.counted]
-    if unknown:
-        raise BadRequest(
-            f'facets names "{truncated(unknown[0])}"; it takes some of: {", ".join(listing.counted)}.',
-            f"For example: {path}?{_same_list(values)}facets={listing.counted[0]}",
-        )
-    return names
-
-
-def _same_list(values: Values) -> str:
-    return f"list={values['list']}&" if values.get("list") else ""
+def counted(listing: Listing, values: Values) -> tuple[str, ...]:
+    """Return the names of the facets that a query asks for; those of other lists are ignored, like their filters."""
+    return tuple(name for name in values["facets"] or () if name in listing.counted)
 
 
 def of_collection(collection: str | None) -> str:

@@ -28,7 +28,7 @@ from muniment.api.handlers import (
     people_quick,
     search,
 )
-from muniment.api.parameters import Parameter, criterion, hexadecimal, one_of, sort, text, whole_number, words
+from muniment.api.parameters import Parameter, criterion, hexadecimal, one_of, some_of, sort, text, whole_number, words
 from muniment.api.queries import LISTINGS, MAX_IDS
 from muniment.store.published import KINDS
 from muniment.store.search.everything import COLLECTIONS
@@ -139,7 +139,7 @@ def _facets_of(*kinds: str) -> Parameter:
         "Count the values of these filters within the query, separated by commas. The counts of a filter ignore what "
         "is chosen for it. Any of: "
     )
-    return words("facets", f"{help_}{', '.join(names)}.", maximum=MAX_FIELDS, example=LISTINGS[kinds[0]].counted[0])
+    return some_of("facets", f"{help_}{', '.join(names)}.", tuple(names))
 
 
 _EVERY: Final = {each.name: each for kind in reversed(KINDS) for each in CRITERIA[kind]}

@@ -139,7 +139,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "total": COUNT,
             "nextCursor": _described(TEXT, "The next `cursor`; absent on the last page."),
             "totalIsMinimum": _described(
-                {"const": True},
+                {"type": "boolean"},
                 "More match: a search that finds very many lists the most relevant or the newest ones, and `total` "
                 "counts these.",
             ),

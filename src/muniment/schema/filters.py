@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_VALUES: Final = 50
 """Different values of one filter."""
 MAX_CHARACTERS: Final = 200
+MAX_AMOUNT: Final = 40
 MAX_COUNT: Final = 10**9
 """The largest bound of a range of whole numbers."""
 _SIGN: Final = re.compile(r"^(?:[$€£¥₹₩]|R\$|[A-Z]{3}\b)\s*")
@@ -222,7 +223,7 @@ def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
     write: Callable[[Any], str] = str
     if isinstance(kind, Money):
         rule, examples = "an amount such as 1.5M, $2,000,000 or 1500000", ("1.5M", "2B")
-        schema, parse, write = {"type": "string", "minLength": 1, "maxLength": 40}, _amount, format_amount
+        schema, parse, write = {"type": "string", "minLength": 1, "maxLength": MAX_AMOUNT}, _amount, format_amount
     elif isinstance(kind, Integer):
         rule, examples = f"a whole number from 0 to {MAX_COUNT}, in digits", ("2", "500")
         schema, parse = {"type": "integer", "minimum": 0, "maximum": MAX_COUNT}, _whole
@@ -233,7 +234,7 @@ def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
     else:
         examples = ("2024-01-31", "2026-12-31")
         rule = f"a date such as {examples[0]}, or an RFC 3339 moment"
-        schema, parse = {"type": "string", "minLength": 10, "maxLength": 40}, parse_day
+        schema, parse = {"type": "string", "format": "date"}, parse_day
         write = _day_of
     yield Criterion(by.low, by.help, schema, rule, parse, examples[0], is_amount=is_amount, write=write)
     if by.high:
@@ -273,6 +274,8 @@ def _whole(text: str) -> int:
 
 def _amount(text: str) -> int:
     """Return an amount of the registry's currency, with or without its sign, in minor units."""
+    if len(text) > MAX_AMOUNT:
+        raise ValueError
     try:
         return parse_money(_SIGN.sub("", text.strip(), count=1))
     except ValueError:

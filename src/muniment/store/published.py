@@ -175,7 +175,8 @@ def has_column(connection: sqlite3.Connection, table: str, column: str) -> bool:
 
 def _add_columns(connection: sqlite3.Connection) -> None:
     for table, column, definition in _ADDED:
-        if not has_column(connection, table, column):
+        found = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
+        if found and column not in found:  # a table that is missing is made with it
             connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
 
 

@@ -24,7 +24,7 @@
   list.id = "found";
   list.setAttribute("role", "listbox");
   list.setAttribute("aria-label", words.results);
-  status.setAttribute("role", "status");
+  status.setAttribute("aria-live", "polite");
   panel.append(note, list);
   form.append(panel, status);
   for (const [name, value] of [
