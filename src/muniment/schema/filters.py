@@ -27,6 +27,8 @@ MAX_COUNT: Final = 10**9
 _SIGN: Final = re.compile(r"^(?:[$€£¥₹₩]|R\$|[A-Z]{3}\b)\s*")
 _HUGE: Final = re.compile(r"\d{16,30}(?:\.\d+)?")
 """More than any company can have."""
+_MONEY: Final = r"^(?:[0-9]{1,15}|\$?[0-9]{1,6}(?:\.[0-9]{1,2})?[KMB]?|\$?[0-9]{1,3}(?:,[0-9]{3}){1,4})$"
+"""What clients are told; signs of currencies and other forms of numbers are taken too."""
 _PLAIN: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 
@@ -223,7 +225,7 @@ def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
     write: Callable[[Any], str] = str
     if isinstance(kind, Money):
         rule, examples = "an amount such as 1.5M, $2,000,000 or 1500000", ("1.5M", "2B")
-        schema, parse, write = {"type": "string", "minLength": 1, "maxLength": MAX_AMOUNT}, _amount, format_amount
+        schema, parse, write = {"type": "string", "maxLength": MAX_AMOUNT, "pattern": _MONEY}, _amount, format_amount
     elif isinstance(kind, Integer):
         rule, examples = f"a whole number from 0 to {MAX_COUNT}, in digits", ("2", "500")
         schema, parse = {"type": "integer", "minimum": 0, "maximum": MAX_COUNT}, _whole
