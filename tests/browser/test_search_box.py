@@ -112,7 +112,7 @@ def test_results_of_all_kinds_come_while_typing_without_moving_the_page(page):
     assert options(page).nth(0).inner_text().split("\n") == ["Tide TIDE", "Company", "Keeps boats."]
     assert {"Person", "Framework"} <= set(options(page).locator(".kind").all_inner_texts())
     assert options(page).last.inner_text() == "All results for “tide” (13)"
-    expect(page.locator(".everything [role=status]")).to_have_text("13 results")
+    expect(page.locator(".everything [aria-live]")).to_have_text("13 results")
     assert page.locator("main").bounding_box() == main
 
 
