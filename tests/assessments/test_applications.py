@@ -181,3 +181,10 @@ def test_an_application_that_cannot_be_submitted_says_why(sides):
         with pytest.raises(BadRequest, match="note"):
             applications.decide_application(runner, made.pk, accept=True, note=note)
     assert Application.objects.get(pk=made.pk).state == "submitted"
+
+
+def test_of_two_submissions_at_once_one_is_made(sides):
+    me, _, _, run_id = sides
+    with pytest.raises(Conflict, match="already have an open application"), applications.submission(me, run_id):
+        applications.submit_application(me, run_id)
+    assert Application.objects.count() == 1
