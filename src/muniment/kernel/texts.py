@@ -19,6 +19,13 @@ def line_fault(text: str) -> str | None:
     return None
 
 
+def without_controls(text: str) -> str:
+    """Return *text* without the characters that change how the text around it is shown."""
+    if text.isprintable():
+        return text
+    return "".join(each for each in text if line_fault(each) is None)
+
+
 def text_fault(text: str) -> str | None:
     """Return why *text* cannot be stored, or None."""
     if "\0" in text:

@@ -64,7 +64,7 @@ def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
     planned = plan(connection, chosen.kind, chosen.q) if chosen.q else Plan(None)
     positions, is_cut = _find(connection, chosen, planned)
     tiers = bytes(planned.first.get(position, Tier.TEXT) for position in positions[:MAX_TIERS])
-    if len(positions) and not planned.close:
+    if len(positions) and not (planned.close or planned.former):
         return Matches(positions, tiers=tiers, is_cut=is_cut)
     closest = closest_of(connection, chosen.kind, chosen.q, planned, positions)
     hint = "" if len(positions) else hint_of(connection, chosen.kind, chosen.q, chosen.filters, chosen.ranges)

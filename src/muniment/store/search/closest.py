@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+from rapidfuzz.distance import OSA
 
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.json import JSONObject
+from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
+from muniment.store.search import keys
 from muniment.store.search.ranking import Plan, in_part, positions_of
 from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant
 from muniment.store.search_text import single_edits
@@ -22,11 +25,12 @@ _GUIDES: Final = ("type", "industry", "theme")
 
 
 class Closest(msgspec.Struct, frozen=True, gc=False):
-    """A document close to what was asked, and why."""
+    """A document close to what was asked, and why; *is_former*: it had the name that was asked."""
 
     id: str
     name: str
     why: str
+    is_former: bool = False
 
     def to_wire(self) -> JSONObject:
         return {"id": self.id, "name": self.name, "why": self.why}
@@ -44,7 +48,8 @@ def closest_of(
     if not q:
         return ()
     held = set(found)
-    why = {position: f"The name is similar to {_shown(q)}." for position in planned.close}
+    why = dict.fromkeys((position for position in planned.former if position in held), "")
+    why |= dict.fromkeys(planned.close, f"The name is similar to {_shown(q)}.")
     if not held:
         left_out = f"Matches {_shown(q)}, but not the filters."
         near = (*planned.first, *positions_of(connection, kind, planned.match, MAX_CLOSEST))
@@ -52,7 +57,22 @@ def closest_of(
     if not why and not held:
         why = dict.fromkeys(in_part(connection, kind, q, MAX_CLOSEST), f"Matches a part of {_shown(q)}.")
     rows = [_named(connection, kind, position) for position in list(why)[:MAX_CLOSEST]]
-    return tuple(Closest(key, name, why[position]) for position, key, name in rows)
+    of_names = {*planned.former, *planned.close}
+    close = []
+    for position, key, item in rows:
+        said = (_former(q, item) if position in of_names else "") or why[position] or f"Formerly {_shown(q)}."
+        close.append(Closest(key, item.shown, said, is_former=not why[position]))
+    return tuple(close)
+
+
+def _former(q: str, item: "_Item") -> str:
+    """Return which former name a query means, if it is nearer to one than to the present name."""
+    asked = keys.asked(q)
+    near = {each.name: OSA.normalized_similarity(asked, keys.squeeze(each.name)) for each in item.former_names}
+    name = max(near, key=near.__getitem__, default="")
+    if not name or near[name] <= OSA.normalized_similarity(asked, keys.squeeze(item.shown)):
+        return ""
+    return f"Formerly {_shown(name)}{'' if near[name] == 1 else f', similar to {_shown(q)}'}."
 
 
 def hint_of(
@@ -110,19 +130,27 @@ def _unknown(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
 
 
 def _shown(text: str) -> str:
-    return f'"{text[:MAX_SHOWN]}"'
+    return f'"{without_controls(text)[:MAX_SHOWN]}"'
 
 
-def _named(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, str, str]:
+def _named(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, str, "_Item"]:
     (key, item) = connection.execute(
         f"SELECT d.key, i.item FROM published_document d JOIN published_item_{kind} i ON i.position = d.position"
         " WHERE d.kind = ? AND d.position = ?",
         (kind, position),
     ).fetchone()
-    shown = msgspec.json.decode(item, type=_Item)
-    return position, key, shown.name or shown.frameworkName
+    return position, key, msgspec.json.decode(item, type=_Item)
 
 
-class _Item(msgspec.Struct):
+class _FormerName(msgspec.Struct):
+    name: str
+
+
+class _Item(msgspec.Struct, rename="camel"):
     name: str = ""
-    frameworkName: str = ""  # noqa: N815 - its name on the wire
+    framework_name: str = ""
+    former_names: list[_FormerName] = []
+
+    @property
+    def shown(self) -> str:
+        return self.name or self.framework_name

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Listing
 from muniment.store.published import KINDS
 from muniment.store.queries import ListQuery
@@ -72,7 +73,7 @@ class Everything(NamedTuple):
     Args:
         results: of all kinds, the best first; those of one kind are in the order of its list.
         totals: the number of matches by kind.
-        closest: what is close, with its kind, if no name has the words of the query.
+        closest: what is close, with its kind, if no name has the words of the query; otherwise only what had the name.
         hint: what to do if nothing is found.
         version: of the file, the lowest if it changed meanwhile.
         asked: the question as which the query was read.
@@ -147,7 +148,7 @@ def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) ->
     return Everything(
         results=results,
         totals={kind: page.total for kind, page in pages.items()},
-        closest=() if is_named else _closest(pages, results, words),
+        closest=_closest(pages, results, words, only_former=is_named),
         hint="" if found else _hint(q, pages),
         version=min(page.version for page in pages.values()),
         modified_at=next(iter(pages.values())).modified_at if is_of_one else "",
@@ -164,7 +165,7 @@ def trimmed(text: str) -> str:
 
 
 def _closest(
-    pages: dict[str, ListPage], results: Sequence[Result], words: list[str]
+    pages: dict[str, ListPage], results: Sequence[Result], words: list[str], *, only_former: bool
 ) -> tuple[tuple[str, Closest], ...]:
     """Return what is close in the order of the results; then what is none of them, names within the query first."""
     places = {(each.kind, each.key): place for place, each in enumerate(results)}
@@ -176,7 +177,10 @@ def _closest(
         return places.get((kind, each.id), len(places)), -within, rank
 
     close = [
-        (order(kind, rank, each), kind, each) for kind, page in pages.items() for rank, each in enumerate(page.closest)
+        (order(kind, rank, each), kind, each)
+        for kind, page in pages.items()
+        for rank, each in enumerate(page.closest)
+        if each.is_former or not only_former
     ]
     return tuple((kind, each) for _, kind, each in sorted(close, key=lambda each: each[0])[:MAX_CLOSEST])
 
@@ -187,7 +191,8 @@ def _hint(q: str, pages: dict[str, ListPage]) -> str:
         return next(iter(pages.values())).hint
     _, _, guide = pages["company"].hint.partition("words.") if "company" in pages else ("", "", "")
     *first, last = pages
-    return f'No {", ".join(first)} or {last} matches "{q[:MAX_SHOWN]}". Use fewer or other words.{guide}'
+    shown = without_controls(q)[:MAX_SHOWN]
+    return f'No {", ".join(first)} or {last} matches "{shown}". Use fewer or other words.{guide}'
 
 
 def _has_words(name: str, words: list[str]) -> bool:

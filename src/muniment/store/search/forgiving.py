@@ -12,7 +12,8 @@ import msgspec
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from muniment.store.search.keys import NAME
+from muniment.store.search.keys import NAMES
+from muniment.store.search.keys import plain as without_mark
 from muniment.store.search.parts import of_one_slip, of_two_slips
 from muniment.store.search.vocabulary import MIN_CHARACTERS
 
@@ -32,7 +33,7 @@ class Near(NamedTuple):
 
     @property
     def plain(self) -> str:
-        return self.word.removeprefix(NAME)
+        return without_mark(self.word)
 
 
 def names_like(connection: sqlite3.Connection, kind: str, key: str) -> list[Near]:
@@ -54,7 +55,7 @@ def _like(connection: sqlite3.Connection, kind: str, word: str, limit: int, *, o
     for parts in (of_one_slip(word), of_two_slips(word)):
         candidates = _candidates(connection, kind, parts, word)
         if only_names:
-            candidates = [each for each in candidates if each[0] == NAME]
+            candidates = [each for each in candidates if each.startswith(NAMES)]
         found = _nearest(word, candidates, limit)
         if found and found[0].similarity >= ALIKE:
             break
@@ -62,7 +63,7 @@ def _like(connection: sqlite3.Connection, kind: str, word: str, limit: int, *, o
 
 
 def _nearest(word: str, candidates: list[str], limit: int) -> list[Near]:
-    plain = [each.removeprefix(NAME) for each in candidates]
+    plain = [without_mark(each) for each in candidates]
     scorer = OSA.normalized_similarity
     found = process.extract(word, plain, scorer=scorer, score_cutoff=SIMILAR, limit=limit, processor=None)
     return [Near(candidates[place], similarity) for _, similarity, place in found]

@@ -17,6 +17,10 @@ SYMBOL: Final = "\u2237"
 SITE: Final = "\u2234"
 MARKS: Final = (NAME, SYMBOL, SITE)
 """Of slugs and names, of symbols, and of domains, handles and identifiers; a sign is never part of a word."""
+FORMER: Final = "\u2235"
+"""Of former names, whose documents come after what has the name now."""
+NAMES: Final = (NAME, FORMER)
+"""The marks of keys that a query is corrected by."""
 FACT: Final = "\u2299"
 """Marks each word of the name, the themes and the places once more: few documents have it, even of a common word."""
 MAX_KEY_CHARACTERS: Final = 100
@@ -53,6 +57,11 @@ def marked(mark: str, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of *texts*; one character or none names nothing."""
     found = dict.fromkeys(squeeze(text) for text in texts if text)
     return tuple(mark + key for key in found if len(key) > 1 or (key and mark == SYMBOL))
+
+
+def plain(word: str) -> str:
+    """Return a word of the vocabulary without the mark of a name."""
+    return word.removeprefix(NAME).removeprefix(FORMER)
 
 
 def asked(query: str) -> str:

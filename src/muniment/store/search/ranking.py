@@ -9,6 +9,7 @@ have the words in their names, then those that have them in their names, themes 
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -47,13 +48,15 @@ class Tier(IntEnum):
 
     EXACT = 0
     """The query is its name, slug, symbol, domain, handle or identifier."""
-    BEGUN = 1
+    FORMER = 1
+    """The query is a name that it had."""
+    BEGUN = 2
     """Its name begins with the query."""
-    ALIKE = 2
+    ALIKE = 3
     """Its name differs by a slip or a word."""
-    TEXT = 3
+    TEXT = 4
     """It has all words of the query."""
-    NEAR = 4
+    NEAR = 5
     """It has words like those of the query, or a name less similar."""
 
 
@@ -73,6 +76,12 @@ class Plan(NamedTuple):
     close: tuple[int, ...] = ()
     is_wide: bool = False
 
+    @property
+    def former(self) -> tuple[int, ...]:
+        """Return the positions of what had the query as its name; they come before all but exact ones."""
+        upto = takewhile(lambda each: each[1] <= Tier.FORMER, self.first.items())
+        return tuple(position for position, tier in upto if tier == Tier.FORMER)
+
 
 def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     typed = terms(q)[:MAX_TERMS]
@@ -81,19 +90,21 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     key = keys.asked(q)
     is_address = bool(keys.host_of(q))
     is_large = beginnings.is_large(connection, kind)
-    exact = _exact(connection, kind, key, (keys.SITE, keys.NAME, keys.SYMBOL) if is_address else keys.MARKS)
+    exact, former = _exact(connection, kind, key, (keys.SITE, keys.NAME, keys.SYMBOL) if is_address else keys.MARKS)
     is_whole = is_address or (exact and len(typed[-1].words[0]) == 1)
     if is_whole or _is_common(connection, kind, typed[-1]):
         typed[-1] = typed[-1]._replace(is_begun=False)
     words = beginnings.expression(connection, kind, typed) if is_large else plain_expression(typed)
     names = beginnings.names_with(connection, kind, key) if len(key) > 1 else []
     begun = _begun(connection, kind, names)
-    parts = [f"({words})", *(_quoted(mark + key) for mark in keys.MARKS if key), *map(_quoted, names)]
+    parts = [f"({words})", *(_quoted(mark + key) for mark in (*keys.MARKS, keys.FORMER) if key), *map(_quoted, names)]
     n = _count(connection, kind, " OR ".join(parts), MAX_WEIGHED + 1)
     is_wide = n > MAX_WEIGHED or (is_large and not _are_rare(connection, kind, typed))
-    first = _tiers((Tier.EXACT, exact), (Tier.BEGUN, begun))
+    named = ((Tier.EXACT, exact), (Tier.FORMER, former), (Tier.BEGUN, begun))
+    first = _tiers(*named)
     close: tuple[int, ...] = ()
-    if not exact and n < POOR and not (len(typed) > 1 and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
+    is_named = bool(exact or former)
+    if not is_named and n < POOR and not (len(typed) > 1 and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
         split = pieces(q)
         without = _without_one_word(connection, kind, split) if len(split) > 1 else {}
         near, corrected = _close(connection, kind, key, [] if without else split)
@@ -108,7 +119,7 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
         is_wide = is_large
     elif is_wide:
         facts = _in_facts(connection, kind, typed, words, is_large=is_large)
-        first = _tiers((Tier.EXACT, exact), (Tier.BEGUN, begun), (Tier.TEXT, facts))
+        first = _tiers(*named, (Tier.TEXT, facts))
     return Plan(" OR ".join(dict.fromkeys(parts)), first, close, is_wide)
 
 
@@ -153,18 +164,25 @@ def _quoted(token: str) -> str:
     return f'"{token}"'
 
 
-def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str, ...]) -> list[int]:
-    """Return the positions of what *key* names: in the order of *marks*, fuller documents first."""
-    if not key:
-        return []
-    found = _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in marks), 2)
-    if len(found) < 2:
-        return found
-    found = []
-    for mark in marks:
+def _any_name(key: str) -> str:
+    """Return the expression that finds what has or had the name *key*."""
+    return " OR ".join(_quoted(mark + key) for mark in keys.NAMES)
+
+
+def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str, ...]) -> tuple[list[int], list[int]]:
+    """Return what *key* names, in the order of *marks*, and what it named before; fuller documents first."""
+    every = (*marks, keys.FORMER)
+    some = _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in every), 2) if key else []
+    if len(some) < 2:
+        is_present = some and _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in marks), 1)
+        return (some, []) if is_present else ([], some)
+    found: dict[str, list[int]] = {}
+    for mark in every:
         rows = _matching(connection, kind, _quoted(mark + key), MAX_EXACT)
-        found += _fullest(connection, kind, rows) if len(rows) > 1 else rows
-    return list(dict.fromkeys(found))
+        found[mark] = _fullest(connection, kind, rows) if len(rows) > 1 else rows
+    former = found.pop(keys.FORMER)
+    exact = list(dict.fromkeys(position for rows in found.values() for position in rows))
+    return exact, [position for position in former if position not in exact]
 
 
 def _fullest(connection: sqlite3.Connection, kind: str, positions: list[int]) -> list[int]:
@@ -183,7 +201,7 @@ def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str
     """Return what the query names exactly when one of its words is left out."""
     found: dict[int, str] = {}
     for place in range(min(len(split), MAX_WORDS)):
-        token = _quoted(keys.NAME + "".join(split[:place] + split[place + 1 :]))
+        token = _any_name("".join(split[:place] + split[place + 1 :]))
         for position in _matching(connection, kind, token, POOR):
             found.setdefault(position, token)
     return found
@@ -204,14 +222,14 @@ def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> li
     found: dict[int, None] = {}
     for length in range(min(len(split), MAX_NAME_WORDS), 1, -1):
         spans = ("".join(split[start : start + length]) for start in range(len(split) - length + 1))
-        names = " OR ".join(_quoted(keys.NAME + span) for span in spans)
+        names = " OR ".join(map(_any_name, spans))
         found.update(dict.fromkeys(_matching(connection, kind, names, limit)))
     (total,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
     common = min(COMMON, max(total // 4, 2))
     counts = {word: len(_matching(connection, kind, _quoted(word), common)) for word in split if len(word) > 2}
     rare = sorted((word for word, count in counts.items() if 0 < count < common), key=lambda word: counts[word])
     for word in rare:
-        found.update(dict.fromkeys(_matching(connection, kind, _quoted(keys.NAME + word), limit)))
+        found.update(dict.fromkeys(_matching(connection, kind, _any_name(word), limit)))
     if rare and len(found) < limit:
         text = " OR ".join(map(_quoted, rare[:RAREST]))
         found.update(dict.fromkeys(_best(connection, kind, f"{FACTS} : ({text})", limit)))

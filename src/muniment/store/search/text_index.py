@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.search.keys import FACT, NAME, marked
+from muniment.store.search.keys import FACT, FORMER, NAME, marked
 from muniment.store.search.vocabulary import words_of
 from muniment.store.search_text import indexed
 
@@ -21,12 +21,14 @@ class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         keys: marked keys, as of :mod:`muniment.store.search.keys`; those of name and slug are added.
         people: names and titles of the people of a company.
+        former: names that it had.
     """
 
     keys: tuple[str, ...] = ()
     themes: str = ""
     place: str = ""
     people: str = ""
+    former: tuple[str, ...] = ()
 
 
 class Columns(NamedTuple):
@@ -58,11 +60,14 @@ def table(kind: str) -> str:
 
 
 def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchTexts) -> Columns:
-    label, summary, body = map(indexed, texts)
+    label, summary, body = map(indexed, ("\n".join((texts[0], *search.former)), *texts[1:]))
     themes, place, people = map(indexed, (search.themes, search.place, search.people))
     words = indexed(name)
-    facts = (FACT + word for text in (words, themes, place) for word in text.split())
-    keys = dict.fromkeys((*marked(NAME, (name, key)), *search.keys, *facts))
+    facts = (FACT + word for text in (words, indexed(" ".join(search.former)), themes, place) for word in text.split())
+    former = marked(FORMER, search.former)
+    # A slug that is of a former name says no more than that name: what is called so now comes first.
+    own = (name,) if {FORMER + each[1:] for each in marked(NAME, (key,))} & {*former} else (name, key)
+    keys = dict.fromkeys((*marked(NAME, own), *search.keys, *former, *facts))
     return Columns(words, label, themes, place, people, summary, body, " ".join(keys))
 
 

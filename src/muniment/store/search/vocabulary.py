@@ -8,7 +8,7 @@ import sqlite3
 from collections import Counter
 from typing import Final
 
-from muniment.store.search.keys import NAME
+from muniment.store.search.keys import NAMES, plain
 from muniment.store.search.parts import parts_of
 
 MIN_CHARACTERS: Final = 4
@@ -32,9 +32,10 @@ def words_of(name: str, label: str, themes: str, place: str, keys: str) -> froze
 
     A name of one word is held once, as a key.
     """
-    names = {key for key in keys.split() if key.startswith(NAME)}
+    names = {key for key in keys.split() if key.startswith(NAMES)}
+    known = set(map(plain, names))
     words = {word for text in (name, label, themes, place) for word in text.split() if len(word) >= MIN_CHARACTERS}
-    return frozenset(names | {word for word in words if NAME + word not in names and not word.isdigit()})
+    return frozenset(names | {word for word in words if word not in known and not word.isdigit()})
 
 
 class Words:
@@ -78,9 +79,9 @@ class Words:
             (number,) = execute(
                 f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?) RETURNING id", (word, n)
             ).fetchone()
-            new += [(part, number) for part in parts_of(word.removeprefix(NAME))]
+            new += [(part, number) for part in parts_of(plain(word))]
         elif row[1] + n > 0:
             execute(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", (row[1] + n, row[0]))
         else:
-            gone += [(part, row[0]) for part in parts_of(word.removeprefix(NAME))]
+            gone += [(part, row[0]) for part in parts_of(plain(word))]
             execute(f"DELETE FROM published_word_{kind} WHERE id = ?", (row[0],))

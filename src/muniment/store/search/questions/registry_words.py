@@ -109,14 +109,14 @@ _SHORT: Final = (("usa", "US"), ("us", "US"), ("united states of america", "US")
 
 
 def is_name(connection: sqlite3.Connection, kinds: Collection[str], text: str) -> bool:
-    """Return whether *text* is a name, symbol, slug, domain or identifier of a document."""
+    """Return whether *text* is a present or former name, symbol, slug, domain or identifier of a document."""
     key = keys.asked(text)
     if not key:
         return False
     try:
         for kind in kinds:
-            statement = f"SELECT 1 FROM published_word_{kind} WHERE word = ?"
-            if connection.execute(statement, (keys.NAME + key,)).fetchone():
+            statement = f"SELECT 1 FROM published_word_{kind} WHERE word IN (?, ?)"
+            if connection.execute(statement, [mark + key for mark in keys.NAMES]).fetchone():
                 return True
     except sqlite3.OperationalError:  # a file of an earlier version, in which no question is read
         return True
@@ -131,9 +131,12 @@ def begins_a_name(connection: sqlite3.Connection, kinds: Collection[str], text: 
 
 
 def company_named(connection: sqlite3.Connection, text: str) -> str | None:
-    """Return the slug of the company that has *text* as its name, symbol, slug, domain or identifier."""
+    """Return the slug of the company with the name, symbol, slug, domain or identifier *text*, or that once had it."""
     key = keys.asked(text)
-    return _slug_at(connection, " OR ".join(f'"{mark}{key}"' for mark in keys.MARKS)) if key else None
+    if not key:
+        return None
+    present = _slug_at(connection, " OR ".join(f'"{mark}{key}"' for mark in keys.MARKS))
+    return present or _slug_at(connection, f'"{keys.FORMER}{key}"')
 
 
 def company_nearly_named(connection: sqlite3.Connection, text: str) -> str | None:
