@@ -6,7 +6,7 @@ from typing import ClassVar
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.db.models.functions import Lower
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts.security.models import SecurityEvent as SecurityEvent  # noqa: PLC0414 - Django finds tables here
 from muniment.kernel.actor import Actor, Via
@@ -100,8 +100,20 @@ class Account(AbstractBaseUser):
         return Actor(account_id=self.pk, role=known, via=via, credential=credential)  # type: ignore[arg-type]
 
 
+class Asks(models.TextChoices):
+    """Before which tool calls a token or an app asks for a confirmation."""
+
+    ALL = "all", gettext_lazy("Asks before it spends, removes, deletes or applies")
+    APPLICATIONS = "applications", gettext_lazy("Asks before it applies to a program")
+    NONE = "none", gettext_lazy("Acts without asking")
+
+
 class PersonalToken(models.Model):
-    """A token for an app (decisions, section 4); its text was shown once, only its digest is stored."""
+    """
+    A token for an app (decisions, section 4); its text was shown once, only its digest is stored.
+
+    ``asks`` is ``applications`` for tokens from before this setting, which work as before.
+    """
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)
@@ -114,6 +126,7 @@ class PersonalToken(models.Model):
     last_used_on = models.DateField(null=True, blank=True)
     last_used_by = models.CharField(max_length=120, blank=True, default="")
     revoked_at = models.DateTimeField(null=True, blank=True)
+    asks = models.CharField(max_length=16, choices=Asks.choices, default=Asks.ALL, db_default=Asks.ALL)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["digest"], name="account_token_digest_unique")]

@@ -19,7 +19,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from muniment.accounts import revocation, scopes
-from muniment.accounts.models import Account
+from muniment.accounts.models import Account, Asks
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
@@ -55,7 +55,14 @@ class Issued:
 
 
 def issue_code(
-    actor: Actor, client: Client, *, redirect_uri: str, challenge: str, permitted: Iterable[str], resource: str
+    actor: Actor,
+    client: Client,
+    *,
+    redirect_uri: str,
+    challenge: str,
+    permitted: Iterable[str],
+    resource: str,
+    acts_without_asking: bool = False,
 ) -> str:
     """
     Issue a code for the consent just given on the website; raise Forbidden for any other actor.
@@ -79,6 +86,7 @@ def issue_code(
             scopes=held,
             resource=resource,
             expires_at=now() + CODE_LIFETIME,
+            asks=Asks.NONE if acts_without_asking else Asks.ALL,
         )
         detail = {"app": str(client), "scopes": held.split()}
         record(Event.APP_PERMITTED, account=actor.account_id, actor=actor, detail=detail)
@@ -138,6 +146,7 @@ def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
         client=row.client,
         scopes=row.scopes,
         resource=row.resource,
+        asks=row.asks,
         access_digest=token_digest(pair.access),
         access_expires_at=at + ACCESS_LIFETIME,
         refresh_digest=token_digest(pair.refresh),
@@ -264,14 +273,37 @@ def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Pag
 
 def disconnect(actor: Actor, grant_id: int) -> Grant:
     """Disconnect an app everywhere within a second; raise NotFound if it is not connected to the account."""
-    if actor.via != "web" or actor.account_id is None:
-        raise Forbidden("Only a signed-in user can disconnect apps.", "Open /manage/tokens.")
     with transaction.atomic():
-        rows = Grant.objects.select_related("client").select_for_update(of=("self",))
-        grant = rows.filter(pk=grant_id, account_id=actor.account_id, revoked_at=None).first()
-        if grant is None:
-            raise NotFound("Connected app not found.", "Your connected apps are at /manage/tokens.")
+        grant = _own(actor, grant_id)
         _end(grant, "disconnected", actor)
+    return grant
+
+
+def change_asking(actor: Actor, grant_id: int, asks: Asks) -> Grant:
+    """
+    Change before which tool calls an app asks for a confirmation; raise NotFound if it is not connected.
+
+    An app that may ask less needs a confirmed identity.
+    """
+    if asks != Asks.ALL:
+        require_confirmed(actor)
+    with transaction.atomic():
+        grant = _own(actor, grant_id)
+        grant.asks = asks
+        grant.save(update_fields=["asks"])
+        revocation.bump()
+        detail = {"app": str(grant.client), "asks": grant.asks}
+        record(Event.ASKING_CHANGED, account=grant.account_id, actor=actor, detail=detail)
+    return grant
+
+
+def _own(actor: Actor, grant_id: int) -> Grant:
+    if actor.via != "web" or actor.account_id is None:
+        raise Forbidden("Only a signed-in user can change connected apps.", "Open /manage/tokens.")
+    rows = Grant.objects.select_related("client").select_for_update(of=("self",))
+    grant = rows.filter(pk=grant_id, account_id=actor.account_id, revoked_at=None).first()
+    if grant is None:
+        raise NotFound("Connected app not found.", "Your connected apps are at /manage/tokens.")
     return grant
 
 
@@ -347,6 +379,7 @@ def _export_apps(account: Account) -> Iterator[ArchiveEntry]:
                 "lastUsedOn": each.last_used_on,
                 "lastUsedBy": each.last_used_by,
                 "revokedAt": timestamp(each.revoked_at) if each.revoked_at else None,
+                "asks": each.asks,
             }
             for each in grants
         ],

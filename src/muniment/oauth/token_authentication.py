@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from django.db import DatabaseError
 
 from muniment.accounts import revocation, scopes
-from muniment.accounts.models import Account, PersonalToken
+from muniment.accounts.models import PersonalToken
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.tokens import MAX_TOKEN_CHARACTERS, is_personal, token_digest
@@ -59,7 +59,7 @@ def resolve(text: str, *, resource: str | None, client: str) -> Resolved:
         if token is None or not token.is_live(at) or not token.account.is_active:
             return Resolved(None, 0.0, epoch, today)
         _note(PersonalToken, token, today, client)
-        actor = _actor(token.account, "token", token.name, token.scopes)
+        actor = _actor(token, "token", token.name, token.scopes)
         end = token.expires_at
     else:
         grant = grants.live_access(text, at)
@@ -68,14 +68,17 @@ def resolve(text: str, *, resource: str | None, client: str) -> Resolved:
         _note(Grant, grant, today, client)
         presented = token_digest(text)
         held = grants.access_scopes(grant, presented)
-        actor = _actor(grant.account, "app", grant.client.name or grant.client.identifier, held)
+        actor = _actor(grant, "app", grant.client.name or grant.client.identifier, held)
         end = grants.access_end(grant, presented, at)
     return Resolved(actor, end.timestamp() if end else float("inf"), epoch, today)
 
 
-def _actor(account: Account, via: Any, credential: str, held: str) -> Actor:
+def _actor(row: PersonalToken | Grant, via: Any, credential: str, held: str) -> Actor:
+    asks: Any = row.asks
     # Always as an owner, regardless of the account's role: the tool server serves only owned listings.
-    return Actor(account.pk, "owner", via, credential, scopes.read(held))
+    return Actor(
+        row.account_id, "owner", via, credential, scopes.read(held), asks=asks, credential_id=f"{via} {row.pk}"
+    )
 
 
 def _is_for(bound: str, resource: str | None) -> bool:
