@@ -52,8 +52,8 @@ def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner,
     assert cleanup.sweep().orphans == 2
     assert keys() == sorted([kept.blob_key, living.key])
     with pytest.raises(Conflict):
-        receiving.record(dead, "0" * 64)  # it comes back from the dead, and changes nothing
-    receiving.record(living, hashlib.sha256(SMALL).hexdigest())
+        receiving.record(dead, "0" * 64, len(SMALL))  # it comes back from the dead, and changes nothing
+    receiving.record(living, hashlib.sha256(SMALL).hexdigest(), len(SMALL))
     assert cleanup.examine().missing == []
 
 

@@ -60,8 +60,8 @@ def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, comp
     records.storage().write(first.key, SMALL)
     assert not receiving.keep_alive(first)
     with pytest.raises(Conflict, match="newer upload"):
-        receiving.record(first, "0" * 64)
+        receiving.record(first, "0" * 64, len(SMALL))
     assert keys() == []
     records.storage().write(second.key, SMALL)
-    receiving.record(second, hashlib.sha256(SMALL).hexdigest())
+    receiving.record(second, hashlib.sha256(SMALL).hexdigest(), len(SMALL))
     assert keys() == [second.key]

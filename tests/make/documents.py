@@ -34,7 +34,7 @@ def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> rece
     """Receive an upload without HTTP."""
     transfer = receiving.claim_link(token_of(upload), len(content), content_type)
     records.storage().write(transfer.key, content)
-    receiving.record(transfer, hashlib.sha256(content).hexdigest())
+    receiving.record(transfer, hashlib.sha256(content).hexdigest(), len(content))
     return transfer
 
 

@@ -86,7 +86,7 @@ def sweep(*, at: datetime | None = None) -> CleanupResult:
     dead = ~Q(receiving_until__gt=moment)
     result.expired = Document.objects.filter(
         Q(receiving_until__isnull=True) | dead, state=DocumentState.PENDING, expires_at__lt=moment
-    ).update(state=DocumentState.EXPIRED, attempt=F("attempt") + 1, token_hash="", changed_at=moment)
+    ).update(state=DocumentState.EXPIRED, attempt=F("attempt") + 1, changed_at=moment)
     leftover = moment - timedelta(hours=LEFTOVER_HOURS)
     _requeue(leftover, moment)
     unaccepted = Document.objects.filter(

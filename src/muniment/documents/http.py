@@ -1,4 +1,8 @@
-"""Upload endpoint and download endpoint, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``."""
+"""
+Upload endpoint and download endpoint, streamed: ``PUT /uploads/{token}`` and ``GET /downloads/{token}``.
+
+A browser that opens an upload link gets a page, whose form posts the file to the same link.
+"""
 
 import asyncio
 import hashlib
@@ -7,13 +11,14 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from muniment.documents import downloading, receiving, records
 from muniment.documents.records import storage
-from muniment.kernel.asgi import Receive, Scope, Send
+from muniment.kernel.asgi import Application, Message, Receive, Scope, Send
+from muniment.kernel.http.form_file import FormFile
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, TooMany, Unavailable
 
@@ -26,6 +31,19 @@ MAX_AT_ONCE: Final = 16
 MAX_OF_ADDRESS: Final = 8
 """Of these, uploads of one client address."""
 PIECE_BYTES: Final = 1 << 20
+_OF_BODY: Final = frozenset({b"content-type", b"content-length", b"transfer-encoding"})
+OUTCOME: Final = "muniment.upload"
+"""The state of a request for the page of a link, after its form was sent: a Problem, or the name of the file."""
+_ANY_ORIGIN: Final = (b"access-control-allow-origin", b"*")
+"""The link is the credential, so a page of any origin that knows it may send the file, such as an app in a chat."""
+_PREFLIGHT: Final = (
+    (b"access-control-allow-methods", b"PUT, POST"),
+    (b"access-control-allow-headers", b"Content-Type"),
+    (b"access-control-max-age", b"86400"),
+    (b"allow", b"GET, HEAD, OPTIONS, POST, PUT"),
+    (b"cache-control", b"no-store"),
+    _ANY_ORIGIN,
+)
 log = logging.getLogger(__name__)
 
 
@@ -33,11 +51,26 @@ class Disconnected(Exception):  # noqa: N818 - not an error
     """The client disconnected."""
 
 
-class UploadLink:
-    """The ASGI application of uploads; *call* runs an operation in a thread. Problems are raised to the server."""
+class SentFile(NamedTuple):
+    """A file on its way: its bytes as the messages of a body, its size if it is known, and its type or nothing."""
 
-    def __init__(self, call: Call) -> None:
+    receive: Receive
+    length: int | None
+    content_type: str
+
+
+class UploadLink:
+    """
+    The ASGI application of uploads. Problems are raised to the server.
+
+    Args:
+        call: runs an operation in a thread.
+        pages: renders the page of a link.
+    """
+
+    def __init__(self, call: Call, pages: Application | None = None) -> None:
         self._call = call
+        self._pages = pages
         self._running = 0
         self._of_address: Counter[str] = Counter()
         self.results: dict[str, int] = {"received": 0, "refused": 0, "broken off": 0, "not stored": 0}
@@ -45,8 +78,47 @@ class UploadLink:
         self.received_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "PUT":
-            raise MethodNotAllowed(scope["method"], "PUT")
+        method, headers = scope["method"], dict(scope["headers"])
+        content_type = headers.get(b"content-type", b"")
+        if method == "OPTIONS":
+            await send({"type": "http.response.start", "status": 204, "headers": _PREFLIGHT})
+            await send({"type": "http.response.body", "body": b""})
+        elif self._pages is not None and method in {"GET", "HEAD"} and _wants_page(headers):
+            await self._pages(scope, receive, send)
+        elif method == "POST" and content_type.lower().startswith(b"multipart/form-data"):
+            await self._take_form(scope, FormFile(content_type, receive), send)
+        elif method != "PUT":
+            raise MethodNotAllowed(method, "PUT")
+        else:
+            file = SentFile(receive, _length(headers), content_type.decode("latin-1"))
+            if (answer := await self._take_file(scope, file)) is not None:
+                await _answer(send, answer)
+
+    async def _take_form(self, scope: Scope, form: FormFile, send: Send) -> None:
+        """Take the file of the page's form and keep it; respond with JSON to a script, otherwise with the page."""
+        outcome: Problem | JSONObject
+        try:
+            if not await form.open():
+                return
+            await self._call(receiving.require_type, scope["path"].removeprefix(PREFIX), form.name)
+            answer = await self._take_file(scope, SentFile(form.receive, None, ""), is_form=True)
+            if answer is None:
+                return
+            outcome = answer
+        except Problem as problem:
+            await form.discard(records.max_bytes())
+            outcome = problem
+        if self._pages is not None and _wants_page(dict(scope["headers"])):
+            headers = [line for line in scope["headers"] if line[0] not in _OF_BODY]
+            state = {**scope.get("state", {}), OUTCOME: outcome}
+            await self._pages({**scope, "method": "GET", "headers": headers, "state": state}, _nothing, send)
+        elif isinstance(outcome, Problem):
+            raise outcome
+        else:
+            await _answer(send, outcome)
+
+    async def _take_file(self, scope: Scope, file: SentFile, *, is_form: bool = False) -> JSONObject | None:
+        """Return the answer; None if the client disconnected."""
         if self._running >= MAX_AT_ONCE:
             raise Unavailable("Too many uploads are in progress.", "Try again in a few seconds.", retry_after_s=5)
         address = scope.get("state", {}).get("client", "")
@@ -57,12 +129,12 @@ class UploadLink:
         self._of_address[address] += 1
         result = "not stored"
         try:
-            answer = await self._take(scope, receive)
+            answer = await self._take(scope, file, is_form=is_form)
             result = "received"
             self.received_bytes += answer["sizeBytes"]
         except Disconnected:
             result = "broken off"
-            return
+            return None
         except Problem as problem:
             if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
                 result = "refused"
@@ -73,17 +145,14 @@ class UploadLink:
             if not self._of_address[address]:
                 del self._of_address[address]
             self.results[result] += 1
-        await _answer(send, answer)
+        return answer
 
-    async def _take(self, scope: Scope, receive: Receive) -> JSONObject:
-        headers = dict(scope["headers"])
+    async def _take(self, scope: Scope, file: SentFile, *, is_form: bool) -> JSONObject:
+        token = scope["path"].removeprefix(PREFIX)
         transfer: receiving.IncomingUpload = await self._call(
-            receiving.claim_link,
-            scope["path"].removeprefix(PREFIX),
-            _length(headers),
-            headers.get(b"content-type", b"").decode("latin-1"),
+            receiving.claim_link, token, file.length, file.content_type
         )
-        stream = _Stream(self._call, transfer, receive)
+        stream = _Stream(self._call, transfer, file.receive)
         try:
             await storage().write_stream(transfer.key, stream.pieces())
         except BaseException as error:
@@ -97,11 +166,13 @@ class UploadLink:
                 raise Unavailable("The file could not be stored.", "Try again in a few seconds.") from None
             raise
         sha256 = stream.digest.hexdigest()
-        await self._call(receiving.record, transfer, sha256)
+        await self._call(receiving.record, transfer, sha256, stream.sent_bytes)
+        answer = {"uploadId": transfer.document_id, "sizeBytes": stream.sent_bytes, "sha256": sha256}
+        if is_form:
+            document = await self._call(receiving.complete, transfer)
+            return {**answer, "filename": document.filename, "state": document.state}
         return {
-            "uploadId": transfer.document_id,
-            "sizeBytes": transfer.size_bytes,
-            "sha256": sha256,
+            **answer,
             "state": "uploaded",
             "next": "Call complete_document_upload with this uploadId.",
         }
@@ -138,8 +209,8 @@ class DownloadLink:
 class FileLinks:
     """Both endpoints, by path."""
 
-    def __init__(self, call: Call) -> None:
-        self.uploads = UploadLink(call)
+    def __init__(self, call: Call, pages: Application | None = None) -> None:
+        self.uploads = UploadLink(call, pages)
         self._down = DownloadLink(call)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -154,6 +225,7 @@ class _Stream:
         self._transfer = transfer
         self._receive = receive
         self.digest = hashlib.sha256()
+        self.sent_bytes = 0
         self.fault: Problem | Disconnected | None = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -166,15 +238,15 @@ class _Stream:
             raise
 
     async def _pieces(self) -> AsyncIterator[bytes]:
-        announced, sent, alive_at = self._transfer.size_bytes, 0, time.monotonic()
+        announced, alive_at = self._transfer.size_bytes, time.monotonic()
         waiting, more = bytearray(), True
         while more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
             part, more = message.get("body", b""), message.get("more_body", False)
-            sent += len(part)
-            if sent > announced:
+            self.sent_bytes += len(part)
+            if self.sent_bytes > announced:
                 raise receiving.too_large(announced)
             self.digest.update(part)
             waiting += part
@@ -185,10 +257,20 @@ class _Stream:
                 alive_at = time.monotonic()
                 if not await self._call(receiving.keep_alive, self._transfer):
                     raise receiving.superseded()
-        if sent < announced:
-            raise receiving.wrong_size(sent, announced)
+        if not self.sent_bytes:
+            raise BadRequest("The file is empty.", "Send a file with content.")
+        if self.sent_bytes < announced and not self._transfer.has_any_size:
+            raise receiving.wrong_size(self.sent_bytes, announced)
         if waiting:
             yield bytes(waiting)
+
+
+def _wants_page(headers: dict[bytes, bytes]) -> bool:
+    return b"text/html" in headers.get(b"accept", b"")
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
 
 
 def _length(headers: dict[bytes, bytes]) -> int | None:
@@ -206,6 +288,7 @@ async def _answer(send: Send, answer: JSONObject) -> None:
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
         (b"cache-control", b"no-store"),
+        _ANY_ORIGIN,
     ]
     await send({"type": "http.response.start", "status": 201, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -44,6 +44,8 @@ class Document(models.Model):
     filename = Text()
     content_type = models.CharField(max_length=100)
     size_bytes = models.BigIntegerField()
+    """Of a pending upload whose size is unknown, the most that its link accepts."""
+    has_any_size = models.BooleanField(default=False, db_default=False)
     sha256 = models.CharField(max_length=64, blank=True, default="")
     expected_sha256 = models.CharField(max_length=64, blank=True, default="")
     state = models.CharField(max_length=16, choices=DocumentState.choices, default=DocumentState.PENDING)

@@ -7,13 +7,14 @@ uploads one is recorded.
 """
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.records import RECEIVING_S, make_room
-from muniment.documents.uploads import blob_key, current_attempt, record_blob, remove_blob, renew_lease
+from muniment.documents.uploads import accept, blob_key, current_attempt, record_blob, remove_blob, renew_lease
 from muniment.kernel import fairness
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
@@ -22,13 +23,33 @@ from muniment.kernel.tokens import token_digest
 
 @dataclass(frozen=True, slots=True)
 class IncomingUpload:
-    """One attempt to upload a file; ``sha256`` is empty if its owner announced none."""
+    """
+    One attempt to upload a file.
+
+    Args:
+        size_bytes: the announced size; with *has_any_size* the most that the link accepts.
+        sha256: empty if its owner announced none.
+    """
 
     document_id: str
     attempt: int
     key: str
     size_bytes: int
     sha256: str
+    has_any_size: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLink:
+    """What the page of an upload link shows; ``company`` is the name of the listing."""
+
+    company: str
+    filename: str
+    content_type: str
+    size_bytes: int
+    has_any_size: bool
+    has_sha256: bool
+    expires_at: datetime
 
 
 def wrong_size(sent: int, announced: int) -> BadRequest:
@@ -40,7 +61,7 @@ def wrong_size(sent: int, announced: int) -> BadRequest:
 
 def too_large(announced: int) -> TooLarge:
     return TooLarge(
-        f"The file is larger than the {announced:,} bytes announced.",
+        f"The file is larger than the {announced:,} bytes that this link accepts.",
         "Create a new upload with the right size.",
         headers={"Connection": "close"},
     )
@@ -64,7 +85,7 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
             )
         if length is not None and length > document.size_bytes:
             raise too_large(document.size_bytes)
-        if length is not None and length < document.size_bytes:
+        if length is not None and length < document.size_bytes and not document.has_any_size:
             raise wrong_size(length, document.size_bytes)
         given = content_type.partition(";")[0].strip().lower()
         if given and given != document.content_type:
@@ -78,7 +99,67 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
         document.receiving_until = moment + timedelta(seconds=RECEIVING_S)
         document.save(update_fields=["attempt", "receiving_until"])
     key = blob_key(document.pk, document.attempt)
-    return IncomingUpload(document.pk, document.attempt, key, document.size_bytes, document.expected_sha256)
+    return IncomingUpload(
+        document.pk, document.attempt, key, document.size_bytes, document.expected_sha256, document.has_any_size
+    )
+
+
+def find_link(token: str) -> OpenLink:
+    """
+    Return what a link waits for.
+
+    Raises:
+        NotFound: the link is unknown, used, or expired, which its message says.
+    """
+    found = Document.objects.filter(token_hash=token_digest(token)).select_related("company").first()
+    again = "Ask for a new link if you still have a file to send."
+    if found is None:
+        raise NotFound("This upload link is not valid.", "Check that you opened the whole link, or ask for a new one.")
+    if found.state not in {DocumentState.PENDING, DocumentState.EXPIRED}:
+        raise NotFound("This upload link was used: its file has been received.", again)
+    if found.state == DocumentState.EXPIRED or found.expires_at is None or found.expires_at < now():
+        raise NotFound("This upload link has expired.", again)
+    return OpenLink(
+        found.company.name,
+        found.filename,
+        found.content_type,
+        found.size_bytes,
+        found.has_any_size,
+        bool(found.expected_sha256),
+        found.expires_at,
+    )
+
+
+def require_type(token: str, name: str) -> None:
+    """
+    Raise BadRequest unless a chosen file with this *name* is of the type that the link accepts.
+
+    Browsers declare types as their computer knows them, so the name counts. An unknown link is left to the claim.
+    """
+    found = Document.objects.filter(token_hash=token_digest(token), state=DocumentState.PENDING).first()
+    if found is None:
+        return
+    wanted = inspection.TYPES[found.content_type]
+    try:
+        is_wanted = inspection.type_of(name, None) == wanted
+    except inspection.Rejected:
+        is_wanted = False
+    if not is_wanted:
+        extensions = " or ".join(f".{each}" for each in wanted.extensions)
+        raise BadRequest(
+            f"This link accepts a {wanted.name} file ({extensions}), not {name[:100]}.",
+            "Choose another file, or ask for a link for this one.",
+        )
+
+
+def complete(upload: IncomingUpload) -> Document:
+    """
+    Verify and keep a file that a person has sent by the page of its link.
+
+    Raises:
+        BadRequest: the file was rejected, with the reason.
+    """
+    return accept(Document.objects.get(pk=upload.document_id))
 
 
 def keep_alive(upload: IncomingUpload) -> bool:
@@ -86,7 +167,7 @@ def keep_alive(upload: IncomingUpload) -> bool:
     return renew_lease(upload.document_id, upload.attempt)
 
 
-def record(upload: IncomingUpload, sha256: str) -> None:
+def record(upload: IncomingUpload, sha256: str, size_bytes: int) -> None:
     """
     Record a completed upload, or remove its blob.
 
@@ -101,7 +182,7 @@ def record(upload: IncomingUpload, sha256: str) -> None:
             f"The file's sha256 is {sha256}, but {upload.sha256} was announced.",
             "Send the announced file to the same link, or create a new upload with the right sha256.",
         )
-    if not record_blob(upload.document_id, upload.attempt, upload.key, sha256):
+    if not record_blob(upload.document_id, upload.attempt, upload.key, sha256, size_bytes):
         remove_blob(upload.key)
         raise superseded()
 

@@ -31,8 +31,10 @@ from muniment.documents.records import (
     max_bytes,
     no_upload,
     own_company,
+    quota_bytes,
     reachable,
     storage,
+    used_bytes,
 )
 from muniment.jobs import queue
 from muniment.kernel.actor import Actor
@@ -46,7 +48,13 @@ COMPLETED: Final = "documents.completed"
 
 
 def _announce(
-    actor: Actor, company_slug: str, filename: str, size_bytes: int, *, content_type: str | None, sha256: str | None
+    actor: Actor,
+    company_slug: str,
+    filename: str,
+    size_bytes: int | None,
+    *,
+    content_type: str | None,
+    sha256: str | None,
 ) -> Document:
     """Create the row of an announced file, after all checks that do not need its content."""
     company = own_company(actor, company_slug)
@@ -56,6 +64,10 @@ def _announce(
         found = inspection.type_of(filename, content_type)
     except inspection.Rejected as verdict:
         raise BadRequest(str(verdict), f"Accepted types: {inspection.TAKEN}.") from None
+    assert actor.account_id is not None  # noqa: S101 - owners have accounts
+    has_any_size = size_bytes is None
+    if size_bytes is None:
+        size_bytes = max(1, min(max_bytes(), quota_bytes() - used_bytes(actor.account_id)))
     if size_bytes < 1:
         raise BadRequest("The file is empty.", "Send a file with content.")
     if size_bytes > max_bytes():
@@ -64,7 +76,6 @@ def _announce(
         )
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise BadRequest("The sha256 is not 64 hexadecimal digits.", "Compute it with sha256sum FILE, or omit it.")
-    assert actor.account_id is not None  # noqa: S101 - owners have accounts
     make_room(actor.account_id, size_bytes)
     return Document(
         company=company,
@@ -73,6 +84,7 @@ def _announce(
         filename=filename,
         content_type=found.content_type,
         size_bytes=size_bytes,
+        has_any_size=has_any_size,
         expected_sha256=(sha256 or "").lower(),
         expires_at=now() + timedelta(minutes=LINK_MINUTES),
     )
@@ -82,7 +94,7 @@ def begin_upload(
     actor: Actor,
     company_slug: str,
     filename: str,
-    size_bytes: int,
+    size_bytes: int | None,
     *,
     content_type: str | None = None,
     sha256: str | None = None,
@@ -92,6 +104,7 @@ def begin_upload(
     Announce a file and return its one-time upload link. Its size counts towards the quota from now on.
 
     Args:
+        size_bytes: None if it is unknown; the link then accepts as much as the limits allow.
         content_type: derived from the name's extension when absent.
         sha256: verified after the upload when given.
 
@@ -132,7 +145,7 @@ def complete_upload(actor: Actor, upload_id: str) -> Document:
         raise _rejected(document)
     if document.state == DocumentState.READY or document.text_state == TextState.WAITING:
         return document  # WAITING: accepted before, and being scanned
-    return _accept(document)
+    return accept(document)
 
 
 def _is_receiving(document: Document) -> bool:
@@ -143,7 +156,7 @@ def _rejected(document: Document) -> BadRequest:
     return BadRequest(f"{document.filename} was rejected. {document.reason}", f"Accepted types: {inspection.TAKEN}.")
 
 
-def _accept(document: Document) -> Document:
+def accept(document: Document) -> Document:
     """Inspect an uploaded file, outside any transaction, and record the verdict."""
     try:
         _verify(document)
@@ -238,12 +251,14 @@ def store_document(
                 renew_lease(document.pk, 1)
 
     storage().write(key, b"".join(digested()) if size_bytes <= SMALL_BYTES else digested())
-    if not record_blob(document.pk, 1, key, digest.hexdigest()):  # the clean-up expired it: the link's time is over
+    if not record_blob(
+        document.pk, 1, key, digest.hexdigest(), size_bytes
+    ):  # the clean-up expired it: the link's time is over
         remove_blob(key)
         raise no_upload(document.pk)
     document.refresh_from_db()
     try:
-        return _accept(document)
+        return accept(document)
     except BadRequest:
         # The caller gets the reason, so no row is needed.
         Document.objects.filter(pk=document.pk, state=DocumentState.REJECTED).delete()
@@ -261,10 +276,10 @@ def renew_lease(document_id: str, attempt: int) -> bool:
     return bool(current_attempt(document_id, attempt).update(receiving_until=until))
 
 
-def record_blob(document_id: str, attempt: int, key: str, sha256: str) -> bool:
+def record_blob(document_id: str, attempt: int, key: str, sha256: str, size_bytes: int) -> bool:
     """Record a stored file; its link is used up. Return whether it is still the current attempt."""
-    ended = {"token_hash": "", "receiving_until": None, "changed_at": now()}
-    stored = {"state": DocumentState.UPLOADED, "blob_key": key, "sha256": sha256}
+    ended = {"receiving_until": None, "changed_at": now()}
+    stored = {"state": DocumentState.UPLOADED, "blob_key": key, "sha256": sha256, "size_bytes": size_bytes}
     return bool(current_attempt(document_id, attempt).update(**stored, **ended))
 
 

@@ -25,7 +25,7 @@ from muniment.web.views.manage import (
     searches,
     tokens,
 )
-from muniment.web.views.public import claims, domain, feeds, lists, registry, search
+from muniment.web.views.public import claims, domain, feeds, lists, registry, search, uploads
 from muniment.web.views.review import decisions, frameworks, people
 
 admin.autodiscover()
@@ -107,6 +107,7 @@ urlpatterns = [
     re_path(r"^oauth/authorize/?$", authorize.authorize),
     re_path(r"^oauth/token/?$", oauth.token),
     re_path(r"^oauth/revoke/?$", oauth.revoke),
+    path("uploads/<str:token>", uploads.upload),
     path("manage/documents", documents.home, name="documents"),
     path("manage/documents/begin", documents.begin),
     path("manage/documents/<str:document_id>/complete", documents.complete),

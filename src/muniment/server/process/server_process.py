@@ -293,7 +293,8 @@ class Process:
         if self._pages is None or self._pages.done():
             return
         self._registry_file.pages_are_ready()
-        links = FileLinks(self.bridge.call)
+        pages = WSGIApplication(application, self.bridge)
+        links = FileLinks(self.bridge.call, pages)
         self.front.mounts_with_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))
         self._count_uploads(links.uploads)
         database_metrics = DatabaseMetrics(self.bridge.call, self.front.outages)
@@ -304,7 +305,7 @@ class Process:
         # A run with a model mostly waits; it must not delay text extraction of documents.
         self._scrub = NodeScrub(self.config, self.front.metrics).start()
         self._worker = Worker(threads=WAITING_THREADS if self.config.model_url else 2).start()
-        self._pages.set_result(WSGIApplication(application, self.bridge))
+        self._pages.set_result(pages)
         if self._member is not None and self._load is None:
             self._member.tell(READY)
 

@@ -109,7 +109,7 @@ class DocumentTools:
             caller.owner,
             arguments["companySlug"],
             arguments["filename"],
-            arguments["sizeBytes"],
+            arguments.get("sizeBytes"),
             content_type=arguments.get("contentType"),
             sha256=arguments.get("sha256"),
             base_url=self._base_url,
@@ -228,18 +228,23 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             tools.create_document_upload,
             "Get an upload link",
             "Step 1 of 3 for larger files: get a link that accepts this file once, within "
-            f"{records.LINK_MINUTES} minutes. Step 2: run `command` in the file's folder, on the computer that "
-            "has it. Step 3: complete_document_upload.",
+            f"{records.LINK_MINUTES} minutes. Step 2: the user opens `url` and drops the file, or runs `command` in "
+            "its folder. Step 3: complete_document_upload.",
             "documents:write",
             single(_UPLOAD),
             arguments={
                 "companySlug": SLUG,
                 "filename": _NAME,
-                "sizeBytes": {"type": "integer", "minimum": 0, "maximum": 10**15, "description": "its exact size"},
+                "sizeBytes": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": 10**15,
+                    "description": "exact; omit if unknown",
+                },
                 "contentType": _TYPE,
                 "sha256": {"type": "string", "maxLength": 100, "description": "verified after the upload"},
             },
-            required=("companySlug", "filename", "sizeBytes"),
+            required=("companySlug", "filename"),
         ),
         tool(
             tools.complete_document_upload,

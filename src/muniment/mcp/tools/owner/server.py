@@ -38,8 +38,9 @@ read the listing again and repeat.
 - Most changes are published at once. Changes to name, symbol and type of a published listing need review: \
 awaitingReview lists them; do not send them again.
 - list_company_form_options returns the accepted values and lengths.
-- Documents: upload_document for up to 8,192 bytes. Larger files: create_document_upload, then the user runs its \
-`command` in the file's folder on their computer, then complete_document_upload. Never paste a larger file into a call.
+- Documents: upload_document for up to 8,192 bytes. Larger files: create_document_upload, then the user opens its \
+`url` in a browser or runs its `command` in the file's folder, then complete_document_upload. Never paste a larger \
+file into a call.
 - New listings, logos and billing are on the pages at /manage; /manage/documents accepts files by drag and drop.
 - A refusal with the reason confirmation_required says what the call will do and has a token: show it to the user, \
 then repeat the call with confirm.
