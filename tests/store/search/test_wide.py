@@ -66,6 +66,17 @@ def test_the_newest_are_listed_in_the_order_of_newest(wide):
     assert page.is_cut
 
 
+@pytest.mark.parametrize("sort", ["relevance", "newest", "name", "treasury"])
+def test_a_name_without_its_spaces_is_found_besides_the_texts_in_every_order(wide, publisher, sort):
+    publisher.publish(company(41, "har-bour", name="Har Bour", type="DAO"))
+    wide.refresh()
+    assert ids(wide.companies(companies_by(q="harbour", sort=sort, page_size=100))).count("har-bour") == 1
+    for chosen in ({"type": "DAO"}, {"ids": ("har-bour", "old-harbour", "weir")}):
+        found = ids(wide.companies(companies_by(q="harbour", sort=sort, **chosen)))
+        assert sorted(found) == ["har-bour", "old-harbour", "weir"]
+    assert "har-bour" not in ids(wide.companies(companies_by(q="harbour", sort=sort, type="corporation")))
+
+
 @pytest.mark.parametrize("q", ["harb", "old harb", "ha"])
 def test_beginnings_are_found(wide, q):
     assert "old-harbour" in ids(wide.companies(companies_by(q=q, page_size=100)))

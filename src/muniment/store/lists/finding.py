@@ -11,7 +11,6 @@ from muniment.schema.filters import Bounds
 from muniment.store.queries import Selection
 from muniment.store.search.closest import Closest, closest_of, hint_of
 from muniment.store.search.ranking import Plan, Tier, plan
-from muniment.store.search.text_index import WEIGHTS
 from muniment.store.search.values import meant_by
 
 MAX_LISTED: Final = 10_000
@@ -85,21 +84,41 @@ def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> t
     values.sort()
     if chosen.ids is not None:
         return _among(connection, chosen, planned, values), False
-    statement, parameters = _statement(chosen, planned, values)
-    found = array("q", (row[0] for row in run(connection, statement, parameters)))
-    is_cut = planned.is_wide and len(found) > MAX_LISTED and chosen.order in {"relevance", "newest"}
-    if is_cut:
-        found = found[:MAX_LISTED]
-    if chosen.order != "relevance" or not planned.first:
-        return found, is_cut
-    held = set(found)
-    if is_cut and (values or chosen.ranges):
-        statement, parameters = _statement(chosen, planned, values, tuple(planned.first))
-        held.update(row[0] for row in run(connection, statement, parameters))
-    elif is_cut:
-        held.update(planned.first)
-    first = (position for position in planned.first if position in held)
-    return array("q", dict.fromkeys((*first, *found)))[: MAX_LISTED if is_cut else None], is_cut
+    if planned.is_wide:
+        return _find_wide(connection, chosen, planned, values)
+    if not chosen.q:
+        return _positions(connection, _statement(chosen, values)), False
+    found = array("q", dict.fromkeys((*planned.first, *planned.hits)))
+    return _kept(connection, chosen, values, found), False
+
+
+def _kept(
+    connection: sqlite3.Connection, chosen: Selection, values: list[_Values], found: "array[int]"
+) -> "array[int]":
+    """Return those of the positions *found* that match the rest; for relevance in their order."""
+    if chosen.order != "relevance":
+        return _positions(connection, _statement(chosen, values, among=found))
+    if not (found and (values or chosen.ranges)):
+        return found
+    kept = set(_positions(connection, _statement(chosen, values, among=found)))
+    return array("q", (position for position in found if position in kept))
+
+
+def _find_wide(
+    connection: sqlite3.Connection, chosen: Selection, planned: Plan, values: list[_Values]
+) -> tuple["array[int]", bool]:
+    found = _positions(connection, _statement(chosen, values, planned=planned))
+    if chosen.order not in {"relevance", "newest"}:
+        return found, False
+    first = _kept(connection, chosen, values, array("q", planned.first))
+    merged = dict.fromkeys((*first, *found))
+    is_cut = len(found) > MAX_LISTED
+    listed = array("q", merged if chosen.order == "relevance" else sorted(merged, reverse=True))
+    return listed[: MAX_LISTED if is_cut else None], is_cut
+
+
+def _positions(connection: sqlite3.Connection, statement: tuple[str, list[object]]) -> "array[int]":
+    return array("q", (row[0] for row in run(connection, *statement)))
 
 
 def run(connection: sqlite3.Connection, statement: str, parameters: Sequence[object]) -> sqlite3.Cursor:
@@ -114,23 +133,29 @@ def run(connection: sqlite3.Connection, statement: str, parameters: Sequence[obj
 
 
 def _statement(
-    chosen: Selection, planned: Plan, values: list[_Values], first: Sequence[int] = ()
+    chosen: Selection, values: list[_Values], *, planned: Plan | None = None, among: Sequence[int] | None = None
 ) -> tuple[str, list[object]]:
     """
     Build the query: it scans the most selective source and probes an index for every other condition.
 
     Args:
-        first: positions that have the words, of which those are wanted that match the rest.
+        planned: what a wide search finds.
+        among: positions that a search has found, of which those are wanted that match the rest.
     """
-    kind, match, values = chosen.kind, planned.match, list(values)
+    kind, values = chosen.kind, list(values)
+    is_listed = chosen.order in {"relevance", "newest"}
     parameters: list[object]
-    if first:
+    if among is not None:
         source, position = "published_document AS d", "d.position"
         conditions = [f"d.kind = '{kind}' AND d.position IN ({_LISTED})"]
-        parameters = [msgspec.json.encode(first).decode()]
-    elif match is not None:
+        parameters = [msgspec.json.encode([*among]).decode()]
+    elif planned is not None and is_listed:
         source, position = f"published_text_{kind} AS t", "t.rowid"
-        conditions, parameters = [f"published_text_{kind} MATCH ?"], [match]
+        conditions, parameters = [f"published_text_{kind} MATCH ?"], [planned.match]
+    elif planned is not None:
+        text = f"SELECT rowid AS position FROM published_text_{kind} WHERE published_text_{kind} MATCH ?"
+        source, position = f"({text} UNION {_LISTED}) AS t", "t.position"
+        conditions, parameters = ["1"], [planned.match, msgspec.json.encode([*planned.first]).decode()]
     elif values:
         # A document may have several of the values.
         source, position = "(SELECT DISTINCT position FROM published_facet WHERE value_id IN (%s)) AS f", "f.position"
@@ -146,19 +171,16 @@ def _statement(
         conditions.append(held)
         parameters += given
     for ids in (each.ids for each in values):
-        among = f"g.value_id IN ({_LISTED}) AND g.position = {position}"
-        conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among})")
+        among_values = f"g.value_id IN ({_LISTED}) AND g.position = {position}"
+        conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among_values})")
         parameters.append(ids)
-    order = {
-        "newest": f"{position} DESC",
-        "name": "d.sort_name, d.position",
-        "relevance": f"bm25(published_text_{kind}, {WEIGHTS}), {position} DESC",
-    }.get(chosen.order)
-    # A falling order has those without a value last.
-    order = order or f"d.{COLUMNS[chosen.order]} DESC, d.position DESC"
-    if planned.is_wide and chosen.order in {"relevance", "newest"}:
-        order = f"{position} DESC LIMIT {MAX_LISTED + 1}"
-    return f"SELECT {position} FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
+    if is_listed:
+        order = f"{position} DESC" + (f" LIMIT {MAX_LISTED + 1}" if planned is not None else "")
+    elif chosen.order == "name":
+        order = "d.sort_name, d.position"
+    else:  # a falling order has those without a value last
+        order = f"d.{COLUMNS[chosen.order]} DESC, d.position DESC"
+    return f"SELECT {position} AS position FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
 
 
 _LISTED: Final = "SELECT value FROM json_each(?)"
@@ -190,23 +212,16 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
     )
     given = [value for _, some in held for value in some]
     found: list[tuple[Any, int]] = []
-    ranks = {position: rank for rank, position in enumerate(planned.first)}
+    first = dict.fromkeys((*planned.first, *(() if planned.is_wide else planned.hits)))
+    ranks = {position: rank for rank, position in enumerate(first)}
     for key in dict.fromkeys(chosen.ids):
         row = run(connection, statement, (chosen.kind, key, *given)).fetchone()
         if row is None:
             continue
         (position,) = row
-        rank: Any = None
-        if planned.match is not None:
-            weight = "0" if planned.is_wide else f"bm25(published_text_{chosen.kind}, {WEIGHTS})"
-            hit = connection.execute(
-                f"SELECT {weight} FROM published_text_{chosen.kind}"
-                f" WHERE published_text_{chosen.kind} MATCH ? AND rowid = ?",
-                (planned.match, position),
-            ).fetchone()
-            if hit is None:
-                continue
-            rank = (ranks.get(position, len(ranks)), hit[0], -position)
+        rank: Any = (ranks.get(position, len(ranks)), -position)
+        if chosen.q and position not in ranks and not (planned.is_wide and _has(connection, chosen, planned, position)):
+            continue
         if chosen.order != "relevance":
             rank = None if chosen.order == "newest" else sort_key(connection, chosen.kind, chosen.order, position)
         found.append((rank, position))
@@ -214,6 +229,13 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
         return array("q", (position for _, position in sorted(found)))
     falling = sorted(found, key=lambda each: (each[0] is not None, each[0] or 0, each[1]), reverse=True)
     return array("q", (position for _, position in falling))
+
+
+def _has(connection: sqlite3.Connection, chosen: Selection, planned: Plan, position: int) -> bool:
+    """Return whether a document has the words of a wide search."""
+    table = f"published_text_{chosen.kind}"
+    statement = f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?"
+    return connection.execute(statement, (planned.match, position)).fetchone() is not None
 
 
 def sort_key(connection: sqlite3.Connection, kind: str, order: str, position: int) -> Any:

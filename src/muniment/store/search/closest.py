@@ -13,7 +13,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
 from muniment.store.search import keys
-from muniment.store.search.ranking import Plan, in_part, positions_of
+from muniment.store.search.ranking import Plan, in_part
 from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant
 from muniment.store.search_text import single_edits
 
@@ -52,7 +52,7 @@ def closest_of(
     why |= dict.fromkeys(planned.close, f"The name is similar to {_shown(q)}.")
     if not held:
         left_out = f"Matches {_shown(q)}, but not the filters."
-        near = (*planned.first, *positions_of(connection, kind, planned.match, MAX_CLOSEST))
+        near = (*planned.first, *planned.hits[:MAX_CLOSEST])
         why = {**{position: left_out for position in near if position not in why}, **why}
     if not why and not held:
         why = dict.fromkeys(in_part(connection, kind, q, MAX_CLOSEST), f"Matches a part of {_shown(q)}.")

@@ -7,7 +7,7 @@ have the words in their names, then those that have them in their names, themes 
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import takewhile
 from types import MappingProxyType
@@ -25,7 +25,7 @@ POOR: Final = 5
 """Fewer matches without an exact one ask for what is close."""
 FACTS: Final = "{name label themes place}"
 """The columns that say what a document is; in the others, any word may be by chance."""
-MAX_EXACT: Final = 100
+MAX_EXACT: Final = 1_000
 MAX_CLOSE: Final = 60
 COMMON: Final = 2_000
 """A word that more documents have does not tell them apart."""
@@ -62,17 +62,19 @@ class Tier(IntEnum):
 
 class Plan(NamedTuple):
     """
-    How a query is answered.
+    How a query is answered: by *first* and everything that *match* finds.
 
     Args:
         match: the expression of the full-text index; None if nothing is searchable.
         first: the positions that come first by relevance, in order, with their tiers; those that follow are TEXT.
+        hits: everything that *match* finds, by relevance; some of it, if that is too much to be weighed.
         close: those of similar names, the most similar first.
         is_wide: whether more match than are weighed: after the first, the newest follow.
     """
 
     match: str | None
     first: Mapping[int, Tier] = MappingProxyType({})
+    hits: Sequence[int] = ()
     close: tuple[int, ...] = ()
     is_wide: bool = False
 
@@ -95,32 +97,35 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     if is_whole or _is_common(connection, kind, typed[-1]):
         typed[-1] = typed[-1]._replace(is_begun=False)
     words = beginnings.expression(connection, kind, typed) if is_large else plain_expression(typed)
-    names = beginnings.names_with(connection, kind, key) if len(key) > 1 else []
-    begun = _begun(connection, kind, names)
-    parts = [f"({words})", *(_quoted(mark + key) for mark in (*keys.MARKS, keys.FORMER) if key), *map(_quoted, names)]
-    n = _count(connection, kind, " OR ".join(parts), MAX_WEIGHED + 1)
-    is_wide = n > MAX_WEIGHED or (is_large and not _are_rare(connection, kind, typed))
+    begun = _begun(connection, kind, key)
+    hits = _matching(connection, kind, words, MAX_WEIGHED + 1)
+    is_poor = not (exact or former) and len({*begun, *hits}) < POOR
+    if is_poor and not (len(typed) > 1 and hits and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
+        begins = _tiers((Tier.BEGUN, begun))
+        return _forgiving(connection, kind, pieces(q), key, Plan(words, begins, hits))
     named = ((Tier.EXACT, exact), (Tier.FORMER, former), (Tier.BEGUN, begun))
     first = _tiers(*named)
-    close: tuple[int, ...] = ()
-    is_named = bool(exact or former)
-    if not is_named and n < POOR and not (len(typed) > 1 and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
-        split = pieces(q)
-        without = _without_one_word(connection, kind, split) if len(split) > 1 else {}
-        near, corrected = _close(connection, kind, key, [] if without else split)
-        alike = [position for position, similarity in near.items() if similarity >= ALIKE]
-        # What begins with the query is no slip; a name that differs by a letter comes before a text.
-        plain = _matching(connection, kind, f"({words})")
-        first = _tiers(
-            (Tier.BEGUN, begun), (Tier.ALIKE, alike), (Tier.ALIKE, without), (Tier.TEXT, plain), (Tier.NEAR, near)
-        )
-        close = tuple(each for each in dict.fromkeys((*without, *near)) if each not in {*begun, *plain})[:POOR]
-        parts += [*without.values(), *corrected]
-        is_wide = is_large
-    elif is_wide:
+    is_wide = len(hits) > MAX_WEIGHED
+    others = [position for position in hits if position not in first]
+    if is_wide or (is_large and others and not _are_rare(connection, kind, typed)):
         facts = _in_facts(connection, kind, typed, words, is_large=is_large)
         first = _tiers(*named, (Tier.TEXT, facts))
-    return Plan(" OR ".join(dict.fromkeys(parts)), first, close, is_wide)
+        return Plan(words, first, hits if is_wide else hits[::-1], is_wide=is_wide)
+    return Plan(words, first, _weighed(connection, kind, words) if len(others) > 1 else hits)
+
+
+def _forgiving(connection: sqlite3.Connection, kind: str, split: list[str], key: str, plain: Plan) -> Plan:
+    """Return the *plain* plan with names and words that are similar to those of a query."""
+    without = _without_one_word(connection, kind, split) if len(split) > 1 else []
+    near, corrected = _close(connection, kind, key, [] if without else split)
+    alike = [position for position, similarity in near.items() if similarity >= ALIKE]
+    # What begins with the query is no slip; a name that differs by a letter comes before a text.
+    groups = (Tier.BEGUN, plain.first), (Tier.ALIKE, alike), (Tier.ALIKE, without), (Tier.TEXT, plain.hits)
+    first = _tiers(*groups, (Tier.NEAR, near))
+    close = tuple(each for each in dict.fromkeys((*without, *near)) if each not in {*plain.first, *plain.hits})[:POOR]
+    if not corrected.match:
+        return plain._replace(first=first, close=close)
+    return corrected._replace(match=f"({plain.match}) OR {corrected.match}", first=first, close=close)
 
 
 def _tiers(*groups: tuple[Tier, Iterable[int]]) -> dict[int, Tier]:
@@ -190,25 +195,23 @@ def _fullest(connection: sqlite3.Connection, kind: str, positions: list[int]) ->
     return sorted(fullness, key=lambda position: (-fullness[position], -position))
 
 
-def _begun(connection: sqlite3.Connection, kind: str, names: list[str]) -> list[int]:
-    """Return the positions of what has one of *names*, the shortest first."""
-    rows = _matching(connection, kind, " OR ".join(map(_quoted, names)), beginnings.MAX_BEGUN) if names else []
-    shown = _names(connection, kind, rows)
-    return sorted(rows, key=lambda position: len(shown[position]))
+def _begun(connection: sqlite3.Connection, kind: str, key: str) -> list[int]:
+    """Return the positions of what has a name that begins with *key*, the shortest first."""
+    names = beginnings.names_with(connection, kind, key) if len(key) > 1 else []
+    one_range = f"{_quoted(keys.NAME + key)}*"  # costs less than a look-up for each
+    match = one_range if len(names) < beginnings.MAX_BEGUN else " OR ".join(map(_quoted, names))
+    rows = _matching(connection, kind, match, beginnings.MAX_BEGUN) if names else []
+    shown = _names(connection, kind, rows) if len(rows) > 1 else {}
+    return sorted(rows, key=lambda position: len(shown[position])) if shown else rows
 
 
-def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str]) -> dict[int, str]:
+def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str]) -> list[int]:
     """Return what the query names exactly when one of its words is left out."""
-    found: dict[int, str] = {}
+    found: dict[int, None] = {}
     for place in range(min(len(split), MAX_WORDS)):
         token = _any_name("".join(split[:place] + split[place + 1 :]))
-        for position in _matching(connection, kind, token, POOR):
-            found.setdefault(position, token)
-    return found
-
-
-def positions_of(connection: sqlite3.Connection, kind: str, match: str | None, limit: int) -> list[int]:
-    return [] if match is None else _matching(connection, kind, match, limit)
+        found.update(dict.fromkeys(_matching(connection, kind, token, MAX_CLOSE)))
+    return list(found)
 
 
 def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> list[int]:
@@ -253,13 +256,18 @@ def _count(connection: sqlite3.Connection, kind: str, match: str, limit: int) ->
     return int(n)
 
 
-def _best(connection: sqlite3.Connection, kind: str, match: str, limit: int = MAX_CLOSE) -> list[int]:
-    """Return the best matches, or the newest of too many to weigh."""
-    if beginnings.is_large(connection, kind) or _count(connection, kind, match, MAX_WEIGHED + 1) > MAX_WEIGHED:
-        return _matching(connection, kind, match, limit, newest=True)
+def _weighed(connection: sqlite3.Connection, kind: str, match: str, limit: int = -1) -> list[int]:
     table = f"published_text_{kind}"
-    statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY bm25({table}, {WEIGHTS}) LIMIT {limit}"
+    order = f"bm25({table}, {WEIGHTS}), rowid DESC"
+    statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY {order} LIMIT {limit}"
     return [row[0] for row in connection.execute(statement, (match,))]
+
+
+def _best(connection: sqlite3.Connection, kind: str, match: str, limit: int) -> list[int]:
+    """Return the best matches, or the newest of too many to weigh."""
+    if beginnings.is_large(connection, kind) or len(_matching(connection, kind, match, MAX_WEIGHED + 1)) > MAX_WEIGHED:
+        return _matching(connection, kind, match, limit, newest=True)
+    return _weighed(connection, kind, match, limit)
 
 
 def _names(connection: sqlite3.Connection, kind: str, positions: Iterable[int]) -> dict[int, str]:
@@ -277,30 +285,36 @@ def _documents(
     return connection.execute(statement, (wanted, kind)).fetchall()
 
 
-def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]) -> tuple[dict[int, float], list[str]]:
-    """Return similar documents, the most similar first, and the expressions that find them."""
+def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]) -> tuple[dict[int, float], Plan]:
+    """Return similar documents, the most similar first, and what is found by corrected words."""
+    corrected = Plan("")
     try:
         names = names_like(connection, kind, key)
         is_known = bool(names) and names[0].similarity >= ALIKE
         by_words = [] if is_known else split[:MAX_WORDS]
         words = [(word, _like(connection, kind, word)) for word in by_words]
     except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
-        return {}, []
+        return {}, corrected
     found: dict[int, float] = {}
-    taken: list[str] = []
     for near in names:
-        for position in _matching(connection, kind, _quoted(near.word), POOR):
+        for position in _matching(connection, kind, _quoted(near.word), MAX_CLOSE):
             found[position] = max(near.similarity, found.get(position, 0))
-        taken.append(_quoted(near.word))
-    if words:
-        for match in _corrected(words):
-            hits = _best(connection, kind, match)
-            for position, name in _names(connection, kind, hits).items():
-                found[position] = max(OSA.normalized_similarity(key, keys.squeeze(name)), found.get(position, 0))
-            if hits:
-                taken.append(match)
-                break
-    return dict(sorted(found.items(), key=lambda pair: -pair[1])), taken
+    for match in _corrected(words) if words else ():
+        corrected = _by_words(connection, kind, match)
+        for position, name in _names(connection, kind, corrected.hits[:MAX_CLOSE]).items():
+            found[position] = max(OSA.normalized_similarity(key, keys.squeeze(name)), found.get(position, 0))
+        if corrected.hits:
+            break
+    return dict(sorted(found.items(), key=lambda pair: -pair[1])), corrected
+
+
+def _by_words(connection: sqlite3.Connection, kind: str, match: str) -> Plan:
+    hits = _matching(connection, kind, match, MAX_WEIGHED + 1)
+    if len(hits) > MAX_WEIGHED:
+        return Plan(match, {}, _matching(connection, kind, match, MAX_CLOSE, newest=True), is_wide=True)
+    if len(hits) > 1 and not beginnings.is_large(connection, kind):
+        return Plan(match, {}, _weighed(connection, kind, match))
+    return Plan(match, {}, hits[::-1])
 
 
 def _like(connection: sqlite3.Connection, kind: str, word: str) -> list[Near]:
