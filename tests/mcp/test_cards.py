@@ -1,4 +1,4 @@
-"""The cards: five documents from one object, each valid by its published format."""
+"""The cards: documents from one object, each valid by its published format."""
 
 import asyncio
 import json
@@ -20,6 +20,7 @@ FORMATS = {
     "/api/manage/mcp/server-card": ("server-card", CARD_TYPE),
     "/.well-known/ai-catalog.json": ("ai-catalog", CATALOG_TYPE),
     "/.well-known/mcp/server.json": ("server", "application/json"),
+    "/.well-known/mcp/manage/server.json": ("server", "application/json"),
 }
 ADDRESSES = ("https://registry.example", "http://127.0.0.1:8000", "http://localhost:8000", "https://münzen.example")
 

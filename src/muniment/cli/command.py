@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MODULES: Final = {
     **dict.fromkeys(("backup", "backups", "move", "restore"), "backup"),
     **dict.fromkeys(("credits", "user"), "accounts"),
-    **dict.fromkeys(("doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
+    **dict.fromkeys(("connect-kit", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
     **dict.fromkeys(("export", "framework", "import", "own"), "registry"),
     "audit": "audit",
     "feed": "feed",

@@ -1,4 +1,4 @@
-"""Commands for the instance: doctor, OpenAPI document, migrations, republish, scrub."""
+"""Commands for the instance: doctor, OpenAPI document, migrations, republish, scrub, connect-kit."""
 
 import json
 import sys
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from muniment import config
+from muniment import __version__, config
 from muniment.api.contract import openapi_document
 from muniment.backup.proof import verify
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, use_django
+from muniment.kernel.json import JSONObject
 from muniment.schema.objects import registry_schema
 from muniment.server.doctor import examine, examine_ledger, examine_storage, examine_values, settings_lines
 from muniment.server.findings import FAIL, Finding, exit_status
@@ -161,3 +162,49 @@ def scrub() -> None:
     click.echo(f"{done.examined:,} items examined, {len(done.former):,} damaged.")
     if done.former:
         sys.exit(FAIL)
+
+
+@main.command("connect-kit")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+def connect_kit(folder: Path) -> None:
+    """
+    Write links, server.json files and bundles that connect clients.
+
+    FOLDER gets connect.md and connect.html with a link or command for each client, server.json and
+    manage/server.json for MCP registries, and registry.mcpb and my-registry.mcpb for desktop apps in a private
+    network. They have the address of MUNIMENT_BASE_URL and no token. Existing files of these names are replaced.
+    """
+    settings = config.current()
+    base = settings.base_url
+    if not base:
+        raise click.UsageError("Set MUNIMENT_BASE_URL to the address of the instance.")
+    use_django()
+    from muniment.mcp.cards import Identity
+    from muniment.web.connecting import kit_page
+    from muniment.web.connecting.bundle import bundle
+    from muniment.web.connecting.links import tool_servers
+
+    name = settings.registry_name
+    public, manage = tool_servers(base, name)
+    identity = Identity(base_url=base, title=name, version=__version__)
+    page = kit_page.as_markdown(public, manage, name)
+    files = {
+        "connect.md": page.encode(),
+        "connect.html": kit_page.as_html(page, name).encode(),
+        "server.json": _indented(identity.registry_entry(manage=False)),
+        "manage/server.json": _indented(identity.registry_entry(manage=True)),
+        f"{public.key}.mcpb": bundle(public, signed_in=False),
+        f"{manage.key}.mcpb": bundle(manage, signed_in=True),
+    }
+    try:
+        for path, content in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(content)
+    except OSError as error:
+        raise click.ClickException(f"{error.filename}: {error.strerror}") from None
+    for path in files:
+        click.echo(str(folder / path))
+
+
+def _indented(value: JSONObject) -> bytes:
+    return f"{json.dumps(value, ensure_ascii=False, indent=2)}\n".encode()

@@ -84,9 +84,9 @@ class Identity:
         remote = {**self._remote(manage=manage), "supportedProtocolVersions": [MODERN, *reversed(LEGACY)]}
         return {"$schema": CARD_SCHEMA, **self._common(manage=manage), "remotes": [remote]}
 
-    def registry_entry(self) -> JSONObject:
-        """Return the server.json for the public MCP registry."""
-        return {"$schema": REGISTRY_SCHEMA, **self._common(manage=False), "remotes": [self._remote(manage=False)]}
+    def registry_entry(self, *, manage: bool) -> JSONObject:
+        """Return the server.json for an MCP registry."""
+        return {"$schema": REGISTRY_SCHEMA, **self._common(manage=manage), "remotes": [self._remote(manage=manage)]}
 
     def catalog(self) -> JSONObject:
         return {
@@ -108,12 +108,14 @@ class Cards:
 
     def __init__(self, identity: Identity) -> None:
         public = msgspec.json.encode(identity.card(manage=False))
+        registry_entries = [msgspec.json.encode(identity.registry_entry(manage=manage)) for manage in (False, True)]
         found = {
             "/.well-known/mcp.json": (public, "application/json"),
             "/.well-known/mcp/server-card.json": (public, CARD_TYPE),
             f"{PUBLIC_PATH}/server-card": (public, CARD_TYPE),
             "/.well-known/ai-catalog.json": (msgspec.json.encode(identity.catalog()), CATALOG_TYPE),
-            "/.well-known/mcp/server.json": (msgspec.json.encode(identity.registry_entry()), "application/json"),
+            "/.well-known/mcp/server.json": (registry_entries[0], "application/json"),
+            "/.well-known/mcp/manage/server.json": (registry_entries[1], "application/json"),
             ICON_PATH: (_ICON, "image/svg+xml"),
             f"{MANAGE_PATH}/server-card": (msgspec.json.encode(identity.card(manage=True)), CARD_TYPE),
         }

@@ -47,6 +47,7 @@ urlpatterns = [
     path("people/<str:slug>", registry.person, name="person"),
     path("frameworks/<str:framework_id>", registry.framework, name="framework"),
     path("connect", connecting_agents.connect, name="connect"),
+    re_path(r"^connect/(?P<key>registry|my-registry)\.mcpb$", connecting_agents.connect_bundle),
     path("robots.txt", feeds.robots),
     path("sitemap.xml", feeds.sitemap),
     re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),

@@ -19,6 +19,7 @@ TOOL_PATHS: Final = (
     "/.well-known/mcp.json",
     "/.well-known/mcp/server-card.json",
     "/.well-known/mcp/server.json",
+    "/.well-known/mcp/manage/server.json",
     "/.well-known/ai-catalog.json",
 )
 log = logging.getLogger("muniment.server")

@@ -1,9 +1,12 @@
 """The public pages: what a visitor sees, from the published documents alone."""
 
 import gzip
+import io
 import json
 import re
 import xml.etree.ElementTree as ET
+import zipfile
+from html import escape
 from urllib.parse import quote
 
 import brotli
@@ -14,8 +17,11 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
+from muniment import config
 from muniment.store import modified
 from muniment.store.reader import Reader
+from muniment.web.connecting.clients import clients
+from muniment.web.connecting.links import tool_servers
 from muniment.web.requests import page_cache, static_files
 
 HOSTILE = '<script>alert("x")</script>'
@@ -334,6 +340,20 @@ def test_connect_shows_this_instances_addresses_for_every_client(visitor):
     for words in ("Claude Code", "Cursor", "VS Code", "ChatGPT", "mcp-remote", "curl"):
         assert words in html
     assert "claude mcp add --transport http registry http://testserver/api/mcp" in html
+
+
+def test_connect_shows_each_link_as_it_is_and_sends_bundles(visitor):
+    html = text(visitor, "/connect")
+    for client in clients(*tool_servers("http://testserver", config.current().registry_name)):
+        for link in client["links"]:
+            assert f'<a class="button" href="{escape(link["href"])}">{escape(link["text"])}</a>' in html
+    for name in ("registry", "my-registry"):
+        answer = visitor.get(f"/connect/{name}.mcpb")
+        assert answer["Content-Disposition"] == f'attachment; filename="{name}.mcpb"'
+        assert zipfile.ZipFile(io.BytesIO(answer.content)).testzip() is None
+        again = visitor.get(f"/connect/{name}.mcpb", headers={"If-None-Match": answer["ETag"]})
+        assert again.status_code == 304
+    assert visitor.get("/connect/other.mcpb").status_code == 404
 
 
 def test_an_empty_registry_says_what_it_is_and_what_to_do(tmp_path):

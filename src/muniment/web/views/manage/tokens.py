@@ -17,11 +17,11 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Problem
 from muniment.oauth import clients, grants, resources
 from muniment.oauth.models import Grant
+from muniment.web.connecting.clients import claude_command, servers
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of, confirmed, signed_in
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.pagination import asked_page, pager
-from muniment.web.views.manage.connecting_agents import claude_command, servers
 
 HOME = "/manage/tokens"
 APPS = "apps"
