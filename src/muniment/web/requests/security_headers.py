@@ -9,6 +9,7 @@ POLICY = "; ".join(  # noqa: FLY002 - a line a rule
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
+        "font-src 'self'",
         "img-src 'self' data:",
         "connect-src 'self'",
         "form-action 'self'",

@@ -19,6 +19,8 @@ from muniment.web.requests.conditional import Content
 
 FOR_EVER = "public, max-age=31536000, immutable"
 FOR_A_WHILE = "public, max-age=3600"
+_TYPES = {".woff2": "font/woff2"}  # missing where the system has no list of types
+_OWN_ADDRESS = re.compile(rb'url\("([^":]+)"\)')
 _COMPRESSIBLE = re.compile(r"text/|application/(javascript|json|manifest\+json)|image/svg")
 _DIGEST = re.compile(r"^(?P<stem>.+)\.(?P<digest>[0-9a-f]{12})(?P<suffix>\.[A-Za-z0-9]+)$")
 
@@ -33,11 +35,22 @@ def asset(name: str) -> Content | None:
     if not found or not Path(found).is_file():
         return None
     body = Path(found).read_bytes()
-    content_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    suffix = Path(name).suffix
+    content_type = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    if suffix == ".css":
+        body = _OWN_ADDRESS.sub(lambda match: _with_digest(name, match), body)
     tag = hashlib.sha256(body).hexdigest()[:12]
     if not _COMPRESSIBLE.match(content_type):
         return Content(body, tag, content_type, is_compressible=False)
     return Content(body, tag, f"{content_type}; charset=utf-8", is_immutable=True)
+
+
+def _with_digest(name: str, match: re.Match[bytes]) -> bytes:
+    """Return the ``url()`` of a file beside the style sheet *name* with the digest of that file in its address."""
+    path = match[1].decode()
+    found = asset(f"{name.rpartition('/')[0]}/{path}")
+    stem, dot, suffix = path.rpartition(".")
+    return f'url("{stem}.{found.tag}{dot}{suffix}")'.encode() if found and dot else match[0]
 
 
 class HashedStorage(StaticFilesStorage):

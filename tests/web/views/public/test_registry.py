@@ -405,6 +405,24 @@ def test_static_files_are_immutable_under_their_digest(visitor):
     assert visitor.get(stale)["Cache-Control"] == static_files.FOR_A_WHILE
 
 
+def test_the_bundled_fonts_are_immutable_and_loaded_once(visitor):
+    html = text(visitor, "/")
+    preloaded = re.findall(
+        r'<link rel="preload" href="/static/web/([^"]+)" as="font" type="font/woff2" crossorigin>', html
+    )
+    styles = text(visitor, re.search(r'href="(/static/web/muniment\.[0-9a-f]{12}\.css)"', html)[1])
+    named = re.findall(r'url\("([^"]+)"\)', styles)
+    assert len(preloaded) == 2
+    assert len(named) == 4
+    assert set(preloaded) < set(named)  # the same addresses, so that no font is loaded twice
+    for name in named:
+        answer = visitor.get(f"/static/web/{name}")
+        assert answer["Content-Type"] == "font/woff2"
+        assert answer["Cache-Control"] == static_files.FOR_EVER
+        assert answer.content[:4] == b"wOF2"
+    assert "font-src 'self'" in visitor.get("/")["Content-Security-Policy"]
+
+
 @pytest.mark.parametrize(
     "path", ["../settings.py", "web/../../settings.py", "%2e%2e/settings.py", "web", "none.css", "/etc/passwd"]
 )
