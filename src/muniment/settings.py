@@ -101,8 +101,9 @@ INSTALLED_APPS = [
     "django_htmx",
 ]
 MIDDLEWARE = [
-    "muniment.accounts.security.origin.OriginMiddleware",
     "muniment.web.requests.security_headers.PolicyMiddleware",
+    "muniment.web.public_pages.PublicPages",
+    "muniment.accounts.security.origin.OriginMiddleware",
     "muniment.accounts.sessions.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -120,12 +121,14 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
         "OPTIONS": {
-            "builtins": ["muniment.web.templatetags.texts"],  # every template has texts
+            # Every template has texts, and many have parts that are kept.
+            "builtins": ["muniment.web.templatetags.texts", "muniment.web.templatetags.keeping"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "muniment.web.context.site",
+                "muniment.web.context.visitor",
             ],
         },
     }

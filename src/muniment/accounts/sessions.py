@@ -26,6 +26,8 @@ from muniment.kernel.tokens import random_text, token_digest
 
 SECRET_CHARACTERS = 43  # 256 bits
 KEY_CHARACTERS = 40  # the length of the column: 160 bits of the digest
+HINT_COOKIE = "signed_in"
+"""Tells scripts that an account may be signed in. It proves nothing and names no account."""
 PURPOSE = "session"
 
 
@@ -49,6 +51,11 @@ class Key(str):
 
 class SessionStore(Rows):
     """Encrypted sessions in the database, each under the digest of its cookie."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether its data is known already, so that looking at it asks nothing of the database."""
+        return "_session_cache" in vars(self)
 
     def _get_new_session_key(self) -> str:
         return Key.of(random_text(SECRET_CHARACTERS))
@@ -100,7 +107,32 @@ class SessionMiddleware(Cookies):
             del answer.cookies[settings.SESSION_COOKIE_NAME]
         if cookie is not None and cookie.value:
             answer.cookies[settings.SESSION_COOKIE_NAME] = cast("Key", request.session.session_key).secret
+        _hint(request, answer)
         return answer
+
+
+def _hint(request: HttpRequest, response: HttpResponse) -> None:
+    """
+    Set the cookie for scripts while an account is signed in, and remove it after.
+
+    It lives as long as the session's. A request that did not look at the session says nothing about it.
+    """
+    session = cast("SessionStore", request.session)
+    if not session.is_loaded:
+        return
+    is_told, is_signed_in = HINT_COOKIE in request.COOKIES, SESSION_KEY in session
+    if is_told and not is_signed_in:
+        response.delete_cookie(HINT_COOKIE, samesite="Lax")
+    elif is_signed_in and (not is_told or settings.SESSION_COOKIE_NAME in response.cookies):
+        lifetime_s = None if session.get_expire_at_browser_close() else session.get_expiry_age()
+        response.set_cookie(
+            HINT_COOKIE,
+            "1",
+            max_age=lifetime_s,
+            secure=settings.SESSION_COOKIE_SECURE,
+            httponly=False,
+            samesite="Lax",
+        )
 
 
 def sweep_sessions() -> int:

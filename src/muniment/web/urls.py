@@ -9,12 +9,12 @@ from django.urls import include, path, re_path
 from muniment.accounts import adapters
 from muniment.accounts.confirming import identity_provider
 from muniment.credits.billing import WEBHOOK
-from muniment.web.requests import errors, static_files
-from muniment.web.views import authorize, billing, confirming, oauth, security_log
+from muniment.web.public_pages import PUBLIC
+from muniment.web.requests import errors
+from muniment.web.views import authorize, billing, confirming, oauth, security_log, visitor
 from muniment.web.views.manage import (
     applications,
     companies,
-    connecting_agents,
     credits_page,
     documents,
     own_data,
@@ -25,7 +25,7 @@ from muniment.web.views.manage import (
     searches,
     tokens,
 )
-from muniment.web.views.public import claims, domain, feeds, lists, registry, search, uploads
+from muniment.web.views.public import claims, domain, uploads
 from muniment.web.views.review import decisions, frameworks, people
 
 admin.autodiscover()
@@ -33,25 +33,7 @@ admin.site.unregister(Group)  # permissions come from roles
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]  # as allauth's manual has it
 
 urlpatterns = [
-    path("", registry.home, name="home"),
-    path("search", search.search, name="search"),
-    path("search/suggestions", search.suggestions),
-    path("opensearch.xml", search.description),
-    path("companies", lists.companies, name="companies"),
-    path("people", lists.people, name="people"),
-    path("frameworks", lists.frameworks, name="frameworks"),
-    path("companies.atom", lists.companies_feed),
-    path("people.atom", lists.people_feed),
-    path("frameworks.atom", lists.frameworks_feed),
-    path("companies/<str:slug>", registry.company, name="company"),
-    path("people/<str:slug>", registry.person, name="person"),
-    path("frameworks/<str:framework_id>", registry.framework, name="framework"),
-    path("connect", connecting_agents.connect, name="connect"),
-    re_path(r"^connect/(?P<key>registry|my-registry)\.mcpb$", connecting_agents.connect_bundle),
-    path("robots.txt", feeds.robots),
-    path("sitemap.xml", feeds.sitemap),
-    re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),
-    path("feed.atom", feeds.feed),
+    *PUBLIC,
     path("companies/<str:slug>/claim", claims.claim_company),
     path("companies/<str:slug>/suggest", claims.suggest_edit),
     path("companies/<str:slug>/domain", domain.domain),
@@ -99,7 +81,6 @@ urlpatterns = [
     path("review/frameworks/<str:framework_id>/validate", frameworks.validate),
     path("review/frameworks/<str:framework_id>/author", frameworks.author),
     re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", pictures.picture),
-    path("static/<path:path>", static_files.serve),
     # With and without a trailing slash: a redirect would turn a POST into a GET.
     re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
     re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),
@@ -147,6 +128,7 @@ urlpatterns = [
     re_path(r"^manage/security/log\.(?P<form>csv|jsonl)$", security_log.download),
     path("review/audit", security_log.audit, name="audit"),
     re_path(r"^review/audit/log\.(?P<form>csv|jsonl)$", security_log.audit_download),
+    path("accounts/menu", visitor.menu, name="account_menu"),
     path("accounts/data/", own_data.data, name="own_data"),
     path("accounts/data/archive", own_data.archive),
     path("accounts/password/set/", reauthentication_required(password_set)),

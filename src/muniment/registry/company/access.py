@@ -6,7 +6,7 @@ from django.db import connection
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
-from muniment.registry.models import Company, Person
+from muniment.registry.models import Company, Ownership, Person
 
 
 def no_company(slug: str) -> NotFound:
@@ -55,6 +55,12 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
     for company in Company.objects.raw(statement, parameters):
         return company
     raise no_company(slug)
+
+
+def owns(actor: Actor, slug: str) -> bool:
+    """Return whether *actor* is an owner of a listing; the role of a reviewer does not count."""
+    held = Ownership.objects.filter(account=actor.account_id, company__slug=slug)
+    return actor.account_id is not None and held.exists()
 
 
 def expect_version(row: Company | Person, expected: int | None) -> None:

@@ -44,9 +44,7 @@ class ProblemMiddleware:
     ) -> HttpResponse | None:
         """Call the view, and retry it when the database rolled it back."""
         try:
-            return with_retry(view, request, *args, **kwargs)
-        except Problem as problem:
-            return self.process_exception(request, problem)
+            return answered(request, view, *args, **kwargs)
         except (ImmediateHttpResponse, ReauthenticationRequired) as detour:
             if request.method != "POST":
                 # What another form left behind is not submitted when this page is confirmed.
@@ -57,8 +55,20 @@ class ProblemMiddleware:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Return a Problem's page; leave other exceptions to Django."""
         if isinstance(exception, Problem):
-            return page(request, exception.status, exception.message, exception.hint, exception)
+            return problem_page(request, exception)
         return None
+
+
+def answered(request: HttpRequest, view: Callable[..., HttpResponse], *args: Any, **kwargs: Any) -> HttpResponse:
+    """Return what a view answers, or the page of its Problem; retry it when the database rolled it back."""
+    try:
+        return with_retry(view, request, *args, **kwargs)
+    except Problem as problem:
+        return problem_page(request, problem)
+
+
+def problem_page(request: HttpRequest, problem: Problem) -> HttpResponse:
+    return page(request, problem.status, problem.message, problem.hint, problem)
 
 
 def page(

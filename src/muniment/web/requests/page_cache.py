@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 from cachetools import LRUCache
 from django.http import HttpRequest, HttpResponse
+from django.template import Context
 from django.template.response import SimpleTemplateResponse
 
 from muniment import config
@@ -91,7 +92,7 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
                 response = view(request, **where)
                 if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
                     return response
-                page = _finish(response, version, modified_at)
+                page = _finish(request, response, version, modified_at)
             answer = page.content.respond(request, REVALIDATE, status=page.status)
             for name, value in page.headers:
                 answer[name] = value
@@ -107,11 +108,17 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
     return decorate
 
 
-def _finish(response: HttpResponse, version: int, modified_at: str) -> CachedPage:
+def _finish(request: HttpRequest, response: HttpResponse, version: int, modified_at: str) -> CachedPage:
     if isinstance(response, SimpleTemplateResponse):
-        # Messages for one browser stay in its session until a page that is not cached.
-        response.context_data = {**(response.context_data or {}), "messages": ()}
-        response.render()
+        response.content = _render(request, response)
     content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=modified_at)
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
     return CachedPage(version, response.status_code, content, headers)
+
+
+def _render(request: HttpRequest, response: SimpleTemplateResponse) -> str:
+    """Render a page without the context processors, which know the visitor: account, messages and form token."""
+    found: Any = response.resolve_template(response.template_name)
+    shown = {**context.site(request), "me": None, "messages": (), **(response.context_data or {})}
+    rendered: str = found.template.render(Context(shown))
+    return rendered

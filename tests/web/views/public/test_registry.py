@@ -147,6 +147,28 @@ def test_one_time_messages_appear_on_no_public_page(visitor, path):
     assert b"does not sell credits" in told.get("/manage").content
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PAGES)
+def test_every_visitor_gets_the_same_bytes_and_headers_and_the_database_is_not_asked(
+    visitor, path, django_assert_num_queries
+):
+    browsers = [signed_in(account()), signed_in(account("judge@registry.example", "reviewer"))]
+    expected = visitor.get(path)
+    assert not expected.cookies
+    for browser in browsers:
+        with django_assert_num_queries(0):
+            answer = browser.get(path)
+        assert answer.content == expected.content
+        assert answer.headers == expected.headers
+        assert not answer.cookies
+
+
+def test_visitors_are_offered_to_sign_in_and_to_list_their_organization(visitor):
+    html = text(visitor, "/companies/harbour")
+    assert '<a class="for-visitors" href="/manage">Sign in</a>' in html
+    assert 'href="/manage/companies/new">List your organization</a>' in html
+
+
 def test_a_company_page_shows_its_facts_team_votes_shares_and_body(visitor):
     html = text(visitor, "/companies/harbour")
     for words in ("Harbour Commons", "HARB", "Tidal power", "<strong>build</strong>", "ليلى حداد", "A tenth harbour"):

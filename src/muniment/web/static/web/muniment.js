@@ -6,8 +6,6 @@
   let kept = null;
   try {
     kept = localStorage.getItem("theme");
-    // A public page is the same for everyone; the last page of an account told whether this browser is signed in.
-    root.classList.toggle("signed-in", localStorage.getItem("signed-in") === "yes");
   } catch {
     // A browser without storage follows the system.
   }
@@ -16,15 +14,38 @@
   const isDark = () =>
     root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 
-  const rememberAccount = (isSignedIn) => {
+  // A public page is the same for everyone; a cookie tells that somebody may be signed in, and then one request who.
+  const maySee = /(?:^|; )signed_in=1/.test(document.cookie);
+  root.classList.toggle("signed-in", maySee);
+  const showAccount = async () => {
+    const link = document.querySelector(".account .for-owners");
+    if (!link || !maySee) return;
+    let told;
     try {
-      if (isSignedIn) localStorage.setItem("signed-in", isSignedIn);
+      const answer = await fetch(`/accounts/menu?page=${encodeURIComponent(location.pathname)}`);
+      if (!answer.ok) return;
+      told = await answer.json();
     } catch {
-      // Public pages then offer to sign in.
+      return; // The link leads to the account.
+    }
+    if (!told.account) {
+      root.classList.remove("signed-in");
+      return;
+    }
+    link.outerHTML = told.menu;
+    if (!told.page) return;
+    const beside = document.querySelector(".crumbs")?.appendChild(document.createElement("a"));
+    for (const own of [beside, document.querySelector("[data-claim]")]) {
+      if (!own) continue;
+      own.href = told.page.address;
+      own.textContent = told.page.label;
     }
   };
 
   document.addEventListener("click", async (event) => {
+    for (const menu of document.querySelectorAll(".menu[open]")) {
+      if (!menu.contains(event.target)) menu.open = false;
+    }
     const theme = event.target.closest(".theme");
     if (theme) {
       root.dataset.theme = isDark() ? "light" : "dark";
@@ -49,9 +70,16 @@
     }
   });
 
+  document.addEventListener("keydown", (event) => {
+    const menu = event.key === "Escape" && document.querySelector(".menu[open]");
+    if (!menu) return;
+    menu.open = false;
+    menu.querySelector("summary").focus();
+  });
+
   // On a phone the tabs are a strip: the one that is open is in sight. What was refused is where one goes on.
   document.addEventListener("DOMContentLoaded", () => {
-    rememberAccount(document.querySelector(".account").dataset.signedIn);
+    showAccount();
     for (const tab of document.querySelectorAll(".tabs [aria-current]")) {
       const strip = tab.closest(".tabs");
       strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
@@ -67,7 +95,6 @@
       return;
     }
     form.dataset.sent = "yes";
-    if (new URL(form.action).pathname === "/accounts/logout/") rememberAccount("no");
     const button = event.submitter;
     if (button) {
       button.classList.add("busy");
