@@ -12,6 +12,7 @@ from muniment.schema.company_parts import (
     ADDRESS,
     CAP_TABLE_ENTRY,
     DISTRIBUTION,
+    FORMER_NAME,
     POSITION,
     PROPOSAL,
     SOCIALS,
@@ -69,7 +70,17 @@ def _described(schema: JsonSchema, description: str) -> JsonSchema:
 
 def schemas(schema: Schema) -> dict[str, JsonSchema]:
     records = (
-        *(SOCIALS, ADDRESS, VERIFIED_DOMAIN, schema.company, DISTRIBUTION, PROPOSAL, POSITION, CAP_TABLE_ENTRY),
+        *(
+            SOCIALS,
+            ADDRESS,
+            FORMER_NAME,
+            VERIFIED_DOMAIN,
+            schema.company,
+            DISTRIBUTION,
+            PROPOSAL,
+            POSITION,
+            CAP_TABLE_ENTRY,
+        ),
         *(schema.funding_round, schema.bundle),
         *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
     )

@@ -30,6 +30,7 @@ from muniment.documents.models import Document
 from muniment.documents.storage import Storage
 from muniment.durable_files import replacing, sync
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry.names.erasing import remove_suppressed
 from muniment.registry.people import suppression
 from muniment.registry.people.erasing import erase_suppressed
 from muniment.registry.publishing import publisher
@@ -225,12 +226,15 @@ class _Loading:
         self._keep_keys()
 
     def _erase_again(self) -> None:
-        """Erase the people who were erased after the backup was made."""
+        """Erase the people who were erased, and the former names that were removed, after the backup was made."""
         keys = suppression.keys_in_use(candidates(self._secret_text()))
         suppression.add_from(*self._suppressed)
         self.loaded.erased = erase_suppressed(keys)
         if self.loaded.erased:
             self.loaded.notes.append(f"{self.loaded.erased:,} people who were erased since then were erased again.")
+        if names := remove_suppressed(keys):
+            self.loaded.erased += names
+            self.loaded.notes.append(f"{names:,} former names that were removed since then were removed again.")
         self.loaded.notes += [f"{message}." for message in suppression.warnings(keys)]
 
     def _note(self, manifest: Manifest, *, is_same: bool) -> None:

@@ -18,6 +18,7 @@ from muniment.schema.company_parts import (
     ADDRESSES,
     CAP_TABLE,
     DISTRIBUTION,
+    FORMER_NAMES,
     POSITIONS,
     PROPOSALS,
     SOCIALS,
@@ -267,6 +268,14 @@ def _fields(currency: str) -> tuple[Field, ...]:
             example=True,
             column="",
             imported=False,
+            editable=False,
+        ),
+        Field(
+            "formerNames",
+            FORMER_NAMES,
+            "Former names",
+            "Names that it had in this registry, the latest first; absent if there are none.",
+            csv=0,
             editable=False,
         ),
         Field(

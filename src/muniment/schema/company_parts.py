@@ -10,7 +10,7 @@ from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
-from muniment.schema.kinds import Boolean, Choice, Kind, Number, Slug, Text
+from muniment.schema.kinds import Boolean, Choice, Items, Kind, Number, Slug, Text
 from muniment.schema.parsed_kinds import DATE, MOMENT, Money
 from muniment.schema.record import Field, Record
 from muniment.schema.standard_kinds import Country, Day, Email, Profile
@@ -206,6 +206,17 @@ VERIFIED_DOMAIN: Final = Record(
         ),
     ),
 )
+
+
+FORMER_NAME: Final = Record(
+    "FormerName",
+    (
+        Field("name", Text(200, strip=True, line=True), "Name", example="Blue River Fund", required=True),
+        Field("until", Day(), "Until", "The day on which the name changed.", example="2025-06-30"),
+    ),
+    others="ignore",
+)
+FORMER_NAMES: Final = Items(FORMER_NAME, 50)
 
 
 def funding_round(currency: str) -> Record:

@@ -33,8 +33,8 @@ Kind = Literal["company", "person", "framework"]
 Change = Literal["published", "updated", "unlisted"]
 
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
-SCHEMA_VERSION: Final = 6
-READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 7
+READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, 6, SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""

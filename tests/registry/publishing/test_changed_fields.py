@@ -42,7 +42,7 @@ def test_a_rename_names_the_members_of_the_people_that_show_the_company():
     slug = published(me, positions=[{"person": {"name": "Ida Kelp"}}]).slug
     person = Person.objects.get(name="Ida Kelp").slug
     operations.update_company(reviewer(), slug, CompanyChange(name="Kelp Ferries"))
-    assert feed("company", slug)[-1] == ("updated", ("name",))
+    assert feed("company", slug)[-1] == ("updated", ("name", "formerNames"))
     assert feed("person", person)[-1] == ("updated", ("positions",))
 
 

@@ -10,6 +10,7 @@ ROW = {
     **dict.fromkeys(("symbol", "website", "dao_website", "type", "industry"), ""),
     **dict.fromkeys(("socials", "themes", "address", "body")),
     "extra": {},
+    "former_names": None,
 }
 
 

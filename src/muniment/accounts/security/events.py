@@ -53,6 +53,7 @@ class Event(StrEnum):
     PERSON_CORRECTED = "person_corrected"
     PEOPLE_MERGED = "people_merged"
     PERSON_ERASED = "person_erased"
+    FORMER_NAME_REMOVED = "former_name_removed"
     FRAMEWORK_CHANGED = "framework_changed"
     RECORDS_IMPORTED = "records_imported"
     SETTINGS_CHANGED = "settings_changed"
@@ -120,6 +121,7 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.PERSON_CORRECTED: Meaning(gettext_lazy("Person corrected"), is_audited=True),
     Event.PEOPLE_MERGED: Meaning(gettext_lazy("People merged"), is_audited=True),
     Event.PERSON_ERASED: Meaning(gettext_lazy("Person erased"), is_audited=True),
+    Event.FORMER_NAME_REMOVED: Meaning(gettext_lazy("Former name removed"), is_audited=True),
     Event.FRAMEWORK_CHANGED: Meaning(gettext_lazy("Framework changed"), is_audited=True),
     Event.RECORDS_IMPORTED: Meaning(gettext_lazy("Records imported"), is_audited=True),
     Event.SETTINGS_CHANGED: Meaning(gettext_lazy("Settings changed"), is_audited=True),

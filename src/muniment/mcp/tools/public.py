@@ -152,7 +152,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "List companies",
             "Search and list companies, DAOs, nonprofits and funds, newest first. "
             "Items are summaries; open one with get_company.",
-            searched(record_of(schema.company)),
+            searched(record_of(schema.company, without=("formerNames",))),  # which few have; get_company names it
             tools.list_companies,
             **_PAGE,
             q={**_WORDS, "description": "search words, ranked; the last word matches as a prefix"},

@@ -23,6 +23,7 @@ from muniment.registry.company.part_changes import (
     retire,
 )
 from muniment.registry.models import CapTableEntry, Company, Framework, Person, Proposal, State
+from muniment.registry.names import keeping
 from muniment.registry.people.naming import compare_positions
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
@@ -157,6 +158,9 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     history.charge(actor, entry.before, entry.after, entry.parts)
     loaded: dict[int, CompanyView] = {}
     affected = AffectedRows(loaded=loaded)
+    if "name" in difference.columns:
+        company.former_names = keeping.after_rename(company, difference.columns["name"])
+        difference.columns["former_names"] = company.former_names
     difference.write_columns(company)
     provenance.edited(company, actor, difference.before, difference.after)
     company.version += 1

@@ -53,6 +53,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
+from muniment.registry.names import keeping
 from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
@@ -226,8 +227,10 @@ class _CompanyBatch:
         self.counts.new += 1
         self.run.names["company"].add(row.slug)
         self._give_ids(row)
+        names = keeping.of_import(Company(slug=row.slug), row.columns["name"], row.columns.pop("former_names", None))
         company = Company(
             slug=row.slug,
+            former_names=names,
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
             updated_at=row.updated_at or now(),
             raising=_is_raising(row),
@@ -270,6 +273,8 @@ class _CompanyBatch:
             self.counts.unchanged += 1
             return
         company.listed_ahead = is_ahead(company.listed_on)
+        if "name" in former:
+            former.pop("former_names", None)  # the history of names has them
         self.counts.changed += 1
         given = {name: columns[name] for name in former}
         old, new = history_values(_without_dates(former), _without_dates(given), self.run.schema.company)
@@ -299,10 +304,13 @@ class _CompanyBatch:
             settle_lists(self.run, row, edits, parts, places)
         self._give_ids(row, parts, company)
         columns = dict(row.columns)
+        given = columns.pop("former_names", None)
         if edits:
             settle_rounds(self.run, row, edits, parts.get("funding_rounds", []))
             settle_columns(self.run, edits, company, columns, self.run.schema.company)
             self.run.report_kept(line, edits, self.paths, self.counts)
+        if given is not None or columns["name"] != company.name:
+            columns["former_names"] = keeping.of_import(company, columns["name"], given)
         if not self.run.draft and self._may_publish(line, company, edits):
             columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
         return columns

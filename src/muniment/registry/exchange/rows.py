@@ -63,6 +63,8 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
     updated_at = columns.pop("updated_at")
     if columns["reviewed_at"] is None:
         del columns["reviewed_at"]  # a review here stays
+    if "formerNames" not in line["company"]:
+        del columns["former_names"]  # those that are known here stay
     columns["listed_month_only"] = bool(columns["listed_on"] and not found["company"].get("listedAt"))
     if "distribution" in line:
         columns["distribution"] = found.get("distribution")

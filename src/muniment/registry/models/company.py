@@ -63,6 +63,7 @@ class Company(models.Model):
     address = JSONText(null=True, blank=True)
     distribution = JSONText(null=True, blank=True)
     extra = JSONText(default=dict, blank=True)
+    former_names = JSONText(null=True, blank=True)  # muniment.registry.names.former
     raising = models.BooleanField(default=False)  # as last published by date
     provenance = JSONText(null=True, blank=True)  # muniment.registry.provenance
 

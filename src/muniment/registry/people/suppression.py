@@ -1,5 +1,5 @@
 """
-The suppression list: digests of erased people, which imports, restores and new slugs respect.
+The suppression list: digests of erased people and removed former names, which imports, restores and new slugs respect.
 
 Digests are keyed by a secret derived from the secret key, so the list alone does not tell who is on it. A line of the
 file form is a JSON object with the members of a row; the file is written beside the backups, which may still contain
@@ -56,6 +56,10 @@ class SuppressionKey:
         """Return the digest of a name in the positions of one company; other people may have the name elsewhere."""
         return self._digest("place", company, folded(name))
 
+    def former_name(self, company: str, name: str) -> str:
+        """Return the digest of a name that one company had."""
+        return self._digest("former name", company, folded(name))
+
 
 def keys_in_use(secret_keys: Iterable[str] = ()) -> list[SuppressionKey]:
     """Return the key of new digests, then others whose digests count; *secret_keys* replace those of this process."""
@@ -88,6 +92,9 @@ class Suppressions:
             return self.has_slug(slug)
         return any(key.place(company, name) in self._digests for key in self._keys)
 
+    def has_former_name(self, company: str, name: str) -> bool:
+        return any(key.former_name(company, name) in self._digests for key in self._keys)
+
 
 def folded(name: str) -> str:
     """Return a name as it is compared: without differences of case, width and white space."""
@@ -96,6 +103,18 @@ def folded(name: str) -> str:
 
 def is_suppressed(slug: str) -> bool:
     return Suppression.objects.filter(digest__in=[key.slug(slug) for key in keys_in_use()]).exists()
+
+
+def has_former_name(company: str, name: str) -> bool:
+    """Return whether a former name of the company was removed."""
+    digests = [key.former_name(company, name) for key in keys_in_use()]
+    return Suppression.objects.filter(digest__in=digests).exists()
+
+
+def suppress_former_name(company: str, name: str) -> None:
+    """Put a name that a company had on the list."""
+    key = keys_in_use()[0]
+    _add([Line(digest=key.former_name(company, name), key=key.check, at=now())])
 
 
 def suppress(key: SuppressionKey, slugs: Iterable[str], document_id: str, name: str, companies: Iterable[str]) -> None:

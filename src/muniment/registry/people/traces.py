@@ -57,16 +57,17 @@ def remove_from_values(person: Named, companies: Collection[int]) -> set[int]:
     """
     named = set(companies)
     for model, columns in COLUMNS:
-        for row in _naming(model, columns, person.slug).filter(company__isnull=False):
+        for row in rows_naming(model, columns, person.slug).filter(company__isnull=False):
             named.add(row.company_id)
             _clean(row, columns, person)
     for model, columns in COLUMNS:
-        for row in _naming(model, columns, person.name).filter(company__in=named):
+        for row in rows_naming(model, columns, person.name).filter(company__in=named):
             _clean(row, columns, person)
     return named
 
 
-def _naming(model: type[models.Model], columns: tuple[str, ...], text: str) -> models.QuerySet[Any]:
+def rows_naming(model: type[models.Model], columns: tuple[str, ...], text: str) -> models.QuerySet[Any]:
+    """Return the rows of a table with *text*, in any case, as a value in one of the columns."""
     encoded = msgspec.json.encode(text).decode()
     texts = {f"{column}_text": Cast(column, TextField()) for column in columns}
     contains = Q(pk__in=[])

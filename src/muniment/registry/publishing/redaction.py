@@ -80,7 +80,13 @@ def _replace(pairs: list[tuple[str, int]]) -> None:
         # What could confirm a guess at the person; the leaf stays, and with it the chain.
         numbers = [(sequence,) for _, sequence in pairs]
         cursor.executemany("UPDATE published_chain SET salt = NULL, digest = NULL WHERE sequence = %s", numbers)
-        if connection.vendor == "sqlite":
+    purge_search_index()
+
+
+def purge_search_index() -> None:
+    """Leave no word in the search index that no document has; copies of nodes follow by the change feed."""
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
             for statement in PURGE_INDEX:
                 cursor.execute(statement)
 

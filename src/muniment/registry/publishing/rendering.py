@@ -19,6 +19,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
+from muniment.registry.names import former
 from muniment.registry.publishing import search_texts
 from muniment.schema.filters import Listing, values_at
 from muniment.schema.objects import Schema
@@ -83,6 +84,7 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
         "teamSize": len(view.positions) or row["team_size"],
         "raising": view.raising,
         "maintainedByOwner": view.has_owner,
+        "formerNames": former.shown(row["former_names"]),
         "verifiedDomain": view.verified_domain,
     }
     if row["listed_month_only"]:

@@ -6,6 +6,7 @@ from itertools import islice
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping
+from muniment.registry.names import former
 from muniment.schema.standard_kinds import country_names
 from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked
 from muniment.store.search.text_index import SearchTexts
@@ -41,6 +42,7 @@ def of_company(row: JSONMapping, people: Iterable[tuple[str, str, str | None]]) 
         themes="\n".join(filter(None, (*(row["themes"] or ()), row["type"], row["industry"]))),
         place="\n".join(dict.fromkeys(_places(row["address"]))),
         people="\n".join(list(known)[:MAX_PEOPLE]),
+        former=tuple(each["name"] for each in former.shown(row["former_names"]) or ()),
     )
 
 

@@ -9,6 +9,7 @@ from muniment.accounts.keys import keyring
 from muniment.jobs import queue
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
+from muniment.registry.names import from_history, keeping
 from muniment.registry.publishing.publisher import renew_outdated
 from muniment.registry.publishing.republishing import replace_outdated
 from muniment.store.database.form import require_known
@@ -55,6 +56,7 @@ def bring_up_to_date() -> Upgrade:
 
 def _replace_outdated(run: JobRun) -> dict[str, int]:
     """Publish again what nodes of the earlier version have published since, until they publish nothing more."""
+    from_history.fill(keeping.is_removed)  # the earlier version keeps no former names
     replaced = replace_outdated(lambda _: run.check())
     if replaced:
         queue.enqueue(KIND, delay_s=AFTER_S)

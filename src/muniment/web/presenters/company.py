@@ -48,6 +48,7 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     listed = day_or_text(company.get("listedAt")) or company.get("createdAt")
     return [
         *_facts({**company, "listed": listed}, labels),
+        *({"label": gettext("Formerly"), "value": former_name(each)} for each in company.get("formerNames") or ()),
         {"label": gettext("Updated"), "value": day(str(updated_at))},
         *_trust(company),
         *({"label": gettext("Address"), "value": address(place)} for place in _places(company)),
@@ -66,6 +67,13 @@ def _trust(company: JSONObject) -> list[JSONObject]:
         values = {"domain": proof["domain"], "method": proof_method(proof["method"]), "day": day(proof["verifiedAt"])}
         facts.append({"label": gettext("Verified domain"), "value": words % values})
     return facts
+
+
+def former_name(entry: JSONObject) -> str:
+    """Return a former name with the day until which it was used."""
+    if not entry.get("until"):
+        return str(entry["name"])
+    return gettext("%(name)s (until %(day)s)") % {"name": entry["name"], "day": day_or_text(entry["until"])}
 
 
 def proof_method(method: str) -> str:

@@ -54,6 +54,9 @@ HAPPENED = {
     "change refused": gettext_lazy("Change declined"),
     "joined": gettext_lazy("Owner linked"),
     "person erased": gettext_lazy("Person erased"),
+    "former name hidden": gettext_lazy("Former name hidden"),
+    "former name shown": gettext_lazy("Former name shown again"),
+    "former name removed": gettext_lazy("Former name removed"),
     "person merged": gettext_lazy("Person merged"),
     "rejected": gettext_lazy("Declined"),
 }

@@ -20,6 +20,7 @@ from muniment.registry.company.company_change import BadFields, CompanyChange, r
 from muniment.registry.company.editing import compare
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership, UnlistedBy
+from muniment.registry.names.operations import list_former_names
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.people.unlinked import list_unlinked
 from muniment.registry.reverting import LaterChanges
@@ -28,7 +29,7 @@ from muniment.registry.review.duplicates import likely_duplicates
 from muniment.web import form_pages
 from muniment.web.forms import About, Basics, FormStep, Links
 from muniment.web.presenters import differences
-from muniment.web.presenters.company import rounds_of
+from muniment.web.presenters.company import former_name, rounds_of
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
@@ -141,6 +142,8 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "open_round": next((each for each in rounds if each["state"] != "closed"), None),
         "pending": differences.lines_of(pending),
         "missing": missing_of(facts),
+        "former_names": [{**each, "shown": former_name(each)} for each in list_former_names(actor, slug)],
+        "is_reviewer": actor.is_reviewer,
         "names": list_unlinked(actor, slug) if mine.state == "published" else [],
         "invited": typed.get("email", "") if typed else "",
     }

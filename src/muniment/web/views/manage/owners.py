@@ -13,9 +13,10 @@ from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.models import Ownership
+from muniment.registry.names.operations import hide_former_name, remove_former_name, show_former_name
 from muniment.registry.review import invitations, withdrawal
 from muniment.web.context import address
-from muniment.web.requests.access import actor_of, confirmed, signed_in
+from muniment.web.requests.access import actor_of, confirmed, reviewer, signed_in
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Question, Words, ask, manage_page, problems_shown
 
@@ -132,7 +133,38 @@ def take_step(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     return HttpResponseRedirect(where)
 
 
-def _ask(request: HttpRequest, mine: OwnedCompany, question: Question) -> HttpResponse:
+_NAME_CHANGES: Final = {"hide": hide_former_name, "show": show_former_name}
+
+
+@signed_in("POST")
+@once
+def change_name(request: HttpRequest, slug: str) -> HttpResponse:
+    """Hide a former name of a listing, or show it again."""
+    change = _NAME_CHANGES.get(request.POST.get("do", ""), show_former_name)
+    with problems_shown(request, Forbidden):
+        change(actor_of(request), slug, request.POST.get("name", ""))
+        messages.success(request, gettext("Former names changed."))
+    return HttpResponseRedirect(f"/manage/companies/{slug}#former")
+
+
+@reviewer()
+@once
+def remove_name(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask whether to remove a former name for good, and remove it."""
+    actor, name = actor_of(request), (request.POST or request.GET).get("name", "")
+    if request.method == "POST":
+        remove_former_name(actor, slug, name)
+        messages.success(request, gettext("Former name removed."))
+        return HttpResponseRedirect(f"/manage/companies/{slug}#former")
+    sentences = (
+        gettext("The name leaves every public page, the search, the API, the history and new backups and exports."),
+        gettext("This cannot be undone. Backups from before keep it until you delete them."),
+    )
+    title = gettext("Remove the former name %(name)s?") % {"name": name}
+    return _ask(request, operations.get_company(actor, slug), Question(title, sentences, gettext("Remove")), name=name)
+
+
+def _ask(request: HttpRequest, mine: OwnedCompany, question: Question, **context: str) -> HttpResponse:
     here = f"/manage/companies/{mine.slug}"
     crumbs = [(gettext("Manage"), "/manage"), (mine.name, here), (str(question.title), "")]
-    return ask(request, question, back=here, crumbs=crumbs)
+    return ask(request, question, back=here, crumbs=crumbs, **context)

@@ -34,7 +34,7 @@ _DECISIONS = {
 }
 
 
-_DERIVED = {"id", "updatedAt", "raising", "reviewedAt", "maintainedByOwner", "verifiedDomain"}
+_DERIVED = {"id", "updatedAt", "raising", "reviewedAt", "maintainedByOwner", "verifiedDomain", "formerNames"}
 """Members of a company that are not its content."""
 
 

@@ -1,0 +1,1 @@
+"""The names that companies had."""
