@@ -115,6 +115,14 @@ def test_the_inspector_lists_the_tools_and_calls_one(address):
     assert found["structuredContent"]["data"]["company"]["id"] == "company-1"
 
 
+def test_the_inspector_verifies_the_skills_and_finds_the_views(address):
+    reach = (INSPECTOR, "--cli", address, "--transport", "http", "--protocol-era")
+    verified = node(*reach, "legacy", "--method", "skills/list", "--verify", timeout_s=60)
+    assert verified.stderr == "Verified 2 skills and 2 files: no conformance errors.\n"
+    shown = node(*reach, "modern", "--method", "tools/list", "--app-info", timeout_s=60).stdout
+    assert "ui://muniment/company-" in shown
+
+
 @pytest.mark.proof
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", PLAN)

@@ -87,3 +87,10 @@ def test_the_whole_required_set_passes_on_the_transport_with_fixtures(revision, 
     asked = required(revision)
     assert len(asked) == scenarios
     assert {name: found[name] for name in asked if found[name][1] or not found[name][0]} == {}
+
+
+@pytest.mark.parametrize(("scenario", "checks"), [("sep-2640-skills-enumeration", 32), ("sep-2640-skills-manifest", 6)])
+def test_the_skills_pass_the_scenarios_of_their_extension(public, scenario, checks):
+    address = f"http://127.0.0.1:{public}/api/mcp"
+    done = node(SUITE, "server", "--url", address, "--scenario", scenario, timeout_s=60)
+    assert f"Passed: {checks}/{checks}, 0 failed, 0 warnings" in done.stdout

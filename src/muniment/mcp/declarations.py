@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Unauthorized
+from muniment.mcp.extensions import APP_TYPE, SKILLS, UI, Skill, TextResource
 
 Arguments = JSONObject
 JsonSchema = JSONMapping
@@ -83,6 +84,7 @@ class Tool:
         scope: the scope that the caller needs; None if none.
         confirmed: what a refusal that asks for confirmation shows; empty if the tool never asks.
         instant: the handler never returns an awaitable, so a call needs no task.
+        view: the address of the view that clients may show with an answer; "" for none.
 
     Source: decisions, section 3.
     """
@@ -99,6 +101,7 @@ class Tool:
     scope: str | None = None
     confirmed: Mapping[str, JsonSchema] = field(default_factory=dict)
     instant: bool = False
+    view: str = ""
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -135,6 +138,7 @@ class Tool:
 
     def to_wire(self) -> JSONObject:
         return {
+            **({"_meta": {"ui": {"resourceUri": self.view}}} if self.view else {}),
             "name": self.name,
             "title": self.title,
             "description": self.description,
@@ -217,6 +221,7 @@ class Declarations:
         list_ttl_ms: how long clients may cache lists.
         read_ttl_ms: how long clients may cache resources.
         shared: whether caches may be shared between users.
+        views: HTML of the tools' views.
     """
 
     name: str
@@ -229,6 +234,8 @@ class Declarations:
     tools: tuple[Tool, ...] = ()
     resources: tuple[ResourceTemplate, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    views: tuple[TextResource, ...] = ()
+    skills: tuple[Skill, ...] = ()
     list_ttl_ms: int = 3_600_000
     read_ttl_ms: int = 30_000
     shared: bool = True
@@ -237,6 +244,21 @@ class Declarations:
     def cache_scope(self) -> Literal["public", "private"]:
         """Return `shared` in the protocol's words."""
         return "public" if self.shared else "private"
+
+    @property
+    def texts(self) -> tuple[TextResource, ...]:
+        """Return the texts of the server itself: views and skills."""
+        return (*self.views, *(skill.resource for skill in self.skills))
+
+    @property
+    def extensions(self) -> dict[str, JSONObject]:
+        """Return the extensions of the protocol that the server offers, with their settings."""
+        found: dict[str, JSONObject] = {}
+        if self.views:
+            found[UI] = {"mimeTypes": [APP_TYPE]}
+        if self.skills:
+            found[SKILLS] = {}
+        return found
 
     @property
     def server_info(self) -> JSONObject:
@@ -256,9 +278,11 @@ class Declarations:
         found: JSONObject = {}
         if self.prompts:
             found["prompts"] = {"listChanged": False}
-        if self.resources:
+        if self.resources or self.texts:
             found["resources"] = {"subscribe": False, "listChanged": False}
         found["tools"] = {"listChanged": False}
         if any(resource.complete for resource in self.resources) or any(prompt.complete for prompt in self.prompts):
             found["completions"] = {}
+        if self.extensions:
+            found["extensions"] = self.extensions
         return found

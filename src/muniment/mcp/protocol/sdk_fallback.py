@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import mcp_types as types
 import msgspec
 from mcp.server.caching import CacheableMethod, CacheHint
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
@@ -21,6 +21,7 @@ from starlette.requests import Request
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import PROVENANCE, Marked, Prompt, ResourceTemplate
+from muniment.mcp.extensions import TextResource
 from muniment.mcp.protocol.admission import Admitted
 from muniment.mcp.protocol.transport import ADMITTED, encoded
 
@@ -38,12 +39,23 @@ def _one_page(params: types.PaginatedRequestParams | None) -> None:
         raise MCPError(types.INVALID_PARAMS, "This list has only one page; call it without a cursor.")
 
 
-def _described(found: ResourceTemplate | Prompt) -> dict[str, Any]:
+def _described(found: ResourceTemplate | Prompt | TextResource) -> dict[str, Any]:
     return {"name": found.name, "title": found.title, "description": found.description}
 
 
 def _meta(answer: Marked) -> dict[str, Any] | None:
     return {PROVENANCE: msgspec.json.decode(answer.marks)} if answer.marks else None
+
+
+def _plain(result: HandlerResult) -> JSONObject:
+    assert isinstance(result, types.Result)  # noqa: S101 - `initialize` has an answer
+    return result.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+class SkillParams(types.RequestParams):
+    """The parameters of `skills/get`."""
+
+    uri: str
 
 
 class SdkFallback:
@@ -56,7 +68,7 @@ class SdkFallback:
         lists = CacheHint(offer.list_ttl_ms, offer.cache_scope)
         read = CacheHint(offer.read_ttl_ms, offer.cache_scope)
         handlers: JSONObject = {"on_list_tools": self.list_tools, "on_call_tool": self.call_tool}
-        if offer.resources:
+        if "resources" in offer.capabilities:
             handlers["on_list_resources"] = self.list_resources
             handlers["on_list_resource_templates"] = self.list_templates
             handlers["on_read_resource"] = self.read_resource
@@ -77,6 +89,12 @@ class SdkFallback:
             get_tool_input_schema=self.input_schema,
             **handlers,
         )
+        self.server.extensions = offer.extensions
+        if offer.extensions:
+            self.server.middleware.append(self._with_extensions)
+        if offer.skills:
+            self.server.add_request_handler("skills/list", types.PaginatedRequestParams, self.list_skills)
+            self.server.add_request_handler("skills/get", SkillParams, self.get_skill)
         # The front has already checked Host and Origin, by rules that the SDK's settings cannot express.
         self.manager = StreamableHTTPSessionManager(
             app=self.server,
@@ -91,6 +109,14 @@ class SdkFallback:
         assert ctx.request is not None  # noqa: S101 - HTTP requests always have one
         found: Admitted = ctx.request.scope["state"][ADMITTED]
         return found
+
+    async def _with_extensions(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """Add the extensions to the answer to `initialize`: the SDK drops them there (modelcontextprotocol#3364)."""
+        result = await call_next(ctx)
+        if ctx.method != "initialize":
+            return result
+        found = result if isinstance(result, dict) else _plain(result)
+        return {**found, "capabilities": {**found["capabilities"], "extensions": self.front.offer.extensions}}
 
     def input_schema(self, name: str) -> JSONObject | None:
         """Return a tool's inputSchema, against which the SDK checks Mcp-Param headers."""
@@ -121,8 +147,12 @@ class SdkFallback:
         """Return the resources without a variable."""
         _one_page(params)
         plain = (found for found in self.front.offer.resources if not found.variable)
+        texts = self.front.offer.texts
         return types.ListResourcesResult(
-            resources=[types.Resource(uri=found.uri, **_described(found), mime_type=_JSON) for found in plain]
+            resources=[
+                *(types.Resource(uri=found.uri, **_described(found), mime_type=_JSON) for found in plain),
+                *(types.Resource(uri=found.uri, **_described(found), mime_type=found.mime_type) for found in texts),
+            ]
         )
 
     async def list_templates(
@@ -140,6 +170,12 @@ class SdkFallback:
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         caller = self._admitted(ctx).caller
         uri = params.uri
+        text = next((found for found in self.front.offer.texts if found.is_at(uri)), None)
+        if text is not None:
+            shown = types.TextResourceContents(
+                uri=uri, mime_type=text.mime_type, text=text.text, _meta=dict(text.meta) or None
+            )
+            return types.ReadResourceResult(contents=[shown])
         message = f"Resource not found: {uri[:200]}."
         for found in self.front.offer.resources:
             if uri != found.uri if not found.variable else not uri.startswith(found.prefix):
@@ -175,6 +211,25 @@ class SdkFallback:
         return types.GetPromptResult(
             description=found.description, messages=[types.PromptMessage(role="user", content=content)]
         )
+
+    async def list_skills(self, _: Context, params: types.PaginatedRequestParams) -> JSONObject:
+        _one_page(params)
+        return self._skills_result(skills=[skill.to_wire() for skill in self.front.offer.skills])
+
+    async def get_skill(self, _: Context, params: SkillParams) -> JSONObject:
+        for skill in self.front.offer.skills:
+            if skill.uri == params.uri:
+                return self._skills_result(skill=skill.to_wire())
+        raise MCPError(types.INVALID_PARAMS, f"Skill not found: {params.uri[:200]}.", {"uri": params.uri})
+
+    def _skills_result(self, **members: Any) -> JSONObject:
+        offer = self.front.offer
+        return {
+            "resultType": "complete",
+            **members,
+            "ttlMs": offer.list_ttl_ms,
+            "cacheScope": offer.cache_scope,
+        }
 
     async def complete(self, _: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Return completions of a template's variable or a prompt's argument."""

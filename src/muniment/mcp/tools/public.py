@@ -12,10 +12,13 @@ from typing import Any
 from muniment import __version__
 from muniment.kernel.json import JSONMapping
 from muniment.kernel.rate import Limiter
+from muniment.mcp.apps.views import PUBLIC, with_views
 from muniment.mcp.declarations import Declarations, Marked, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
+from muniment.mcp.skills.texts import PUBLIC as PUBLIC_SKILLS
+from muniment.mcp.skills.texts import skills
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.output_schemas import (
@@ -308,6 +311,7 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
 def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
     """Return the declarations of the public server; *base_url* has no trailing slash."""
     tools = PublicTools(reader, base_url, schema)
+    declared, views = with_views(_tools(tools, schema), PUBLIC, base_url)
     return Declarations(
         name="muniment",
         title=registry_name,
@@ -316,7 +320,9 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
         instructions=_INSTRUCTIONS,
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
-        tools=_tools(tools, schema),
+        tools=declared,
+        views=views,
+        skills=skills(PUBLIC_SKILLS),
         resources=_resources(tools),
         prompts=_prompts(tools),
     )

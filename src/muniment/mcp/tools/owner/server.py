@@ -8,11 +8,15 @@ from collections.abc import Callable
 
 from muniment import __version__
 from muniment.kernel.fairness import Fairness
+from muniment.mcp.apps.views import OWNER, with_views
 from muniment.mcp.declarations import Declarations
 from muniment.mcp.protocol.admission import Access
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
+from muniment.mcp.skills.prompts import PROMPTS
+from muniment.mcp.skills.texts import OWNER as OWNER_SKILLS
+from muniment.mcp.skills.texts import skills
 from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools
@@ -59,6 +63,21 @@ def owner_declarations(
         call: runs an operation in a thread.
         reader: returns the reader of the published file, None while it cannot be read.
     """
+    tools = (
+        *company_tools(call, base_url, schema),
+        *profile_tools(call, base_url, schema),
+        form_options_tool(
+            schema,
+            "The values and lengths that update_my_company accepts. Fields named in open accept other values too.",
+            "companies:read",
+            reader,
+        ),
+        *document_tools(call, base_url),
+        *report_tools(call, base_url),
+        *sharing_tools(call, base_url),
+        *owner_framework_tools(reader, base_url, schema, "reports:read"),
+    )
+    declared, views = with_views(tools, OWNER, base_url)
     return Declarations(
         name="muniment-manage",
         title=f"{registry_name} (manage)",
@@ -67,20 +86,10 @@ def owner_declarations(
         instructions=_INSTRUCTIONS,
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
-        tools=(
-            *company_tools(call, base_url, schema),
-            *profile_tools(call, base_url, schema),
-            form_options_tool(
-                schema,
-                "The values and lengths that update_my_company accepts. Fields named in open accept other values too.",
-                "companies:read",
-                reader,
-            ),
-            *document_tools(call, base_url),
-            *report_tools(call, base_url),
-            *sharing_tools(call, base_url),
-            *owner_framework_tools(reader, base_url, schema, "reports:read"),
-        ),
+        tools=declared,
+        views=views,
+        prompts=PROMPTS,
+        skills=skills(OWNER_SKILLS),
         shared=False,
     )
 

@@ -1,0 +1,1 @@
+"""Views that a client shows beside a tool's answer (MCP Apps): HTML without libraries, one file each."""
