@@ -83,7 +83,6 @@ def measure(given: argparse.Namespace) -> int:
     for each in asked.values():
         for address in each[-3:]:
             answer(application, address)  # load templates and views
-    pages.clear()
     if given.profile:
         profile(application, asked[given.profile], pages.clear)
         return 0
@@ -123,10 +122,12 @@ def addresses(count: int, chance: random.Random) -> dict[str, list[str]]:
 
     companies = keys("company")
     largest = sorted(companies, key=size, reverse=True)[:LARGEST]
+    themes = reader().values("company", "theme", 200)
     words = [each.partition("-")[0] for each in some(companies)]
     return {
         "home": ["/"] * 30,
         "list": pages_of("companies"),
+        "filtered": [f"/companies?{urlencode({'theme': each})}" for each in some(themes)],
         "people": pages_of("people"),
         "company": [f"/companies/{each}" for each in some(companies)],
         **{each: [f"/companies/{each}"] * 8 for each in largest},
@@ -170,7 +171,7 @@ def figures_of(application: Any, asked: Sequence[str], forget: Callable[[], None
 
 def profile(application: Any, asked: Sequence[str], forget: Callable[[], None]) -> None:
     """Print where the time of new pages goes."""
-    found = cProfile.Profile()
+    found = cProfile.Profile(time.thread_time)  # others share the machine
     for address in asked:
         forget()
         found.enable()

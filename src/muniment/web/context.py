@@ -4,10 +4,10 @@ import re
 from typing import NamedTuple
 
 from django.http import HttpRequest
-from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.models import Account
+from muniment.web.translating import gettext
 
 _OURS = re.compile(r"(?:https?://[^/]+)?(?P<path>/pictures/[0-9a-f]{32}-(?:144|512)\.webp)")
 

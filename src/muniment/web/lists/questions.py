@@ -5,7 +5,6 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import QueryDict
-from django.utils.translation import gettext
 
 from muniment.store.search.questions.asking import question, quoted
 from muniment.store.search.questions.reading import Reading
@@ -13,6 +12,7 @@ from muniment.web.lists.catalog import registry_list
 from muniment.web.lists.links import Chip, chips, title
 from muniment.web.lists.search import ListName, Search, joined
 from muniment.web.requests.page_cache import reader
+from muniment.web.translating import gettext
 
 _LISTS: Final[dict[str, ListName]] = {"company": "companies", "person": "people", "framework": "frameworks"}
 

@@ -6,8 +6,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from django.utils.translation import gettext
-
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import parse_timestamp
@@ -16,6 +14,7 @@ from muniment.schema.record import Record
 from muniment.schema.standard_kinds import country_names
 from muniment.web.presenters import charts
 from muniment.web.presenters.charts import ChartSlice
+from muniment.web.translating import gettext
 
 _SOCIAL_STARTS = {
     "email": "mailto:",

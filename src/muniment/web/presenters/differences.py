@@ -9,7 +9,7 @@ import msgspec
 from django.conf import settings
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, gettext_noop, ngettext
+from django.utils.translation import gettext_noop, ngettext
 
 from muniment.kernel.json import JSONMapping
 from muniment.registry import history
@@ -18,6 +18,7 @@ from muniment.registry.models import HistoryEntry
 from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
 from muniment.schema.item_lists import ITEM_ID
 from muniment.web.presenters.marking import Budget, mark, shared_ends
+from muniment.web.translating import gettext
 
 _LABELS = {
     "state": gettext_noop("State"),

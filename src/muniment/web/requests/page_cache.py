@@ -38,6 +38,7 @@ def use(reader: Reader) -> None:
     with _lock:
         _reader = reader
         pages.clear()
+        parts.clear()
 
 
 def reader() -> Reader:
@@ -62,6 +63,8 @@ class CachedPage(NamedTuple):
 
 pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: page.content.size_bytes + 500)
 """Rendered pages by address. Reading and writing need the lock, for both change the order."""
+parts: LRUCache[str, str] = LRUCache(2_000_000, getsizeof=lambda html: len(html) + 200)
+"""Rendered parts of pages by edition and name. They need the lock as well."""
 View = Callable[..., HttpResponse]
 
 
@@ -106,6 +109,19 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
         return answer
 
     return decorate
+
+
+def kept_part(name: str, render: Callable[[], str]) -> str:
+    """Return a part of pages, rendered once in an edition; it must depend on nothing but that and its name."""
+    key = f"{reader().version} {name}"
+    with _lock:
+        found = parts.get(key)
+    if found is None:
+        found = render()
+        if len(key) <= MAX_KEY_CHARACTERS:
+            with _lock, contextlib.suppress(ValueError):  # larger than all room
+                parts[key] = found
+    return found
 
 
 def _finish(request: HttpRequest, response: HttpResponse, version: int, modified_at: str) -> CachedPage:

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django import forms, template
 from django.forms.boundfield import BoundField
-from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -17,6 +17,7 @@ from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.company import day_or_text, proof_method
 from muniment.web.presenters.marks import mark_html, pill_html
+from muniment.web.presenters.parts import breakable, chips_html, crumbs_html, facts_html, team_html
 
 register = template.Library()
 
@@ -110,10 +111,11 @@ def control(field: BoundField) -> SafeString:
     return field.as_widget(attrs=attributes)
 
 
-@register.filter
-def breakable(link: str) -> SafeString:
-    """Allow line breaks in *link* after its slashes rather than within a word."""
-    return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in link.split("/")))
+register.filter("breakable", breakable)
+register.simple_tag(crumbs_html, name="breadcrumb")
+register.simple_tag(facts_html, name="facts")
+register.simple_tag(chips_html, name="chips")
+register.simple_tag(team_html, name="team")
 
 
 @register.simple_tag

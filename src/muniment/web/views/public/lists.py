@@ -8,7 +8,9 @@ from urllib.parse import quote
 import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.loader import get_template
 from django.template.response import TemplateResponse
+from django.utils.safestring import mark_safe
 
 from muniment.kernel.json import JSONObject
 from muniment.store.lists.facets import Facet
@@ -23,7 +25,7 @@ from muniment.web.lists.rows import company_rows, framework_rows, person_rows
 from muniment.web.lists.search import ListName, Search
 from muniment.web.presenters.atom import Feed, atom
 from muniment.web.requests import pagination
-from muniment.web.requests.page_cache import published, reader
+from muniment.web.requests.page_cache import kept_part, published, reader
 
 FEED_ENTRIES: Final = 50
 _ROWS: Final[dict[ListName, Callable[[Sequence[bytes]], Sequence[Any]]]] = {
@@ -113,14 +115,15 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET)
     if not search.is_canonical(request.GET):
         return HttpResponseRedirect(search.address(page=search.page))
-    found = find(search)
+    found, filters = find(search), _filters(search)
     context: JSONObject = {
         "room": name,
         "search": search,
         "asked": meant_by(search),
         "title": links.title(search),
         "canonical": f"{address(request)}{search.address(page=search.page)}",
-        "panel": panel(search, facets(search)),
+        "filters": mark_safe(filters),  # noqa: S308 - a rendered template
+        "has_filters": "<details" in filters,
         "items": _ROWS[name](found.items),
         "total": found.total,
         "total_shown": f"{found.total:,}+" if found.is_cut else f"{found.total:,}",
@@ -135,6 +138,16 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "save_address": links.save_address(search),
     }
     return TemplateResponse(request, f"registry/{name}.html", context)
+
+
+def _filters(search: Search) -> str:
+    """Return the filters beside a list as HTML: all pages of a search have the same."""
+
+    def render() -> str:
+        template = get_template("part/filters.html")
+        return str(template.render({"panel": panel(search, facets(search))}))
+
+    return kept_part(f"filters {search.address()}", render)
 
 
 def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, list[tuple[str, str]]]]:

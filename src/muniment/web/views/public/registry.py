@@ -8,7 +8,7 @@ import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
@@ -29,6 +29,7 @@ from muniment.web.presenters.company import (
 )
 from muniment.web.presenters.differences import label_of
 from muniment.web.requests.page_cache import published, reader
+from muniment.web.translating import gettext
 
 NEWEST_SHOWN = 6
 CAP_TABLE_SHOWN = 25

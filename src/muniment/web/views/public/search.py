@@ -9,7 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.templatetags.static import static
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import ngettext
 
 from muniment import config
 from muniment.kernel.json import JSONObject
@@ -20,6 +20,7 @@ from muniment.web.context import address
 from muniment.web.lists.questions import Meant, meant
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
+from muniment.web.translating import gettext
 
 SHOWN: Final = 8
 """Results of each kind side by side."""

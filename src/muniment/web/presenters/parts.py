@@ -1,0 +1,70 @@
+"""Parts that pages have many of, as HTML. Templates of their own would cost most of a page's time."""
+
+from collections.abc import Iterable, Mapping
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from django.utils.safestring import SafeString, mark_safe
+
+from muniment.web.presenters.marks import mark_html
+from muniment.web.translating import gettext
+
+Members = Mapping[str, Any]
+
+
+def breakable(link: str) -> SafeString:
+    """Allow line breaks in *link* after its slashes rather than within a word."""
+    return mark_safe(escape(link).replace("/", "/<wbr>"))  # noqa: S308 - escaped
+
+
+def crumbs_html(crumbs: Iterable[tuple[str, str]]) -> SafeString:
+    """Return the way to a page; what has no address is the page itself."""
+    shown = (
+        f'<li><a href="{escape(address)}">{escape(str(label))}</a></li>'
+        if address
+        else f'<li><span aria-current="page" dir="auto">{escape(str(label))}</span></li>'
+        for label, address in crumbs
+    )
+    start = f'<nav class="crumbs" aria-label="{escape(gettext("Breadcrumb"))}"><ol>'
+    return mark_safe(f"{start}{''.join(shown)}</ol></nav>")  # noqa: S308 - every part is escaped
+
+
+def facts_html(facts: Iterable[Members]) -> SafeString:
+    """Return labels with their values; a value with an address is a link."""
+    return mark_safe(f'<dl class="facts">{"".join(map(_fact, facts))}</dl>')  # noqa: S308 - every part is escaped
+
+
+def _fact(fact: Members) -> str:
+    value, address = str(fact["value"]), fact.get("address")
+    if address:
+        rel = ' rel="nofollow ugc noopener"' if fact.get("outside") else ""
+        shown = f'<a href="{escape(address)}"{rel}>{breakable(value)}</a>'
+    else:
+        shown = escape(value)
+    return f'<dt>{escape(fact["label"])}</dt><dd dir="auto">{shown}</dd>'
+
+
+def chips_html(chips: Iterable[Members]) -> SafeString:
+    """Return values that lead to a list of what has them too."""
+    shown = (
+        f'<li><a class="chip" href="{escape(each["address"])}" dir="auto">{escape(each["label"])}</a></li>'
+        for each in chips
+    )
+    return mark_safe(f'<ul class="chips">{"".join(shown)}</ul>')  # noqa: S308 - every part is escaped
+
+
+def team_html(positions: Iterable[Members]) -> SafeString:
+    """Return the people of a company with their roles; those with a profile lead there."""
+    return mark_safe(f'<ul class="people">{"".join(map(_member, positions))}</ul>')  # noqa: S308 - every part is escaped
+
+
+def _member(position: Members) -> str:
+    person = position.get("person") or {}
+    name, slug = str(person.get("name") or ""), person.get("slug")
+    link = f'<a href="/people/{quote(slug, safe="")}" dir="auto">' if slug else '<span dir="auto">'
+    return (
+        f'<li class="listing">{mark_html(name, person.get("picture"), is_round=True)}<div><div class="name">'
+        f"{link}{escape(name)}{'</a>' if slug else '</span>'}</div>"
+        f'<div class="role" dir="auto">{escape(str(position.get("title") or ""))}</div></div></li>'
+    )
