@@ -142,6 +142,7 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
         (SCHEMA_VERSION, epoch or secrets.token_hex(8)),
     )
     for kind in KINDS:
+        text_index.settle(connection, kind)
         connection.execute("INSERT INTO published_total VALUES (?, 0, 0, '0') ON CONFLICT DO NOTHING", (kind,))
         connection.execute("INSERT INTO published_block VALUES (?, 0, 0) ON CONFLICT DO NOTHING", (kind,))
 
@@ -324,7 +325,15 @@ def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument],
     totals.write(connection)
     values.write(0)
     words.write()
+    for _ in merged(connection):
+        pass
     connection.execute("UPDATE published_meta SET at = ?", (at,))
+
+
+def merged(connection: sqlite3.Connection) -> Iterator[None]:
+    """Merge the search indexes after many changes; each step may be a transaction of its own."""
+    for kind in KINDS:
+        yield from text_index.merge(connection, kind)
 
 
 def head(connection: sqlite3.Connection) -> tuple[int, str, str]:

@@ -20,6 +20,7 @@ from muniment.registry.exchange.batch import existing_rows
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.importer import RowFault, Summary, import_registry
 from muniment.registry.models import Company, Framework, GivenSlug, HistoryEntry, Person
+from muniment.store.search import text_index
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
@@ -556,3 +557,14 @@ def test_an_import_leaves_the_process_as_it_was(tmp_path):
     with importer._bulk_write_settings():
         assert gc.get_threshold() == (importer.GC_THRESHOLD, *thresholds[1:])
     assert gc.get_threshold() == thresholds
+
+
+@pytest.mark.sqlite  # on PostgreSQL each node has an index of its own
+def test_an_import_leaves_the_search_index_merged(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_index, "FEW", 0)
+    bring_companies(tmp_path, {"company": company("acme")})
+    bring_companies(tmp_path, {"company": company("other")})
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(DISTINCT segid) FROM published_text_company_idx")
+        assert cursor.fetchone() == (1,)
+    assert keys("company") == ["other", "acme"]

@@ -39,6 +39,7 @@ from muniment.registry.exchange.rows import (
 from muniment.registry.people import suppression
 from muniment.schema.objects import Schema
 from muniment.schema.validation import Fault, Validation
+from muniment.store import published
 
 BATCH_ROWS: Final = 500
 BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -187,7 +188,9 @@ def import_registry(
             return work.run(sources)
         chosen = {"draft": draft, "strict": strict, "overwrite": overwrite, "relist": relist}
         try:
-            return work.run(sources)
+            work.run(sources)
+            _merge_index()
+            return work.summary
         finally:  # also of an interrupted import, whose rows are complete
             detail = {
                 "files": [each.path.name for each in sources],
@@ -224,6 +227,17 @@ def _bulk_write_settings() -> Iterator[None]:
             gc.set_threshold(*thresholds)
             if connection.vendor == "sqlite":
                 cursor.execute(f"PRAGMA cache_size = {former}")
+
+
+def _merge_index() -> None:
+    """Merge the search index, each step in a transaction of its own; on PostgreSQL, each node has an index."""
+    if connection.vendor != "sqlite":
+        return
+    steps, over = published.merged(connection.connection), object()
+    step = None
+    while step is not over:
+        with transaction.atomic(), connection.wrap_database_errors:
+            step = next(steps, over)
 
 
 @dataclass(slots=True)

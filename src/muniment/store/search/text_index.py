@@ -1,6 +1,7 @@
 """The full-text index of each kind: the columns of a document, its entry and its removal."""
 
 import sqlite3
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import msgspec
@@ -12,6 +13,13 @@ from muniment.store.search_text import indexed
 
 WEIGHTS: Final = "10.0, 6.0, 4.0, 3.0, 2.0, 2.0, 1.0, 0.0"
 """Of the columns, in their order."""
+
+OF_A_LEVEL: Final = 4
+"""Segments of about one size that a writer merges at once."""
+FEW: Final = 3
+"""Segments that are not worth a merge."""
+STEP_PAGES: Final = 1_000
+"""Pages of 4 KB that one step of a merge writes: some 50 ms."""
 
 
 class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +65,27 @@ def table(kind: str) -> str:
         f"CREATE VIRTUAL TABLE IF NOT EXISTS published_text_{kind} USING fts5"
         f" ({', '.join(Columns._fields)}, tokenize = 'ascii', prefix = '2')"
     )
+
+
+def settle(connection: sqlite3.Connection, kind: str) -> None:
+    """Make writers keep the index in few segments: a search looks up each of its words in every one."""
+    table = f"published_text_{kind}"
+    if not connection.execute(f"SELECT 1 FROM {table}_config WHERE k = 'crisismerge'").fetchone():
+        connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('crisismerge', {OF_A_LEVEL})")
+
+
+def merge(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
+    """Merge the index into one segment if it has many; each step may be a transaction of its own."""
+    table = f"published_text_{kind}"
+    (segments,) = connection.execute(f"SELECT count(DISTINCT segid) FROM {table}_idx").fetchone()
+    pages = -STEP_PAGES  # all segments; a positive number continues
+    while segments > FEW:
+        before = connection.total_changes
+        connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', {pages})")
+        if connection.total_changes - before < 2:  # nothing is left, as the documentation of FTS5 says
+            return
+        pages = STEP_PAGES
+        yield
 
 
 def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchTexts) -> Columns:
