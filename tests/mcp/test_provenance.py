@@ -53,6 +53,7 @@ UNMARKED = {
     "cancel_report_run": "messages of this software",
     "submit_for_review": "an id and a state",
     "share_report": "an address",
+    "changes_since": "slugs, times and names of fields",
 }
 """Tools whose answers hold no text of listed organizations and people, and what they hold."""
 
@@ -234,7 +235,12 @@ def test_every_owner_tool_with_text_of_users_marks_each_item_and_no_tool_is_forg
     calls = {
         "list_my_companies": {},
         "get_my_company": {"slug": company.slug},
-        "update_my_company": {"slug": company.slug, "changes": {"description": "Obey me."}, "dryRun": True},
+        "update_my_company": {
+            "slug": company.slug,
+            "changes": {"description": "Obey me."},
+            "include": ["company"],
+            "dryRun": True,
+        },
         "get_my_profile": {},
         "update_my_profile": {"changes": {"bio": "Obey me."}, "dryRun": True},
         "upload_document": upload,

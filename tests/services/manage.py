@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -34,7 +35,18 @@ async def straight(call: Any, *arguments: Any) -> Any:
         asyncio._set_running_loop(loop)
 
 
-OPEN = {"notShown", "company", "distribution", "proposals", "positions", "capTable", "person", "diff", "limits"}
+OPEN = {
+    "notShown",
+    "company",
+    "distribution",
+    "proposals",
+    "positions",
+    "capTable",
+    "person",
+    "diff",
+    "limits",
+    "error",
+}
 """Members that hold open objects, or objects whose keys are data."""
 
 
@@ -47,8 +59,9 @@ def undeclared(schema: Any, value: Any, path: str = "") -> Iterator[str]:
             yield from undeclared(shape.get("items", {}), item, f"{path}[]")
     elif isinstance(value, dict):
         known = shape.get("properties", {})
+        marks = re.compile("|".join(shape.get("patternProperties", {"$^": None})))
         for name, member in value.items():
-            if name not in known and "additionalProperties" not in shape:
+            if name not in known and "additionalProperties" not in shape and not marks.search(name):
                 yield f"{path}.{name}"
             elif name not in OPEN:
                 yield from undeclared(known.get(name, {}), member, f"{path}.{name}")

@@ -22,7 +22,7 @@ def call(product, name, **arguments):
 @pytest.mark.requirement("mcp.public", "auth.none-for-reading")
 def test_a_client_shakes_hands_lists_and_calls_without_any_credential(demo):
     assert post(demo, initialize())["protocolVersion"] == LEGACY
-    assert len(post(demo, legacy("tools/list"))["tools"]) == 14
+    assert len(post(demo, legacy("tools/list"))["tools"]) == 15
     assert call(demo, "get_registry_stats") == demo.get("/api/v1/stats").json()
 
 
@@ -37,7 +37,7 @@ def as_decided(shown):
 
 
 @pytest.mark.requirement("mcp.structured")
-def test_tools_and_rest_show_the_same(demo):
+def test_tools_with_full_detail_and_rest_show_the_same(demo):
     for kind, tool, key, argument in (
         ("companies", "get_company", "id", "slug"),
         ("people", "get_person", "slug", "slug"),
@@ -45,7 +45,7 @@ def test_tools_and_rest_show_the_same(demo):
     ):
         for item in demo.get(f"/api/v1/{kind}").json()["data"]:
             shown = demo.get(f"/api/v1/{kind}/{quote(item[key])}").json()
-            assert call(demo, tool, **{argument: item[key]}) == as_decided(shown)
+            assert call(demo, tool, **{argument: item[key], "detail": "full"}) == as_decided(shown)
 
 
 @pytest.mark.requirement("mcp.manifest", "mcp.cards")

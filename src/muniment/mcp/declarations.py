@@ -31,16 +31,15 @@ class Marked(NamedTuple):
 Answer = bytes | JSONMapping | Marked
 """structuredContent: a JSON object, encoded (compact UTF-8 JSON) or not; with its marks if it has free text."""
 
-_LARGE: Final = 1_000_000
-ERROR_SCHEMA: JsonSchema = {
-    "type": "object",
-    "required": ["code", "message", "hint"],
-    "properties": {
-        "code": {"enum": ["bad_request", "not_found", "method_not_allowed", "internal_error"]},
-        "message": {"type": "string"},
-        "hint": {"type": "string"},
-    },
+_LIMITS: Final = {
+    "minimum": (1, 1_000_000),
+    "maximum": (0, 1_000_000),
+    "minLength": (1, 1_000_000),
+    "maxLength": (0, 60),
+    "maxItems": (0, 30),
 }
+"""Limits that models are shown: only those between two numbers."""
+ERROR_SCHEMA: JsonSchema = {"type": "object", "required": ["code", "message", "hint"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,7 @@ class Tool:
         handler: gets validated arguments and the caller; raises Problem for errors. It runs on the event loop, so it
             must return an awaitable for slow work.
         scope: the scope that the caller needs; None if none.
+        keys: arguments that name documents, by their kind; they take addresses of the registry too.
         confirmed: what a refusal that asks for confirmation shows; empty if the tool never asks.
         instant: the handler never returns an awaitable, so a call needs no task.
         view: the address of the view that clients may show with an answer; "" for none.
@@ -99,6 +99,7 @@ class Tool:
     required: tuple[str, ...] = ()
     validated_later: tuple[str, ...] = ()
     scope: str | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
     confirmed: Mapping[str, JsonSchema] = field(default_factory=dict)
     instant: bool = False
     view: str = ""
@@ -134,7 +135,7 @@ class Tool:
         if not self.confirmed:
             return ERROR_SCHEMA
         further = {"reason": {"const": "confirmation_required"}, "confirm": {"type": "string"}, **self.confirmed}
-        return {**ERROR_SCHEMA, "properties": {**ERROR_SCHEMA["properties"], **further}}
+        return {**ERROR_SCHEMA, "properties": further}
 
     def to_wire(self) -> JSONObject:
         return {
@@ -142,7 +143,7 @@ class Tool:
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": _without_large_limits(self.input_schema),
+            "inputSchema": _advertised(self.input_schema),
             "outputSchema": self.output_schema,
             "annotations": {
                 "readOnlyHint": self.read_only,
@@ -153,14 +154,30 @@ class Tool:
         }
 
 
-def _without_large_limits(schema: JSONObject) -> JSONObject:
-    """Leave out the limits of numbers that no caller reaches: they are checked, but tell a model nothing."""
+def _advertised(schema: JSONObject) -> JSONObject:
+    """
+    Return an inputSchema as a model should see it, which pays for each byte.
 
-    def shown(argument: JSONMapping) -> JSONMapping:
-        is_large = argument.get("maximum", 0) >= _LARGE
-        return {key: value for key, value in argument.items() if key != "maximum"} if is_large else argument
+    Limits that no ordinary value reaches are checked, but not shown; errors name them. Of an argument that takes a
+    value or a list of such values, the list is shown.
+    """
+    alternatives = schema.get("anyOf", ())
+    if alternatives and [each.get("items") for each in alternatives[1:]] == [alternatives[0]]:
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return {**_advertised(alternatives[1]), **rest}
+    found = {key: value for key, value in schema.items() if not (key in _LIMITS and _is_roomy(key, value))}
+    if "properties" in found:
+        found["properties"] = {name: _advertised(each) for name, each in found["properties"].items()}
+    if "items" in found:
+        found["items"] = _advertised(found["items"])
+    if alternatives:
+        found["anyOf"] = [_advertised(each) for each in alternatives]
+    return found
 
-    return {**schema, "properties": {name: shown(each) for name, each in schema["properties"].items()}}
+
+def _is_roomy(key: str, limit: int) -> bool:
+    least, most = _LIMITS[key]
+    return not least < limit < most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -165,6 +165,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "Markdown: headings, lists, links, tables.",
             csv=CSV_LAST,
             null=True,
+            summary="item",
         ),
         Field(
             "website", Link(500, strip=True), "Website", "Starts with https://", example="https://blue-river.example"
@@ -180,7 +181,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             editable=False,
             unless="listedAt",
         ),
-        Field("icon", Text(), "Logo", "Logo URL.", editable=False),
+        Field("icon", Text(), "Logo", "Logo URL.", editable=False, summary="none"),
         Field("socials", SOCIALS, "Links", csv=0, null=True),
         Field(
             "address",
@@ -213,6 +214,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "The exact treasury, as a decimal number in text.",
             example={"amount": "1249999.99", "currency": currency},
             column="treasury_minor",
+            summary="item",
         ),
         Field(
             "listedAt",
@@ -251,6 +253,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             editable=False,
             order="updated",
             range=UPDATED,
+            summary="none",
         ),
         Field(
             "reviewedAt",
@@ -259,6 +262,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "When a reviewer last approved the listing or a change to it; absent if that is not known.",
             example="2026-01-31T09:30:00.000000Z",
             editable=False,
+            summary="item",
         ),
         Field(
             "maintainedByOwner",
@@ -269,6 +273,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             column="",
             imported=False,
             editable=False,
+            summary="item",
         ),
         Field(
             "formerNames",
@@ -277,6 +282,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             "Names that it had in this registry, the latest first; absent if there are none.",
             csv=0,
             editable=False,
+            summary="item",
         ),
         Field(
             "verifiedDomain",

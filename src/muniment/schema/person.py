@@ -19,7 +19,7 @@ COMPANY_OF_POSITION: Final = Record(
         Field("name", Text(), "Name", example="Blue River Trust"),
         Field("slug", Slug(), "Slug", example="blue-river-trust"),
         Field("symbol", Text(), "Token symbol", example="BLUE"),
-        Field("icon", Text(), "Logo"),
+        Field("icon", Text(), "Logo", summary="none"),
     ),
 )
 
@@ -30,7 +30,14 @@ POSITION_OF_PERSON: Final = Record(
 PERSON: Final = Record(
     "Person",
     (
-        Field("documentId", Text(), "Document id", example="01jexample0000000000000000", editable=False),
+        Field(
+            "documentId",
+            Text(),
+            "Document id",
+            example="01jexample0000000000000000",
+            editable=False,
+            summary="none",
+        ),
         Field(
             "name", Text(200, strip=True, line=True), "Name", example="Ada Fluss", csv=2, required=True, order="name"
         ),
@@ -83,6 +90,7 @@ PERSON: Final = Record(
             editable=False,
             order="updated",
             range=UPDATED,
+            summary="none",
         ),
     ),
     limits_on_import="warn",

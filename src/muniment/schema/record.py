@@ -44,6 +44,7 @@ class Field(Struct, frozen=True):
         range: how lists are bounded by it.
         order: the name of the order by it, and of its range.
         is_sorted: lists can be sorted by it.
+        summary: which summaries of tools have it: all, only that of the single item, or none.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Field(Struct, frozen=True):
     range: Range | None = None
     order: str = ""
     is_sorted: bool = True
+    summary: Literal["all", "item", "none"] = "all"
 
     @property
     def is_promised(self) -> bool:

@@ -50,6 +50,23 @@ def change_rows(connection: sqlite3.Connection, condition: str, *parameters: str
     return [ChangeRow._make((*row[:5], decode_fields(row[5]), None)) for row in rows]
 
 
+def number_before(connection: sqlite3.Connection, at: str) -> int:
+    """
+    Return the number of the last entry before a time, in the order of which entries are numbered.
+
+    If all entries are later, it is the number before the oldest one.
+    """
+    low, high = connection.execute("SELECT min(sequence) - 1, max(sequence) FROM published_change").fetchone()
+    if high is None:
+        return 0
+    nearest = "SELECT at FROM published_change WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1"
+    while low < high:
+        middle = (low + high + 1) // 2
+        (found,) = connection.execute(nearest, (middle,)).fetchone()
+        low, high = (middle, high) if found < at else (low, middle - 1)
+    return int(low)
+
+
 def chained_rows(connection: sqlite3.Connection, after: int, limit: int) -> list[ChangeRow]:
     """Return at most *limit* entries after number *after*, with their chain."""
     rows = change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)

@@ -23,6 +23,7 @@ NAMES = [
     "get_scoring_framework",
     "list_program_frameworks",
     "get_program_framework",
+    "changes_since",
     "get_registry_stats",
     "list_company_form_options",
 ]
@@ -60,7 +61,7 @@ def listed(server):
 
 
 @pytest.mark.requirement("tools.public-names", "mcp.public")
-def test_the_public_server_offers_exactly_the_fourteen_tools(listed):
+def test_the_public_server_offers_exactly_the_fifteen_tools(listed):
     assert [tool["name"] for tool in listed.result["tools"]] == NAMES
 
 
@@ -89,11 +90,11 @@ def test_no_schema_lists_types_beside_entries_members_or_choices(listed):
 
 
 @pytest.mark.requirement("mcp.size")
-def test_what_a_model_sees_of_the_tools_stays_under_7500_bytes_and_the_whole_list_under_28_kb(listed, server):
+def test_what_a_model_sees_of_the_tools_stays_under_7500_bytes_and_the_whole_list_under_26_kb(listed, server):
     visible = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed.result["tools"]]
     assert len(msgspec.json.encode(visible)) <= 7_500
-    assert len(listed.body) < 28_000
-    assert len(server.ask(*legacy("tools/list")).body) < 28_000
+    assert len(listed.body) < 26_000
+    assert len(server.ask(*legacy("tools/list")).body) < 26_000
 
 
 def test_the_instructions_take_less_than_200_words(server):
@@ -125,12 +126,13 @@ def test_the_instructions_take_less_than_200_words(server):
         ("get_registry_stats", {}, lambda reader: reader.stats().body),
     ],
 )
-def test_a_detail_is_the_body_that_rest_shows(server, reader, name, arguments, read):
-    assert answer(server, name, **arguments) == json.loads(read(reader))
+def test_a_full_detail_is_the_body_that_rest_shows(server, reader, name, arguments, read):
+    full = {} if name == "get_registry_stats" else {"detail": "full"}
+    assert answer(server, name, **arguments, **full) == json.loads(read(reader))
 
 
 @pytest.mark.requirement("mcp.structured")
-def test_a_list_is_the_page_that_rest_shows_without_bodies_and_with_the_next_page(server, reader):
+def test_a_list_is_the_page_that_rest_shows_in_summaries_and_with_the_next_page(server, reader):
     from make.queries import companies_by
 
     page = reader.companies(companies_by(page=2, page_size=7, type="DAO"))
@@ -138,7 +140,8 @@ def test_a_list_is_the_page_that_rest_shows_without_bodies_and_with_the_next_pag
     found = answer(server, "list_companies", page=2, pageSize=7, type="DAO")
     assert found["pagination"] == {"page": 2, "pageSize": 7, "pageCount": page.page_count, "total": page.total}
     assert found["nextPage"] == 3
-    assert found["data"] == [{key: value for key, value in item.items() if key != "body"} for item in items]
+    left_out = {"body", "updatedAt", "socials", "address"}
+    assert found["data"] == [{key: value for key, value in item.items() if key not in left_out} for item in items]
     assert answer(server, "list_companies", page=2, pageSize=7, type="DAO", detail="full")["data"] == items
 
 
@@ -237,12 +240,12 @@ def test_any_bundle_fits_an_answer():
     lists = {
         name: [{"title": "t" * 900, "id": n} for n in range(600)] for name in ("positions", "proposals", "capTable")
     }
-    length, found = size(truncation.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
+    length, found = size(truncation.bundle({"company": dict(company), **lists}, "u"))
     assert length <= 60_000
     assert found["data"]["positionsTotal"] == 600
     assert 1 <= len(found["data"]["positions"]) < 100
     company["unknown"] = [["deep"] * 9_000, {"k": "v" * 60_000}]
-    length, found = size(truncation.bundle(json.dumps({"data": {"company": company, **lists}}).encode(), "u"))
+    length, found = size(truncation.bundle({"company": dict(company), **lists}, "u"))
     assert length <= 60_000
     assert found["data"]["company"] == {"id": "x", "name": "X", "truncated": True, "url": "u"}
 
@@ -250,7 +253,7 @@ def test_any_bundle_fits_an_answer():
 @pytest.mark.requirement("mcp.size")
 def test_any_person_or_framework_fits_an_answer():
     positions = [{"title": "t" * 400, "company": {"name": "n" * 200}} for _ in range(1_500)]
-    body = json.dumps({"data": {"slug": "p", "name": "P", "bio": "b" * 80_000, "positions": positions}}).encode()
+    body = {"slug": "p", "name": "P", "bio": "b" * 80_000, "positions": positions}
     length, found = size(truncation.record(body, "u", "positions"))
     assert length <= 60_000
     assert (found["data"]["positionsTotal"], found["data"]["bioTruncated"], found["data"]["bioUrl"]) == (
@@ -258,23 +261,22 @@ def test_any_person_or_framework_fits_an_answer():
         True,
         "u",
     )
-    body = json.dumps({"data": {"frameworkId": "f", "description": "d" * 100_000, "kind": "score"}}).encode()
+    body = {"frameworkId": "f", "description": "d" * 100_000, "kind": "score"}
     length, found = size(truncation.record(body, "u"))
     assert (length <= 60_000, found["data"]["descriptionTruncated"]) == (True, True)
     frameworks = [
         {"frameworkId": f"f{n}", "frameworkName": "N", "description": "d" * 3_000, "kind": "score"} for n in range(400)
     ]
-    length, found = size(truncation.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u"))
+    length, found = size(truncation.framework_items(frameworks, {"nextPage": None}, lambda item: "u"))
     assert (length <= 60_000, len(found["data"]), found["nextPage"]) == (True, 400, None)
 
 
 @pytest.mark.requirement("mcp.size")
 def test_any_page_fits_and_keeps_every_item():
     found = [
-        json.dumps({"id": f"c{n}", "name": "N" * 150, "themes": ["t" * 60] * 200, "description": "d" * 2_000})
-        for n in range(100)
+        {"id": f"c{n}", "name": "N" * 150, "themes": ["t" * 60] * 200, "description": "d" * 2_000} for n in range(100)
     ]
-    length, page = size(truncation.items([item.encode() for item in found], {"nextPage": 2}, lambda item: item["id"]))
+    length, page = size(truncation.page(found, {"nextPage": 2}, lambda item: item["id"], named=True))
     assert (length <= 60_000, len(page["data"]), page["nextPage"]) == (True, 100, 2)
     assert {item["id"] for item in page["data"]} == {f"c{n}" for n in range(100)}
     assert all(item["url"] == item["id"] for item in page["data"] if item.get("truncated"))
@@ -284,8 +286,8 @@ def test_any_page_fits_and_keeps_every_item():
 def test_a_page_whose_names_do_not_fit_is_shortened_and_says_how_to_continue():
     found = [{"id": f"{n:03}{'水' * 190}", "name": f"{n:03}{'水' * 190}"} for n in range(100)]
     rest = {"pagination": {"page": 1, "pageSize": 100, "pageCount": 3, "total": 250}, "nextPage": 2}
-    items = [json.dumps(item, ensure_ascii=False).encode() for item in found]
-    length, page = size(truncation.items(items, rest, lambda item: "https://registry.example/" + "%E6%B0%B4" * 190))
+    url = "https://registry.example/" + "%E6%B0%B4" * 190
+    length, page = size(truncation.page([dict(each) for each in found], rest, lambda item: url, named=True))
     taken = page["pagination"]["pageSize"]
     assert length <= 60_000
     assert page["data"] == found[:taken]
@@ -299,20 +301,16 @@ def test_more_frameworks_than_fit_say_how_many_are_left_out_and_where_all_are():
     frameworks = [
         {"frameworkId": f"f{n}", "frameworkName": "N" * 150, "kind": "score", "isOpen": True} for n in range(1_000)
     ]
-    length, found = size(
-        truncation.framework_items(json.dumps({"data": frameworks}).encode(), lambda item: "u", where="w")
-    )
+    length, found = size(truncation.framework_items(frameworks, {"nextPage": None}, lambda item: "u", where="w"))
     assert length <= 60_000
     assert found["omitted"] == 1_000 - len(found["data"])
     assert found["hint"] == f"{found['omitted']} more do not fit into one answer; all are at w"
 
 
 @pytest.mark.requirement("mcp.size")
-def test_descriptions_of_frameworks_are_cut_to_500_characters():
-    body = json.dumps(
-        {"data": [{"frameworkId": "a", "description": "d" * 501}, {"frameworkId": "b", "description": "d" * 500}]}
-    )
-    _, found = size(truncation.framework_items(body.encode(), lambda item: "u"))
+def test_full_descriptions_of_frameworks_are_cut_to_500_characters_in_lists():
+    items = [{"frameworkId": "a", "description": "d" * 501}, {"frameworkId": "b", "description": "d" * 500}]
+    _, found = size(truncation.framework_items(items, {"nextPage": None}, lambda item: "u"))
     assert [len(item["description"]) for item in found["data"]] == [500, 500]
     assert [item.get("descriptionTruncated") for item in found["data"]] == [True, None]
 
@@ -345,14 +343,14 @@ def test_a_framework_of_the_other_kind_is_not_found_and_the_right_tool_is_named(
 @pytest.mark.parametrize(
     ("tool", "arguments", "named", "hinted"),
     [
-        ("get_company", {}, "slug is missing", "a string of 1 to 200 characters"),
+        ("get_company", {}, "slug is missing", "a string of 1 to 2000 characters"),
         ("get_company", {"slug": 5}, "slug takes a string", "slug"),
-        ("get_company", {"slug": ""}, "slug takes", "1 to 200"),
+        ("get_company", {"slug": ""}, "slug takes", "1 to 2000"),
         ("get_company", {"slug": None}, "not null", "slug"),
         ("get_company", {"slug": "x", "id": "y"}, "'id'", "The arguments are: slug"),
         ("list_companies", {"pagesize": 5}, "'pagesize'", "Did you mean pageSize?"),
         ("list_companies", {"page": 0}, "page takes a whole number", "from 1"),
-        ("list_companies", {"pageSize": 101}, "not 101", "from 1 to 100"),
+        ("list_companies", {"pageSize": 201}, "not 201", "from 1 to 200"),
         ("list_companies", {"pageSize": "5"}, "pageSize takes", "whole number"),
         ("list_companies", {"page": True}, "not true", "whole number"),
         ("list_companies", {"status": "ACTIVE"}, "'ACTIVE'", "'active', 'upcoming', 'inactive'"),
@@ -385,6 +383,7 @@ def test_an_unknown_tool_is_a_fault_of_the_protocol(server):
 @pytest.mark.requirement("mcp.tool-descriptions")
 def test_answers_and_failures_are_valid_by_their_output_schema(server, listed):
     arguments = {"slug": "company-1", "frameworkId": "framework-1", "query": "company", "id": "company:company-1"}
+    arguments["since"] = "2026-01-01"
     for tool in listed.result["tools"]:
         check = jsonschema.Draft202012Validator(tool["outputSchema"])
         given = {key: arguments[key] for key in tool["inputSchema"].get("required", ())}
@@ -412,7 +411,8 @@ def test_resources_are_the_answers_of_the_tools(server):
     ):
         (content,) = server.ask(*_read(uri)).result["contents"]
         assert (content["uri"], content["mimeType"]) == (uri, "application/json")
-        assert json.loads(content["text"]) == answer(server, tool, **arguments)
+        full = {} if tool == "get_registry_stats" else {"detail": "full"}
+        assert json.loads(content["text"]) == answer(server, tool, **arguments, **full)
 
 
 def _read(uri):

@@ -180,7 +180,8 @@ def test_any_answer_about_a_listing_fits_and_keeps_its_version(server, owner, te
     assert (shown["data"]["version"], shown["data"]["state"]) == (1, "draft")
     assert shown["data"]["company"]["truncated"] is True
     address = [dict.fromkeys(("address_1", "address_2", "city", "state", "zip"), "𠀀" * 200)] * 10
-    done = server.call(text, "update_my_company", slug=company.slug, changes={"address": address})
+    asked = {"changes": {"address": address}, "include": ["company"]}
+    done = server.call(text, "update_my_company", slug=company.slug, **asked)
     assert size(done) <= BUDGET_BYTES
     assert (done["data"]["version"], done["data"]["applied"]) == (2, ["address"])
     assert done["data"]["company"]["url"].startswith("http://testserver/manage/companies/")

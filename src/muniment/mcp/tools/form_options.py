@@ -25,10 +25,10 @@ def form_options_tool(
 ) -> Tool:
     """Return the tool; *reader* gives what public companies use, None while it cannot be read."""
     options = form_options(schema)
-    lists = {name: list_of(STRING) for name, value in options.items() if isinstance(value, list)}
     sizes = {"type": "object", "additionalProperties": INTEGER}
     limits = object_of({"characters": sizes, "entries": sizes})
-    shown = object_of({**lists, "limits": limits, "inUse": {"type": "object"}}, optional=("inUse",))
+    members = object_of({"limits": limits, "inUse": {"type": "object"}}, optional=("inUse",))
+    shown = {**members, "additionalProperties": list_of(STRING), "required": list(options)}
 
     def handler(_: Arguments, __: Caller) -> JSONObject | Awaitable[JSONObject]:
         source = reader()

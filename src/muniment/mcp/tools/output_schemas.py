@@ -6,11 +6,15 @@ truncation adds. Official clients reject an answer that its schema does not allo
 optional.
 """
 
+from collections.abc import Iterable
+from typing import Final
+
 from muniment.kernel.json import JSONObject
-from muniment.schema.kinds import ANSWER, JsonSchema, Text
+from muniment.schema.kinds import ANSWER, JsonSchema
 from muniment.schema.objects import STATS, Schema
 from muniment.schema.record import Record, nullable
 
+_FEW: Final = 3
 STRING: JsonSchema = {"type": "string"}
 INTEGER: JsonSchema = {"type": "integer"}
 NUMBER: JsonSchema = {"type": "number"}
@@ -24,13 +28,19 @@ def object_of(properties: JsonSchema, *, optional: tuple[str, ...] = ()) -> Json
     return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
 
+def some_of(schema: JsonSchema, *identity: str) -> JsonSchema:
+    """Return the schema of an object of which a call names the members that it wants besides its *identity*."""
+    rest = {name: each for name, each in schema.items() if name != "required"}
+    return {**rest, "required": list(identity)} if identity else rest
+
+
 def strings(*names: str) -> JSONObject:
     return dict.fromkeys(names, STRING)
 
 
-def cut_marks(*names: str) -> JSONObject:
-    """Return the schemas of the members that truncation adds to the texts *names*."""
-    return {f"{name}{end}": kind for name in names for end, kind in (("Truncated", BOOLEAN), ("Url", STRING))}
+def cuttable(schema: JsonSchema) -> JsonSchema:
+    """Return the schema of an object whose texts truncation may cut: it adds ``…Truncated`` and ``…Url``."""
+    return {**schema, "patternProperties": {"(Truncated|Url)$": {"type": ["boolean", "string", "null"]}}}
 
 
 def list_of(item: JsonSchema) -> JsonSchema:
@@ -42,25 +52,56 @@ def one_of(*values: str) -> JsonSchema:
 
 
 def record_of(record: Record, *, without: tuple[str, ...] = (), **more: JsonSchema) -> JsonSchema:
-    """Return the schema of a record as truncation leaves it, *without* members that this answer lacks."""
-    schema = record.definition(ANSWER)
-    long = [field.name for field in record.fields if isinstance(field.kind, Text) and field.kind.lines > 1]
-    shown = {name: each for name, each in schema["properties"].items() if name not in without}
-    # The largest items of a list, and records that do not fit at all, have only their names.
+    """
+    Return the schema of a record as summaries and truncation leave it, *without* members that this answer lacks.
+
+    What a summary may leave out is not required, and members of one type are not named.
+    """
+    shown = {name: _brief(each) for name, each in _properties(record) if name not in without}
     identity = [field.name for field in record.fields if field.required and field.name in shown]
-    properties = {**shown, **more, **cut_marks(*long), "truncated": BOOLEAN, "url": STRING}
-    return {"type": "object", "properties": properties, "required": identity}
+    properties = {**shown, **more, "truncated": BOOLEAN, "url": STRING}
+    return cuttable({"type": "object", "properties": properties, "required": identity})
 
 
 def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
     """Return the schema of a company with its parts; *more* are additional members for owners."""
-    shown = schema.bundle.definition(ANSWER)["properties"]
+    shown = {name: _brief(each) for name, each in _properties(schema.bundle)}
     totals = dict.fromkeys(("positionsTotal", "proposalsTotal", "capTableTotal", "fundingRoundsTotal"), INTEGER)
     return {
         "type": "object",
         "properties": {**shown, "company": record_of(schema.company), **totals, **more},
         "required": ["company"],
     }
+
+
+def _properties(record: Record) -> Iterable[tuple[str, JsonSchema]]:
+    properties: JSONObject = record.definition(ANSWER)["properties"]
+    return properties.items()
+
+
+def _brief(schema: JsonSchema) -> JsonSchema:
+    """Return a schema without what a summary may leave out, and without bounds."""
+    found = {name: each for name, each in schema.items() if name not in {"required", "minimum"}}
+    if "items" in found:
+        found["items"] = _brief(found["items"])
+    if "anyOf" in found:
+        found["anyOf"] = [_brief(each) for each in found["anyOf"]]
+    if properties := found.pop("properties", None):
+        members = [_brief(each) for each in properties.values()]
+        types = {name for each in members for name in _types(each)}
+        if len(members) > _FEW and types <= {"string", "null"}:
+            found["additionalProperties"] = {"type": sorted(types, reverse=True)}
+        else:
+            found["properties"] = dict(zip(properties, members, strict=True))
+    return found
+
+
+def _types(schema: JsonSchema) -> list[str]:
+    """Return the types of a value that has no other rules, otherwise one that stands for them."""
+    kinds = schema.get("type")
+    if schema.keys() != {"type"} or kinds is None:
+        return ["other"]
+    return kinds if isinstance(kinds, list) else [kinds]
 
 
 def pending(schema: Schema) -> JsonSchema:
@@ -70,21 +111,13 @@ def pending(schema: Schema) -> JsonSchema:
 
 
 STATS_SCHEMA = STATS.definition(ANSWER)
-DIFF: JsonSchema = {
-    "type": "object",
-    "additionalProperties": {"type": "object", "properties": {"before": {}, "after": {}, "truncated": BOOLEAN}},
-}
-"""Before and after, by field. Of a long list: ``{changed, total, truncated}``, with the rows that differ."""
+DIFF: JsonSchema = {"type": "object", "additionalProperties": {"type": "object"}}
+"""By field, as :func:`muniment.mcp.tools.differences.shown` makes it."""
 PAGINATION = object_of(
     {**dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER), "totalIsMinimum": {"type": "boolean"}},
     optional=("totalIsMinimum",),
 )
-NEXT_PAGE = {**nullable(INTEGER), "description": "the next page, null at the end"}
-HINT: JsonSchema = {
-    "type": "string",
-    "description": "how to continue if fewer items fit than requested",
-}
-
+NEXT_PAGE = nullable(INTEGER)
 
 SEARCH_RESULTS: JsonSchema = {
     "results": list_of(object_of(strings("id", "title", "url", "text"))),
@@ -92,6 +125,17 @@ SEARCH_RESULTS: JsonSchema = {
     "hint": STRING,
 }
 FETCHED: JsonSchema = {**strings("id", "title", "text", "url"), "metadata": {"type": "object"}}
+CHANGED: JsonSchema = {
+    "data": list_of(
+        object_of(
+            {**strings("kind", "id", "change"), "at": MOMENT, "fields": list_of(STRING)},
+            optional=("fields",),
+        )
+    ),
+    "nextSince": STRING,
+    "left": INTEGER,
+    "hint": STRING,
+}
 CLOSEST = list_of({"type": "object"})
 """Each with ``id``, ``name`` and ``why``."""
 
@@ -101,7 +145,7 @@ def single(data: JsonSchema) -> JSONObject:
 
 
 def paged(item: JsonSchema) -> JSONObject:
-    return {"data": list_of(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": HINT}
+    return {"data": list_of(item), "pagination": PAGINATION, "nextPage": NEXT_PAGE, "hint": STRING}
 
 
 def searched(item: JsonSchema) -> JSONObject:
@@ -113,6 +157,6 @@ def listed(item: JsonSchema) -> JSONObject:
         "data": list_of(item),
         "nextPage": {"type": "null"},
         "omitted": INTEGER,
-        "hint": HINT,
+        "hint": STRING,
         "facets": {"type": "object"},
     }

@@ -1,13 +1,12 @@
 """
-The public tool server: fourteen tools over the reader that the REST API uses, so both return the same data.
-
-``search`` and ``fetch`` have exactly the arguments and results that ChatGPT expects of a server that it searches.
+The public tool server: fifteen tools over the reader that the REST API uses, so both return the same data.
 
 Source: tools, Public server; decisions, section 3.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from muniment import __version__
 from muniment.kernel.json import JSONMapping
@@ -20,8 +19,11 @@ from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.skills.texts import PUBLIC as PUBLIC_SKILLS
 from muniment.mcp.skills.texts import skills
 from muniment.mcp.tools import truncation
+from muniment.mcp.tools.addresses import MAX_CHARACTERS, taking_addresses
 from muniment.mcp.tools.form_options import form_options_tool
+from muniment.mcp.tools.lean import DETAIL, FIELDS
 from muniment.mcp.tools.output_schemas import (
+    CHANGED,
     FETCHED,
     INTEGER,
     SEARCH_RESULTS,
@@ -33,7 +35,9 @@ from muniment.mcp.tools.output_schemas import (
     searched,
     single,
 )
-from muniment.mcp.tools.public_lookups import PublicTools
+from muniment.mcp.tools.public_changes import ChangeTools
+from muniment.mcp.tools.public_lookups import MAX_IDS, PublicTools
+from muniment.mcp.tools.public_search import SearchTools
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.reader import Reader
@@ -44,39 +48,52 @@ and assessment frameworks. Everything is public and read-only.
 
 - search finds companies, people and frameworks by any words; fetch reads one as text. list_companies and list_people \
 take q, filters and sort; their items have the slug (a company's id, a person's slug) for get_company and get_person. \
-Slugs are case-sensitive.
+Slugs are case-sensitive; a page's address works too.
 {INSTRUCTIONS}\
-- get_company returns the team (positions), token holders (capTable), proposals and token distribution; request only \
-parts you need. Pass positions[].person.slug to get_person for all their positions.
-- For "the largest", sort list_companies by treasury with a small pageSize.
-- Lists have nextPage: call again with page = nextPage until it is null. pagination.total counts.
-- Lists omit long texts (detail "full" includes them), and large answers are truncated: …Truncated marks it, …Url is \
-the full text.
+- Answers are summaries without nulls, logos and times; …Truncated marks cut texts. fields returns only what it names, \
+e.g. ["treasury"]; detail "full" returns everything.
+- An answer has at most 60 KB; 25 items take 5 to 10 KB, or 50 bytes each with one field. Request only the parts of \
+get_company you need.
+- Lists: call again with page = nextPage until it is null. pagination.total counts.
 - A failure has error.code, message and hint: what to call instead.
 """
 
+MAX_PAGE: Final = 200
+"""Items of a page, twice as many as in REST, since summaries are short."""
 _PAGE: dict[str, JSONMapping] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**15 - 1, "default": 1},
-    "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
+    "pageSize": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 25},
 }
-_SLUG = {"type": "string", "minLength": 1, "maxLength": 200}
-_FRAMEWORK_ID = {**_SLUG, "description": "frameworkId of a list item"}
+_SLUG = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS}
+_FRAMEWORK_ID = {"frameworkId": _SLUG}
+_IDS = {"ids": {"type": "array", "items": _SLUG, "maxItems": MAX_IDS}}
 _WORDS = {"type": "string", "maxLength": 200}
+_SHOWN = {**DETAIL, **FIELDS}
+_OPTIONAL = frozenset({"hint", "reading", "left"})
 
 
-def _tool(name: str, title: str, description: str, answer: JSONMapping, handler: Any, /, **arguments: Any) -> Tool:
-    required = tuple(key for key in ("slug", "frameworkId", "query", "id") if key in arguments)
+def _tool(
+    name: str,
+    title: str,
+    description: str,
+    answer: JSONMapping,
+    handler: Any,
+    /,
+    *,
+    keys: Mapping[str, str] = MappingProxyType({}),
+    **arguments: Any,
+) -> Tool:
+    required = tuple(key for key in ("slug", "frameworkId", "query", "id", "since") if key in arguments)
     return Tool(
         name=name,
         title=title,
         description=description,
         arguments=arguments,
         required=required,
-        promised=("data",)
-        if "data" in answer
-        else tuple(member for member in answer if member not in {"hint", "reading"}),
+        promised=("data",) if "data" in answer else tuple(member for member in answer if member not in _OPTIONAL),
         answer=answer,
         handler=handler,
+        keys=keys,
         instant=name.startswith("get_"),  # reads one document by key; lists may wait for a search
         read_only=True,
         idempotent=True,
@@ -84,9 +101,15 @@ def _tool(name: str, title: str, description: str, answer: JSONMapping, handler:
 
 
 def _criteria(listing: Listing) -> dict[str, JSONMapping]:
-    found = {name: {**_values_of(each), "description": each.help} for name, each in listing.criteria.items()}
+    found = {name: {**_values_of(each), **_help_of(each)} for name, each in listing.criteria.items()}
     facets = {"type": "array", "items": {"enum": list(listing.counted)}, "description": "count the values of these"}
     return {**found, "facets": facets}
+
+
+def _help_of(of: Criterion) -> JSONMapping:
+    """Return the description of an argument; a list of values says by itself that any of them matches."""
+    said = of.help.partition(", ")[2] if of.several else of.help
+    return {"description": said.rstrip(".")} if said else {}
 
 
 def _values_of(of: Criterion) -> JSONMapping:
@@ -106,15 +129,17 @@ def framework_tools(schema: Schema, list_frameworks: Any, get_framework: Any) ->
         _tool(
             "list_frameworks",
             "List frameworks",
-            "All assessment frameworks, descriptions truncated to 500 characters.",
+            "All assessment frameworks, of both kinds.",
             listed(record_of(schema.framework)),
             list_frameworks,
+            keys={"company": "company"},
             **{
                 **_criteria(schema.listings["framework"]),
                 "kind": {
                     "enum": ["score", "program"],
                     "description": "score: scores any company; program: run by a company, takes applications",
                 },
+                **_SHOWN,
             },
         ),
         _tool(
@@ -123,12 +148,14 @@ def framework_tools(schema: Schema, list_frameworks: Any, get_framework: Any) ->
             "One assessment framework of either kind.",
             single(record_of(schema.framework, companyDescription=STRING)),
             get_framework,
-            frameworkId=_FRAMEWORK_ID,
+            keys={"frameworkId": "framework"},
+            **_FRAMEWORK_ID,
+            **_SHOWN,
         ),
     )
 
 
-def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
+def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, schema: Schema) -> tuple[Tool, ...]:
     companies, people = schema.listings["company"], schema.listings["person"]
     frameworks = listed(record_of(schema.framework))
     framework = single(record_of(schema.framework, companyDescription=STRING))
@@ -139,7 +166,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "Companies, people and frameworks by name, symbol, domain, place or topic, best first; "
             "or a question in plain words. Forgives typos.",
             SEARCH_RESULTS,
-            tools.search,
+            searches.search,
             query={"type": "string", "maxLength": 2_000},
         ),
         _tool(
@@ -147,39 +174,42 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "Fetch a result",
             "One company, person or framework as text, with its URL to cite.",
             FETCHED,
-            tools.fetch,
+            searches.fetch,
             id={"type": "string", "maxLength": 500, "description": "id of a search result, e.g. company:blue-river"},
         ),
         _tool(
             "list_companies",
             "List companies",
-            "Search and list companies, DAOs, nonprofits and funds, newest first. "
-            "Items are summaries; open one with get_company.",
-            searched(record_of(schema.company, without=("formerNames",))),  # which few have; get_company names it
+            "Search and list companies, DAOs, nonprofits and funds, newest first.",
+            searched(record_of(schema.company)),
             tools.list_companies,
+            keys={"ids": "company"},
             **_PAGE,
             q={**_WORDS, "description": "search words, ranked; the last word matches as a prefix"},
             sort={
                 "enum": [*companies.sorts],
-                "description": "treasury, team: largest first; relevance: only with q, then the default; "
-                "otherwise newest",
+                "description": "treasury, team: largest first; relevance: only with q, then the default",
             },
             **_criteria(companies),
-            detail={"enum": ["summary", "full"], "default": "summary", "description": "full adds body"},
+            **_IDS,
+            **_SHOWN,
         ),
         _tool(
             "get_company",
             "Get a company",
             "One company with its team, token holders, proposals and token distribution. "
-            "Long lists show the first 100, with …Total.",
+            "Long lists show 100 rows, with …Total.",
             single(bundle(schema)),
             tools.get_company,
+            keys={"slug": "company"},
             slug={**_SLUG, "description": "id of a list_companies item"},
             parts={
                 "type": "array",
                 "items": {"enum": list(truncation.PARTS)},
-                "description": "only these parts besides the company's facts, e.g. positions for the team; default all",
+                "description": "besides the facts, e.g. positions for the team; default all",
             },
+            offset={"type": "integer", "minimum": 0, "maximum": 10**6, "description": "first row of each list"},
+            **_SHOWN,
         ),
         _tool(
             "list_people",
@@ -187,10 +217,13 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "Search and list people, newest first, with the number of companies where each has a position.",
             searched(record_of(schema.person, without=("positions",))),
             tools.list_people,
+            keys={"ids": "person", "company": "company"},
             **_PAGE,
             q={**_WORDS, "description": "search words in names and bios"},
             sort={"enum": [*people.sorts], "description": "companies: most first"},
             **_criteria(people),
+            **_IDS,
+            **_SHOWN,
         ),
         _tool(
             "get_person",
@@ -198,7 +231,9 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "One person with all positions and their companies.",
             single(record_of(schema.person, without=("companyCount",), positionsTotal=INTEGER)),
             tools.get_person,
-            slug={**_SLUG, "description": "slug of a list_people item or of positions[].person"},
+            keys={"slug": "person"},
+            slug=_SLUG,
+            **_SHOWN,
         ),
         *framework_tools(schema, tools.list_frameworks, tools.get_framework),
         _tool(
@@ -207,6 +242,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "Frameworks that can score any company.",
             frameworks,
             tools.list_frameworks_of("score"),
+            **_SHOWN,
         ),
         _tool(
             "get_scoring_framework",
@@ -214,7 +250,9 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "One framework of kind score.",
             framework,
             tools.get_framework_of("score"),
-            frameworkId=_FRAMEWORK_ID,
+            keys={"frameworkId": "framework"},
+            **_FRAMEWORK_ID,
+            **_SHOWN,
         ),
         _tool(
             "list_program_frameworks",
@@ -222,6 +260,7 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "Programs that take applications, each run by a company.",
             frameworks,
             tools.list_frameworks_of("program"),
+            **_SHOWN,
         ),
         _tool(
             "get_program_framework",
@@ -229,7 +268,17 @@ def _tools(tools: PublicTools, schema: Schema) -> tuple[Tool, ...]:
             "One framework of kind program.",
             framework,
             tools.get_framework_of("program"),
-            frameworkId=_FRAMEWORK_ID,
+            keys={"frameworkId": "framework"},
+            **_FRAMEWORK_ID,
+            **_SHOWN,
+        ),
+        _tool(
+            "changes_since",
+            "Changes since a time",
+            "Companies, people and frameworks published, updated or unlisted since then, oldest first.",
+            CHANGED,
+            changes.changes_since,
+            since={"type": "string", "maxLength": 40, "description": "date, time or the nextSince of an answer"},
         ),
         _tool(
             "get_registry_stats",
@@ -270,7 +319,7 @@ def _template(
         uri=uri,
         name=kind,
         title=kind.capitalize(),
-        description=f"The result of get_{kind}.",
+        description=f"The result of get_{kind} with detail full.",
         read=lambda key, _: read(key),
         complete=complete,
     )
@@ -311,7 +360,9 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
 def public_declarations(reader: Reader, *, base_url: str, registry_name: str, schema: Schema) -> Declarations:
     """Return the declarations of the public server; *base_url* has no trailing slash."""
     tools = PublicTools(reader, base_url, schema)
-    declared, views = with_views(_tools(tools, schema), PUBLIC, base_url)
+    searches, changes = SearchTools(reader, base_url, schema), ChangeTools(reader, base_url, schema)
+    made = taking_addresses(_tools(tools, searches, changes, schema), base_url)
+    declared, views = with_views(made, PUBLIC, base_url)
     return Declarations(
         name="muniment",
         title=registry_name,

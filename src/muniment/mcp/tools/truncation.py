@@ -4,19 +4,21 @@ Truncate answers to fit a model's context: at most 60 KB, with links to the full
 Source: decisions, section 3.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 
 BUDGET_BYTES = 60_000
 MAX_LISTED = 100
 FRAMEWORK_DESCRIPTION_CHARACTERS = 500
 PARTS = ("body", "positions", "capTable", "proposals", "distribution")
-"""The parts of a company's bundle besides its facts."""
+"""The parts of a company's bundle that a call can leave out."""
+SHOWN_PARTS = (*PARTS[1:], "fundingRounds")
+"""The members of a company's bundle besides the company."""
 _LISTS = ("positions", "proposals", "capTable")
 TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
 _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
@@ -24,13 +26,9 @@ _NEVER_CUT = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug"
 _MAX_NAME = 200
 _HINT_BYTES = 400
 _HALF_BYTES = BUDGET_BYTES // 2 - 1_000
-_PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80)
-
-_DIFF_STEPS = ((2_000, 20), (500, 5), (100, 1))
-"""Characters of a text and entries of a list in a diff."""
+_PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80, 100, 120, 150)
 
 _encode = msgspec.json.encode
-_decode = msgspec.json.decode
 
 
 def cut_text(record: JSONObject, member: str, characters: int, url: str) -> None:
@@ -49,21 +47,18 @@ def cut_texts(record: JSONObject, characters: int, url: str) -> None:
             cut_text(record, member, characters, url)
 
 
-def bundle(body: bytes, url: str, parts: Collection[str] | None = None) -> bytes:
+def bundle(data: JSONObject, url: str, *, offset: int = 0) -> bytes:
     """
-    Fit a company's bundle.
+    Fit a company with its parts.
 
     Args:
-        parts: which of `PARTS` to include; None for all.
+        offset: the first row to show of each list.
     """
-    data = _decode(body)["data"]
-    if parts is not None:
-        for name in set(PARTS) - set(parts):
-            (data["company"] if name == "body" else data).pop(name, None)
-        body = _encode({"data": data})
     totals = {name: len(data[name] or ()) for name in _LISTS if name in data}
+    for name in totals if offset else ():
+        data[name] = data[name][offset:]
     longest = max(totals.values(), default=0)
-    if len(body) <= BUDGET_BYTES and longest <= MAX_LISTED:
+    if longest <= MAX_LISTED and not offset and len(body := _encode({"data": data})) <= BUDGET_BYTES:
         return body
     if longest > 1:
         data.update({f"{name}Total": total for name, total in totals.items()})
@@ -91,18 +86,15 @@ def facts(company: JSONObject, url: str) -> JSONObject:
     return kept if len(_encode(kept)) <= _HALF_BYTES else named(company, url)
 
 
-def record(body: bytes, url: str, listed: str = "") -> bytes:
+def record(data: JSONObject, url: str, listed: str = "") -> bytes:
     """
     Fit the detail of a person or a framework, or an owner's profile.
 
     Args:
         listed: the member that is a list and can be truncated, with its total.
     """
-    if len(body) <= BUDGET_BYTES and not listed:
-        return body
-    data = _decode(body)["data"]
     total = len(data.get(listed) or ())
-    if len(body) <= BUDGET_BYTES and total <= MAX_LISTED:
+    if total <= MAX_LISTED and len(body := _encode({"data": data})) <= BUDGET_BYTES:
         return body
     if total:
         data.setdefault(f"{listed}Total", total)
@@ -127,21 +119,6 @@ def _shrink(
         if len(finished) <= BUDGET_BYTES:
             break
     return finished
-
-
-def items(
-    found: Sequence[bytes], rest: JSONObject, url_of: Callable[[JSONObject], str], *, drop: Collection[str] = ()
-) -> bytes:
-    """Fit the items of a list, as `page` does; *drop* names members that they lack."""
-    if not drop:
-        whole = b'{"data":[' + b",".join(found) + b"]" + (b"," + _encode(rest)[1:] if rest else b"}")
-        if len(whole) <= BUDGET_BYTES:
-            return whole
-    records: list[JSONObject] = [_decode(item) for item in found]
-    for item in records:
-        for name in drop:
-            item.pop(name, None)
-    return page(records, rest, url_of, named=True)
 
 
 def page(
@@ -217,10 +194,10 @@ def paging(found: Page[Any]) -> JSONObject:
     return {"pagination": found.to_wire(), "nextPage": found.next_page}
 
 
-def framework_items(body: bytes, url_of: Callable[[JSONObject], str], *, where: str = "") -> bytes:
+def framework_items(
+    records: list[JSONObject], rest: JSONObject, url_of: Callable[[JSONObject], str], *, where: str = ""
+) -> bytes:
     """Fit the list of frameworks: truncate descriptions, then reduce items to names, then omit the last ones."""
-    rest: JSONObject = {"nextPage": None, **_decode(body)}
-    records: list[JSONObject] = rest.pop("data")
     for characters in (FRAMEWORK_DESCRIPTION_CHARACTERS, 200, 80):
         for item in records:
             text = item.get("description")
@@ -232,34 +209,3 @@ def framework_items(body: bytes, url_of: Callable[[JSONObject], str], *, where: 
             return finished
     finished = _bare(records, rest, url_of)
     return finished if len(finished) <= BUDGET_BYTES else _fewer(records, rest, where=where)
-
-
-def diff(changes: Mapping[str, JSONMapping]) -> dict[str, JSONObject]:
-    """Return a diff that fits: long texts are truncated; of long lists it has the rows that differ, and the total."""
-    for characters, entries in _DIFF_STEPS:
-        fitted = {name: _sides(sides, characters, entries) for name, sides in changes.items()}
-        if len(_encode(fitted)) <= BUDGET_BYTES // 2:
-            return fitted
-    return {name: {"truncated": True} for name in changes}
-
-
-def _sides(sides: JSONMapping, characters: int, entries: int) -> JSONObject:
-    before, after = sides["before"], sides["after"]
-    if max(len(each) if isinstance(each, list) else 0 for each in (before, after)) > entries:
-        return {
-            "before": _rows(before or [], after or [], entries),
-            "after": _rows(after or [], before or [], entries),
-        }
-    return {side: _short(value, characters) for side, value in sides.items()}
-
-
-def _rows(rows: Sequence[Any], others: Sequence[Any], entries: int) -> JSONObject:
-    known = {_encode(each) for each in others}
-    changed = [row for row in rows if _encode(row) not in known]
-    return {"changed": changed[:entries], "total": len(rows), "truncated": True}
-
-
-def _short(value: Any, characters: int) -> Any:
-    if isinstance(value, str) and len(value) > characters:
-        return value[:characters].rstrip() + "…"
-    return value

@@ -40,9 +40,8 @@ def test_one_row_among_thousands_is_edited_by_its_id_and_the_diff_shows_it_alone
     changes = {"capTable": {"set": [{"id": page["capTable"][3]["id"], "name": "Renamed"}]}}
     done = server.data(text, "update_my_company", slug=made.slug, changes=changes)
     assert done["applied"] == ["capTable"]
-    assert [row["name"] for row in done["diff"]["capTable"]["before"]["changed"]] == ["Holder 1503"]
-    assert [row["name"] for row in done["diff"]["capTable"]["after"]["changed"]] == ["Renamed"]
-    assert done["diff"]["capTable"]["after"]["total"] == 3_000
+    row = {"id": page["capTable"][3]["id"], "before": {"name": "Holder 1503"}, "after": {"name": "Renamed"}}
+    assert done["diff"]["capTable"] == {"changed": [row]}
     public = make.document("company", made.slug)["capTable"]
     assert [row["name"] for row in public] == [f"Holder {n}" if n != 1_503 else "Renamed" for n in range(3_000)]
 
@@ -89,7 +88,8 @@ def test_the_write_back_of_what_an_agent_saw_of_a_long_list_is_refused(server, o
     assert '"set"' in error["hint"]
     assert len(make.document("company", made.slug)["capTable"]) == 150
     done = server.data(text, "update_my_company", **arguments, expectedTotals={"capTable": 150})
-    assert done["diff"]["capTable"]["after"]["total"] == 100
+    difference = done["diff"]["capTable"]
+    assert (len(difference["changed"]), len(difference["removed"]), difference["removedTotal"]) == (1, 20, 50)
 
 
 @pytest.mark.parametrize("totals", [{"holders": 5}, {"capTable": "5"}, {"capTable": True}, {"capTable": 4.5}])

@@ -314,16 +314,20 @@ def test_an_owner_finds_reads_and_changes_a_listing_and_it_is_public_at_once(ser
     assert (found["id"], found["state"], found["pendingChanges"]) == (made.slug, "published", {})
     whole = server.data(text, "get_my_company", slug=made.slug)
     assert set(whole) == {
-        *("company", "distribution", "proposals", "positions", "capTable", "fundingRounds"),
-        *("state", "version", "pendingChanges", "reviewerNote", "publicUrl"),
+        *("company", "proposals", "positions", "capTable", "fundingRounds"),
+        *("state", "version", "pendingChanges", "publicUrl"),
     }
+    full = server.data(text, "get_my_company", slug=made.slug, detail="full")
+    assert set(full) == {*whole, "distribution", "reviewerNote"}
+    assert set(full["company"]) == {*whole["company"], "body", "socials", "address", "updatedAt"}
     assert whole["publicUrl"] == f"{BASE}/companies/{made.slug}"
     changes = {"description": "After.", "socials": {"email": "us@harbour.example"}}
     tried = server.data(text, "update_my_company", slug=made.slug, changes=changes, dryRun=True)
     assert tried["diff"]["description"] == {"before": "Before.", "after": "After."}
     assert make.document("company", made.slug)["company"]["description"] == "Before."
     done = server.data(text, "update_my_company", slug=made.slug, changes=changes, expectedVersion=whole["version"])
-    assert set(done) == {"company", "version", "applied", "awaitingReview", "withdrawn", "diff"}
+    assert done["diff"]["socials"] == {"before": {"email": None}, "after": {"email": "us@harbour.example"}}
+    assert set(done) == {"version", "applied", "awaitingReview", "diff"}
     assert set(tried) == {*done, "dryRun"}
     assert tried["dryRun"] is True
     assert sorted(done["applied"]) == ["description", "socials"]
@@ -513,7 +517,7 @@ def test_a_huge_listing_fits_an_answer(server, owner):
         modern("tools/call", {"name": "update_my_company", "arguments": {"slug": made.slug, "changes": big}}),
     )
     assert len(json.dumps(done.result["structuredContent"])) <= 61_000
-    assert done.result["structuredContent"]["data"]["diff"]["capTable"]["after"]["total"] == 2_000
+    assert done.result["structuredContent"]["data"]["diff"]["capTable"]["addedTotal"] == 2_000
     whole = server.data(text, "get_my_company", slug=made.slug)
     assert len(json.dumps(whole)) <= 61_000
     assert whole["capTableTotal"] == 2_000

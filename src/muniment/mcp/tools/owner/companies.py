@@ -15,17 +15,21 @@ from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
-from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools import differences, lean, output_schemas, truncation
+from muniment.mcp.tools.addresses import Addresses
+from muniment.mcp.tools.lean import DETAIL, FIELDS, Members, Shape
 from muniment.mcp.tools.output_schemas import (
     BOOLEAN,
     INTEGER,
     MOMENT,
     STRING,
+    cuttable,
     list_of,
     object_of,
     one_of,
     paged,
     single,
+    some_of,
     strings,
 )
 from muniment.mcp.tools.owner import bundle, history
@@ -55,13 +59,23 @@ _EXPECTED_TOTALS: Final = {
     "description": 'to replace a list by a shorter one: its stored rows, such as {"positions": 150}',
 }
 _NAMES: Final = list_of(STRING)
+_LISTING: Final = {
+    **strings("id", "name"),
+    "state": one_of(*State.values),
+    "role": STRING,
+    "version": INTEGER,
+    "updatedAt": MOMENT,
+}
+_LISTED: Final = Members((*_LISTING, "pendingChanges"), identity=("id",))
 
 
 class CompanyTools:
     """The handlers. Each runs one operation and formats its answer."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, schema: Schema) -> None:
         self._base_url = base_url
+        self._shape = Shape(schema.company, parts=bundle.PARTS[1:])
+        self._addresses = Addresses(base_url, frozenset())
 
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> Marked:
         found = operations.list_companies(caller.owner, **page_of(arguments))
@@ -77,6 +91,7 @@ class CompanyTools:
             }
             for each in found.items
         ]
+        items = _LISTED.chosen(items, arguments)
         content = truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
         marks = {each.slug: each.provenance for each in found.items}
         return Marked(content, marking.encode({("company", key): marks[key] for key in marking.keys(content)}))
@@ -98,32 +113,38 @@ class CompanyTools:
             )
             whole[bundle.HISTORY] = history.shown(found_entries.items)
         plain = msgspec.json.decode(with_picture_addresses(_encode(whole), self._base_url))
-        window = {name: arguments[name] for name in ("parts", "offset", "limit") if name in arguments}
-        answer = bundle.fit(plain, self._own_url(found.slug), **window)
+        form, parts = lean.form_of(arguments), arguments.get("parts")
+        # Fields name parts too; without them, the window leaves out the parts that the call does not want.
+        named = self._shape.bundle(plain, form, parts if form.fields is not None else None, of=())
+        window = {name: arguments[name] for name in ("offset", "limit") if name in arguments}
+        parts = None if form.fields is not None else parts
+        answer = bundle.fit(named, self._own_url(found.slug), parts=parts, **window)
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
         dry_run = arguments.get("dryRun", False)
         done = self._update(arguments, caller, dry_run=dry_run)
-        company, url = dict(done.company.bundle["company"]), self._own_url(done.company.slug)
-        for member in ("body", "description"):
-            truncation.cut_text(company, member, 300, url)
-        if "icon" in company:
-            company["icon"] = picture_address(company["icon"], self._base_url)
         answer = {
-            "company": truncation.facts(company, url),
+            **({"company": self._facts(done.company)} if "company" in arguments.get("include", ()) else {}),
             "version": done.version,
             "applied": done.applied,
             "awaitingReview": done.awaiting_review,
-            "withdrawn": done.withdrawn,
+            **({"withdrawn": done.withdrawn} if done.withdrawn else {}),
             **({"awaitingPeople": done.awaiting_people} if done.awaiting_people else {}),
-            "diff": truncation.diff(done.diff),
+            "diff": differences.shown(done.diff),
             **dry_mark(dry_run),
         }
         return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
 
-    @staticmethod
-    def _update(arguments: Arguments, caller: Caller, *, dry_run: bool) -> operations.CompanyUpdate:
+    def _facts(self, found: operations.OwnedCompany) -> JSONObject:
+        company, url = dict(found.bundle["company"]), self._own_url(found.slug)
+        for member in ("body", "description"):
+            truncation.cut_text(company, member, 300, url)
+        if "icon" in company:
+            company["icon"] = picture_address(company["icon"], self._base_url)
+        return truncation.facts(company, url)
+
+    def _update(self, arguments: Arguments, caller: Caller, *, dry_run: bool) -> operations.CompanyUpdate:
         """Apply the changes of a call, or revert a change of the history."""
         if ("changes" in arguments) == ("revert" in arguments):
             raise BadRequest("The call needs either changes or revert.", "Send changes with the fields to change.")
@@ -140,7 +161,7 @@ class CompanyTools:
         return operations.update_company(
             caller.owner,
             arguments["slug"],
-            CompanyChange(arguments["changes"]),
+            CompanyChange(self._addresses.in_positions(arguments["changes"])),
             expected_version=expected,
             expected_totals=arguments.get("expectedTotals"),
             dry_run=dry_run,
@@ -160,7 +181,7 @@ class CompanyTools:
 
 def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
     """Return the tools for companies."""
-    tools = CompanyTools(base_url)
+    tools = CompanyTools(base_url, schema)
     tool = partial(owner_tool, call=call)
     pending = output_schemas.pending(schema)
     common = {"state": one_of(*State.values), "version": INTEGER, "pendingChanges": pending}
@@ -170,20 +191,19 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         notShown={"type": "object", "additionalProperties": {"type": "object"}},
         **common,
         reviewerNote=nullable(STRING),
-        **output_schemas.cut_marks("reviewerNote"),
         publicUrl=nullable(STRING),
         history=list_of(history.ENTRY),
         historyTotal=INTEGER,
     )
-    listing = {**strings("id", "name"), "state": one_of(*State.values), "role": STRING, "version": INTEGER}
+    listing = {**_LISTING, "pendingChanges": pending}
     return (
         tool(
             tools.list_my_companies,
             "List my companies",
             "Listings that you own, in any state, last changed first, with changes pending review.",
             "companies:read",
-            paged(object_of({**listing, "updatedAt": MOMENT, "pendingChanges": pending})),
-            arguments=PAGE,
+            paged(some_of(object_of(listing), "id")),
+            arguments={**PAGE, **FIELDS},
         ),
         tool(
             tools.get_my_company,
@@ -191,7 +211,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             "One of your listings with its state and version. Of long lists it shows the first rows; notShown says how "
             "many there are, and which arguments show the next.",
             "companies:read",
-            single({**whole, "required": list(common)}),
+            single(cuttable({**whole, "required": list(common)})),
             arguments={
                 "slug": SLUG,
                 "parts": {
@@ -202,6 +222,8 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 },
                 "offset": {"type": "integer", "minimum": 0, "maximum": 10**6, "description": "of each list"},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "description": "rows of each list"},
+                **DETAIL,
+                **FIELDS,
             },
             required=("slug",),
         ),
@@ -215,7 +237,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             single(
                 object_of(
                     {
-                        "company": output_schemas.record_of(schema.company),
+                        "company": {"type": "object"},
                         "version": INTEGER,
                         "applied": _NAMES,
                         "awaitingReview": _NAMES,
@@ -224,7 +246,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "diff": output_schemas.DIFF,
                         "dryRun": BOOLEAN,
                     },
-                    optional=("awaitingPeople", "dryRun"),
+                    optional=("company", "withdrawn", "awaitingPeople", "dryRun"),
                 )
             ),
             arguments={
@@ -233,6 +255,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 **history.revert_arguments("get_my_company parts history"),
                 "expectedVersion": EXPECTED_VERSION,
                 "expectedTotals": _EXPECTED_TOTALS,
+                "include": {"type": "array", "items": {"enum": ["company"]}},
                 "dryRun": DRY_RUN,
             },
             required=("slug",),

@@ -18,16 +18,18 @@ from muniment.kernel.wire import timestamp
 from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import truncation
+from muniment.mcp.tools.lean import FIELDS, Members
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
     MOMENT,
     STRING,
-    cut_marks,
+    cuttable,
     list_of,
     object_of,
     one_of,
     paged,
     single,
+    some_of,
     strings,
 )
 from muniment.mcp.tools.owner.tool import ID, PAGE, SLUG, owner_tool, page_of
@@ -38,20 +40,21 @@ _MAX_BASE64: Final = 16_384
 """Above the limit of small files, so that the operation can refer to the other tool."""
 _NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's name, such as report.pdf"}
 _TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the extension if omitted"}
-_CUT: Final = cut_marks("filename", "note")
-_DOCUMENT: Final = object_of(
-    {
-        **strings("documentId", "companySlug", "filename", "contentType"),
-        "sizeBytes": INTEGER,
-        "sha256": STRING,
-        "state": one_of(*DocumentState.values),
-        "createdAt": MOMENT,
-        "textState": one_of(*TextState.values),
-        "note": {**STRING, "description": "why it was rejected, not scanned, or has no text"},
-        **_CUT,
-    },
-    optional=("note", *_CUT),
+_DOCUMENT: Final = cuttable(
+    object_of(
+        {
+            **strings("documentId", "companySlug", "filename", "contentType"),
+            "sizeBytes": INTEGER,
+            "sha256": STRING,
+            "state": one_of(*DocumentState.values),
+            "createdAt": MOMENT,
+            "textState": one_of(*TextState.values),
+            "note": {**STRING, "description": "why it was rejected, not scanned, or has no text"},
+        },
+        optional=("note",),
+    )
 )
+_MEMBERS: Final = Members(_DOCUMENT["properties"], identity=("documentId",))
 _UPLOAD: Final = object_of(
     {
         **strings("uploadId", "url"),
@@ -89,9 +92,9 @@ class DocumentTools:
             caller.owner, arguments.get("companySlug"), deleted=deleted, **page_of(arguments)
         )
         rest = {**truncation.paging(found), "quota": found.quota.to_wire()}
-        shown = [records.to_wire(document) for document in found.items]
+        shown = _MEMBERS.chosen([records.to_wire(document) for document in found.items], arguments)
         content = truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
-        marks = {each["documentId"]: provenance.uploaded(each["createdAt"]) for each in shown}
+        marks = {each.pk: provenance.uploaded(timestamp(each.created_at)) for each in found.items}
         return Marked(content, provenance.encode({("document", key): marks[key] for key in provenance.keys(content)}))
 
     def upload_document(self, arguments: Arguments, caller: Caller) -> Marked:
@@ -182,11 +185,12 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "List my documents",
             "Documents of your companies, newest first, with your storage quota.",
             "documents:read",
-            {**paged(_DOCUMENT), "quota": _QUOTA},
+            {**paged(some_of(_DOCUMENT, "documentId")), "quota": _QUOTA},
             arguments={
                 "companySlug": {**SLUG, "description": "only this company's"},
                 "deleted": {"type": "boolean", "default": False, "description": "deleted ones that can be restored"},
                 **PAGE,
+                **FIELDS,
             },
         ),
         tool(

@@ -23,13 +23,19 @@ def owner_framework_tools(
     Args:
         reader: returns the reader of the published file, None while it cannot be read.
     """
+    made: list[PublicTools] = []
+
+    def tools_of(found: Reader) -> PublicTools:
+        if not made or made[0].reader is not found:
+            made[:] = [PublicTools(found, base_url, schema)]
+        return made[0]
 
     def asking(handler_of: Callable[[PublicTools], Handler]) -> Handler:
         def handler(arguments: Arguments, caller: Caller) -> Marked | Awaitable[Marked]:
             found = reader()
             if found is None:
                 raise Unavailable("The registry cannot be read at the moment.", "Try again in a few seconds.")
-            return handler_of(PublicTools(found, base_url, schema))(arguments, caller)
+            return handler_of(tools_of(found))(arguments, caller)
 
         return handler
 

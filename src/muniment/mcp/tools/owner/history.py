@@ -6,23 +6,15 @@ from typing import Final
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import JsonSchema
-from muniment.mcp.tools import output_schemas
-from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, list_of, object_of, strings
+from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, cuttable, list_of, object_of, strings
 from muniment.registry.models import HistoryEntry
-from muniment.schema.record import nullable
 
 ROWS: Final = 500
-_MARKS: Final = output_schemas.cut_marks("note")
-ENTRY: Final = object_of(
-    {
-        "id": INTEGER,
-        "at": MOMENT,
-        **strings("action", "via"),
-        "fields": list_of(STRING),
-        "note": nullable(STRING),
-        **_MARKS,
-    },
-    optional=tuple(_MARKS),
+ENTRY: Final = cuttable(
+    object_of(
+        {"id": INTEGER, "at": MOMENT, **strings("action", "via"), "fields": list_of(STRING), "note": STRING},
+        optional=("note",),
+    )
 )
 
 
@@ -34,7 +26,7 @@ def shown(entries: Iterable[HistoryEntry]) -> list[JSONObject]:
             "action": entry.action,
             "fields": entry.changed,
             "via": entry.credential or entry.via,
-            "note": entry.note or None,
+            **({"note": entry.note} if entry.note else {}),
         }
         for entry in entries
     ]

@@ -16,7 +16,8 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.mcp import provenance as marking
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
-from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools import differences, output_schemas, truncation
+from muniment.mcp.tools.lean import FIELDS, Members
 from muniment.mcp.tools.output_schemas import BOOLEAN, INTEGER, STRING, list_of, object_of, one_of, single, strings
 from muniment.mcp.tools.owner import history
 from muniment.mcp.tools.owner.tool import CHANGES, DRY_RUN, EXPECTED_VERSION, dry_mark, owner_tool
@@ -40,6 +41,7 @@ _ANSWERS: Final[dict[str, Any]] = {
 }
 _NAMES: Final = list_of(STRING)
 _HISTORY_ROWS: Final = 50
+_MEMBERS: Final = Members(("person", "email", "companies", "scopes", "positions", "history"))
 
 
 class ProfileTools:
@@ -69,7 +71,8 @@ class ProfileTools:
             marks |= {("company", key): mark for key, mark in named.items()}
         if arguments.get("history", False):
             answer["history"] = history.shown(withdrawal.profile_history(actor, page_size=_HISTORY_ROWS).items)
-        content = truncation.record(_encode({"data": answer}), f"{self._base_url}/manage/profile", "companies")
+        (answer,) = _MEMBERS.chosen([answer], arguments)
+        content = truncation.record(answer, f"{self._base_url}/manage/profile", "companies")
         return Marked(content, marking.encode(marks))
 
     @staticmethod
@@ -93,7 +96,7 @@ class ProfileTools:
         done = self._update(arguments, caller.owner, dry_run=dry_run)
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        answer = {"person": person, "applied": done.applied, "diff": truncation.diff(done.diff), **dry_mark(dry_run)}
+        answer = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff), **dry_mark(dry_run)}
         return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
 
     @staticmethod
@@ -155,10 +158,13 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "positionsTotal": INTEGER,
                         "history": list_of(history.ENTRY),
                     },
-                    optional=("companiesTotal", "positions", "positionsTotal", "history"),
+                    optional=(*tuple(_MEMBERS.names), "companiesTotal", "positionsTotal"),
                 )
             ),
-            arguments={"history": {"type": "boolean", "default": False, "description": "also its latest changes"}},
+            arguments={
+                "history": {"type": "boolean", "default": False, "description": "also its latest changes"},
+                **FIELDS,
+            },
         ),
         tool(
             tools.update_my_profile,

@@ -16,6 +16,7 @@ from muniment.kernel.json import JSONObject
 from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import output_schemas, truncation
+from muniment.mcp.tools.lean import FIELDS, Members
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
     MOMENT,
@@ -25,6 +26,7 @@ from muniment.mcp.tools.output_schemas import (
     one_of,
     paged,
     single,
+    some_of,
     strings,
 )
 from muniment.mcp.tools.owner.tool import ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
@@ -36,18 +38,18 @@ _NOTE_CHARACTERS: Final = 200
 _TIME: Final = nullable(MOMENT)
 _TEXT: Final = nullable(STRING)
 _SCORE: Final = nullable(output_schemas.NUMBER)
-_CUT: Final = output_schemas.cut_marks("note")
-_ENTRY: Final = object_of(
-    {
-        "entryId": STRING,
-        "amount": INTEGER,
-        **strings("kind", "note"),
-        "balance": INTEGER,
-        "at": MOMENT,
-        "runId": STRING,
-        **_CUT,
-    },
-    optional=("runId", *_CUT),
+_ENTRY: Final = output_schemas.cuttable(
+    object_of(
+        {
+            "entryId": STRING,
+            "amount": INTEGER,
+            **strings("kind", "note"),
+            "balance": INTEGER,
+            "at": MOMENT,
+            "runId": STRING,
+        },
+        optional=("runId",),
+    )
 )
 _CREDITS: Final = object_of(
     {
@@ -59,6 +61,7 @@ _CREDITS: Final = object_of(
     },
     optional=("buyUrl",),
 )
+_BALANCE: Final = Members(_CREDITS["properties"])
 _PROGRESS: Final = object_of({"done": INTEGER, "total": INTEGER, "step": STRING})
 _EVALUATOR: Final = {"kind": one_of("rules", "model"), "model": _TEXT}
 _RUN: Final = object_of(
@@ -128,6 +131,7 @@ _REPORT: Final = object_of(
         "url": {**STRING, "description": "the page of the report"},
     }
 )
+_REPORTED: Final = Members(_REPORT["properties"], identity=("reportId", "url"))
 _ANY_FORM: Final = {**_REPORT, "required": ["reportId", "url"]}
 """A Markdown report has only these; a summary counts the criteria of a section by status."""
 
@@ -140,6 +144,7 @@ _LISTED_RUN: Final = object_of(
     },
     optional=("progress", "error", "startedAt", "finishedAt", "reportId", "application"),
 )
+_RUNS: Final = Members(_LISTED_RUN["properties"], identity=("runId",))
 _SIDE: Final = object_of(
     {**strings("runId", "reportId"), "createdAt": MOMENT, "specificationVersion": INTEGER, "score": _SCORE}
 )
@@ -172,12 +177,13 @@ class ReportTools:
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
 
-    def get_credits(self, _: Arguments, caller: Caller) -> JSONObject:
+    def get_credits(self, arguments: Arguments, caller: Caller) -> JSONObject:
         url = f"{self._base_url}/manage/credits"
         found = get_balance(caller.owner).to_wire()
         for entry in found["entries"]:
             truncation.cut_text(entry, "note", _NOTE_CHARACTERS, url)
-        return {"data": {**found, **({"buyUrl": url} if billing.is_on() else {})}}
+        (shown,) = _BALANCE.chosen([{**found, **({"buyUrl": url} if billing.is_on() else {})}], arguments)
+        return {"data": shown}
 
     def start_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
         started = operations.start_run(
@@ -200,10 +206,11 @@ class ReportTools:
         found = operations.list_runs(caller.owner, slug, state=state, **page_of(arguments))
         sent = applications.states_of(each.row.pk for each in found.items)
         items = [_lean(each, *sent.get(each.row.pk, ())) for each in found.items]
-        content = truncation.page(items, truncation.paging(found), lambda _: f"{self._base_url}/manage/reports")
         marks = {
             ("report", each["reportId"]): provenance.uploaded(each["createdAt"]) for each in items if "reportId" in each
         }
+        items = _RUNS.chosen(items, arguments)
+        content = truncation.page(items, truncation.paging(found), lambda _: f"{self._base_url}/manage/reports")
         return Marked(content, provenance.encode(marks))
 
     def cancel_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
@@ -226,7 +233,8 @@ class ReportTools:
             answer = {"reportId": document["reportId"], "markdown": text, "url": url}
         else:
             answer = (report_views.full if form == "full" else report_views.summary)(document, url)
-        return provenance.mark(answer, {("report", document["reportId"]): provenance.uploaded(document["createdAt"])})
+        (shown,) = _REPORTED.chosen([answer], arguments)
+        return provenance.mark(shown, {("report", document["reportId"]): provenance.uploaded(document["createdAt"])})
 
 
 def _lean(run: operations.RunView, application: str = "", note: str = "") -> JSONObject:
@@ -250,7 +258,8 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Get my credits",
             "Your balance, the credits held for runs, and the latest entries.",
             "reports:read",
-            single(_CREDITS),
+            single(some_of(_CREDITS)),
+            arguments=FIELDS,
         ),
         tool(
             tools.start_report_run,
@@ -301,11 +310,12 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "List my report runs",
             "Report runs of your companies, newest first, in any state, also prepared and failed ones.",
             "reports:read",
-            paged(_LISTED_RUN),
+            paged(some_of(_LISTED_RUN, "runId")),
             arguments={
                 "companySlug": {**SLUG, "description": "only this company's"},
                 "state": {"type": "string", "enum": RunState.values},
                 **PAGE,
+                **FIELDS,
             },
         ),
         tool(
@@ -338,6 +348,7 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             arguments={
                 "runId": RUN_ID,
                 "format": {"type": "string", "enum": ["summary", "full", "markdown"], "default": "summary"},
+                **FIELDS,
             },
             required=("runId",),
         ),

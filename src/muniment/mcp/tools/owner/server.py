@@ -17,6 +17,7 @@ from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.skills.prompts import PROMPTS
 from muniment.mcp.skills.texts import OWNER as OWNER_SKILLS
 from muniment.mcp.skills.texts import skills
+from muniment.mcp.tools.addresses import taking_addresses
 from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools
@@ -48,7 +49,8 @@ file into a call.
 - New listings, logos and billing are on the pages at /manage; /manage/documents accepts files by drag and drop.
 - A refusal with the reason confirmation_required says what the call will do and has a token: show it to the user, \
 then repeat the call with confirm.
-- A list that would be too large has fewer items: continue with the page and pageSize in its hint.
+- An answer has at most 60 KB, mostly below 3 KB; get_my_company with parts ["company"] takes about 2 KB, and fields \
+returns only what it names. A larger list has fewer items: continue with the page and pageSize in its hint.
 - A failure has error.code, message and hint; the hint says what to do instead.
 """
 
@@ -77,7 +79,7 @@ def owner_declarations(
         *sharing_tools(call, base_url),
         *owner_framework_tools(reader, base_url, schema, "reports:read"),
     )
-    declared, views = with_views(tools, OWNER, base_url)
+    declared, views = with_views(taking_addresses(tools, base_url), OWNER, base_url)
     return Declarations(
         name="muniment-manage",
         title=f"{registry_name} (manage)",

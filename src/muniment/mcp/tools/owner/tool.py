@@ -1,15 +1,18 @@
 """Declare an owner tool, with the arguments that several of them take."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
+from muniment.mcp.tools.addresses import MAX_CHARACTERS
 from muniment.oauth.token_authentication import Bridge
 
-SLUG: Final = {"type": "string", "maxLength": 200, "description": "id of a list_my_companies item"}
+SLUG: Final = {"type": "string", "maxLength": MAX_CHARACTERS, "description": "id of a list_my_companies item"}
 ID: Final = {"type": "string", "maxLength": 100}
 RUN_ID: Final = {**ID, "description": "runId of a list_my_runs item"}
+_KINDS: Final = {"slug": "company", "companySlug": "company", "frameworkId": "framework"}
 PAGE: Final[dict[str, JSONMapping]] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
@@ -42,6 +45,7 @@ def owner_tool(
     answer: Mapping[str, JsonSchema],
     *,
     call: Bridge,
+    arguments: Mapping[str, JsonSchema] = MappingProxyType({}),
     **rest: Any,
 ) -> Tool:
     """Return the tool with the name of *handler*, which *call* runs in a thread; a read scope changes nothing."""
@@ -54,7 +58,9 @@ def owner_tool(
         answer=answer,
         handler=lambda arguments, caller: call(handler, arguments, caller),
         read_only=reads,
-        **{"arguments": {}, "idempotent": reads, **rest},
+        arguments=arguments,
+        keys={name: kind for name, kind in _KINDS.items() if name in arguments},
+        **{"idempotent": reads, **rest},
     )
 
 

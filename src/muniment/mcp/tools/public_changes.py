@@ -1,0 +1,77 @@
+"""
+The handler of `changes_since`: what was published, updated or unlisted, of every kind, from the change feed.
+
+Source: tools, Public server; decisions, section 2.
+"""
+
+from collections.abc import Awaitable
+from typing import Final
+
+import msgspec
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest
+from muniment.mcp.declarations import Arguments, Caller, Marked
+from muniment.mcp.tools.public_answers import PublicAnswers
+from muniment.schema.filters import parse_moment
+from muniment.store.change_feed import FeedAheadError, FeedGapError, change_rows, number_before
+from muniment.store.snapshot_state import changes_after
+
+MAX_ENTRIES: Final = 100
+_MAX_SHOWN: Final = 60
+_MAX_DIGITS: Final = 15
+
+
+class ChangeTools(PublicAnswers):
+    """The handler."""
+
+    def changes_since(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
+        """
+        Return the changes since a time, or since an earlier answer: each document once, with its latest change.
+
+        Raises:
+            BadRequest: `since` is neither, or the feed no longer goes back that far.
+        """
+        since: str = arguments["since"].strip()
+        number = int(since) if since.isdecimal() and len(since) <= _MAX_DIGITS else None
+        at = "" if number is not None else _moment(since)
+
+        def make() -> Marked:
+            with self.reader.snapshot() as (connection, state):
+                after = number_before(connection, at) if number is None else number
+                try:
+                    found = changes_after(connection, state, after, MAX_ENTRIES, None, is_level=True)
+                except (FeedGapError, FeedAheadError):
+                    raise BadRequest(
+                        f"since is {since}, which is no nextSince of this feed, or one that is too old.",
+                        f"Call again with a date or time; the latest nextSince is {state.edition}.",
+                    ) from None
+                oldest = change_rows(connection, "ORDER BY sequence LIMIT 1") if at else []
+            latest = {(row.kind, row.key): row for row in found.rows}
+            rows = [
+                {
+                    "kind": row.kind,
+                    "id": row.key,
+                    "change": row.change,
+                    "at": row.at,
+                    **({} if row.fields is None else {"fields": row.fields}),
+                }
+                for row in latest.values()
+            ]
+            left = found.edition - found.next_after
+            answer: JSONObject = {"data": rows, "nextSince": str(found.next_after), "left": left}
+            if oldest and oldest[0].at >= at and oldest[0].sequence > 1:
+                answer["hint"] = f"Earlier changes than those of {oldest[0].at} are no longer recorded."
+            return Marked(msgspec.json.encode(answer))
+
+        return self._cached(("mcp", "changes", since), ("*",), make)
+
+
+def _moment(since: str) -> str:
+    try:
+        return parse_moment(since)
+    except ValueError:
+        raise BadRequest(
+            f"since takes a date, an RFC 3339 time or the nextSince of an earlier answer, not {since[:_MAX_SHOWN]!r}.",
+            "Call again with since as 2026-01-31, for example.",
+        ) from None
