@@ -92,7 +92,11 @@ def person(
         item=json.dumps(
             {**record, "companyCount": len({slug for _, slug in positions})}, ensure_ascii=False, separators=(",", ":")
         ).encode(),
-        body=json.dumps({"data": {**record, "positions": []}}, ensure_ascii=False, separators=(",", ":")).encode(),
+        body=json.dumps(
+            {"data": {**record, "positions": [_position(*each) for each in positions]}},
+            ensure_ascii=False,
+            separators=(",", ":"),
+        ).encode(),
         updated_at=AT,
         provenance=MARK,
         name=record["name"],
@@ -104,6 +108,10 @@ def person(
         texts=(f"{record['name']} {key}", "", bio or ""),
         company_count=len({slug for _, slug in positions}),
     )
+
+
+def _position(title: str, slug: str) -> dict[str, object]:
+    return {"title": title, "company": {"id": slug, "slug": slug, "name": slug.replace("-", " ").capitalize()}}
 
 
 def framework(

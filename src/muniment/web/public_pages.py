@@ -15,14 +15,21 @@ from django.urls.resolvers import RegexPattern
 from muniment.web.requests import static_files
 from muniment.web.requests.errors import answered
 from muniment.web.views.manage import connecting_agents
-from muniment.web.views.public import feeds, lists, registry, search
+from muniment.web.views.public import company_lists, feeds, lists, registry, search
 
 READS: Final = frozenset({"GET", "HEAD"})
 PUBLIC: Final = [
     path("", registry.home, name="home"),
     path("companies/<str:slug>", registry.company, name="company"),
     path("companies", lists.companies, name="companies"),
+    path("companies/<str:slug>/about", company_lists.about),
+    path("companies/<str:slug>/team", company_lists.team),
+    path("companies/<str:slug>/proposals", company_lists.proposals),
+    path("companies/<str:slug>/cap-table", company_lists.cap_table),
+    path("companies/<str:slug>/funding", company_lists.funding),
+    path("companies/<str:slug>/history", company_lists.history),
     path("people/<str:slug>", registry.person, name="person"),
+    path("people/<str:slug>/positions", registry.positions),
     path("people", lists.people, name="people"),
     path("search", search.search, name="search"),
     path("frameworks/<str:framework_id>", registry.framework, name="framework"),

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from muniment.kernel.ids import now
-from muniment.web.presenters.company import shares
+from muniment.web.presenters.company import proposal_row
 
 
 @pytest.mark.parametrize(
@@ -21,5 +21,4 @@ from muniment.web.presenters.company import shares
     ],
 )
 def test_a_vote_has_ended_after_its_day_or_with_its_result(proposal, has_ended):
-    bundle = {"company": {"name": "Harbour"}, "proposals": [{"title": "Plant willows", **proposal}]}
-    assert shares(bundle)["proposals"][0]["has_ended"] is has_ended
+    assert proposal_row({"title": "Plant willows", **proposal})["has_ended"] is has_ended

@@ -12,7 +12,7 @@ from muniment.kernel.wire import parse_timestamp
 from muniment.schema.company_parts import ADDRESS, SOCIALS
 from muniment.schema.record import Record
 from muniment.schema.standard_kinds import country_names
-from muniment.web.presenters import charts
+from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext
 
@@ -28,6 +28,7 @@ _SOCIAL_STARTS = {
 }
 """What a name on a network is short for, in the order of the page."""
 MAX_FURTHER = 20
+_HUMP = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
 
 
 def day(moment: str) -> str:
@@ -36,14 +37,36 @@ def day(moment: str) -> str:
     return f"{parsed.day} {parsed:%B} {parsed.year}"
 
 
+def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject]:
+    """
+    Return the figures of a company, each with a link to its part where the listing has that part.
+
+    Args:
+        people: how many different people its positions name; without any, the team size is what the listing says.
+    """
+    company = bundle["company"]
+    proposals, holders = bundle.get("proposals") or [], bundle.get("capTable") or []
+    today = company_lists.today()
+    voting = sum(company_lists.is_open(each, today) for each in proposals)
+    team = company.get("teamSize")
+    tiles: list[tuple[str, Any, str]] = [
+        (gettext("Treasury"), company.get("treasury"), ""),
+        (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
+        (gettext("People"), people, f"{home}/team") if people else (gettext("Team size"), team, ""),
+        (gettext("Open votes"), voting, "#proposals"),
+        (gettext("Proposals"), len(proposals), f"{home}/proposals"),
+        (gettext("Listed holders"), len(holders), f"{home}/cap-table"),
+    ]
+    return [
+        {"label": label, "value": f"{value:,}" if type(value) is int else value, "address": to}
+        for label, value, to in tiles
+        if value
+    ]
+
+
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
-    labels = {
-        "symbol": gettext("Token"),
-        "treasury": gettext("Treasury"),
-        "teamSize": gettext("Team size"),
-        "orgKind": gettext("Subtype"),
-        "listed": gettext("Listed"),
-    }
+    """Return the facts of a company that are no figures of :func:`company_tiles`."""
+    labels = {"orgKind": gettext("Subtype"), "listed": gettext("Listed")}
     listed = day_or_text(company.get("listedAt")) or company.get("createdAt")
     return [
         *_facts({**company, "listed": listed}, labels),
@@ -160,8 +183,14 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
         text = ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
         if isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
             continue
-        fields.append({"label": gettext(declared.label) if declared else name, "value": text[:300]})
+        fields.append({"label": gettext(declared.label) if declared else words_of(name), "value": text[:300]})
     return fields[:MAX_FURTHER]
+
+
+def words_of(name: str) -> str:
+    """Return the name of a member as words: ``treasuryNote`` as ``Treasury note``."""
+    words = _HUMP.sub(lambda hump: f" {hump[0].lower()}", name.replace("_", " ")).strip()
+    return words[:1].upper() + words[1:]
 
 
 def rounds_of(bundle: JSONObject) -> list[JSONObject]:
@@ -175,7 +204,7 @@ def rounds_of(bundle: JSONObject) -> list[JSONObject]:
 
 
 def shares(bundle: JSONObject) -> JSONObject:
-    """Draw the charts of a bundle: distribution, cap table, votes."""
+    """Draw the charts of a bundle: distribution and cap table."""
     name = bundle["company"]["name"]
     distribution = bundle.get("distribution")
     labels = {
@@ -205,7 +234,6 @@ def shares(bundle: JSONObject) -> JSONObject:
             keep=4,
             centre=f"{len(holders):,}",
         ),
-        "proposals": [_proposal(proposal) for proposal in bundle.get("proposals") or []],
     }
 
 
@@ -225,7 +253,8 @@ def _number(value: object) -> float:
     return min(max(value, -sys.float_info.max), sys.float_info.max)
 
 
-def _proposal(proposal: JSONObject) -> JSONObject:
+def proposal_row(proposal: JSONObject) -> JSONObject:
+    """Return a proposal as the pages show it: with its title, the chart of its votes, and the day on which it ends."""
     votes = proposal.get("votes") or {}
     pro, contra = _number(votes.get("for")), _number(votes.get("against"))
     both = [
@@ -234,13 +263,14 @@ def _proposal(proposal: JSONObject) -> JSONObject:
     ]
     title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
     ends = str(proposal.get("endDate") or "")
-    is_past = bool(re.match(r"\d{4}-\d\d-\d\d", ends)) and ends[:10] < f"{now():%Y-%m-%d}"
+    is_past = company_lists.has_passed(ends, company_lists.today())
     has_ended = proposal.get("status") in {"passed", "failed"} or is_past
     draw = charts.stacked_bar if min(pro, contra) >= 0 else partial(charts.bar, of=max(pro, contra, 1))
     chart = draw(
         gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
     )
-    return {**proposal, "title": title, "chart": chart, "ends": day_or_text(ends), "has_ended": has_ended}
+    cast = gettext("%(count)s votes cast") % {"count": charts.exact(pro + contra)} if chart else ""
+    return {**proposal, "title": title, "chart": chart, "cast": cast, "ends": day_or_text(ends), "has_ended": has_ended}
 
 
 def day_or_text(value: object) -> str:

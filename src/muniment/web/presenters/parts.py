@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from django.utils.safestring import SafeString, mark_safe
 
+from muniment.web.presenters.company_lists import Member
 from muniment.web.presenters.marks import mark_html
 from muniment.web.translating import gettext
 
@@ -54,17 +55,20 @@ def chips_html(chips: Iterable[Members]) -> SafeString:
     return mark_safe(f'<ul class="chips">{"".join(shown)}</ul>')  # noqa: S308 - every part is escaped
 
 
-def team_html(positions: Iterable[Members]) -> SafeString:
-    """Return the people of a company with their roles; those with a profile lead there."""
-    return mark_safe(f'<ul class="people">{"".join(map(_member, positions))}</ul>')  # noqa: S308 - every part is escaped
+def team_html(people: Iterable[Member]) -> SafeString:
+    """Return the people of a company with their titles; those with a profile lead there."""
+    return mark_safe(f'<ul class="people">{"".join(map(_member, people))}</ul>')  # noqa: S308 - every part is escaped
 
 
-def _member(position: Members) -> str:
-    person = position.get("person") or {}
-    name, slug = str(person.get("name") or ""), person.get("slug")
-    link = f'<a href="/people/{quote(slug, safe="")}" dir="auto">' if slug else '<span dir="auto">'
+def _member(person: Member) -> str:
+    address = f"/people/{quote(person.slug, safe='')}"
+    name = escape(person.name)
+    shown = f'<a href="{address}" dir="auto">{name}</a>' if person.slug else f'<span dir="auto">{name}</span>'
+    titles = "".join(f'<div class="role" dir="auto">{escape(str(title))}</div>' for title in person.titles)
+    if person.more:
+        words = gettext("and %(more)s more") % {"more": f"{person.more:,}"}
+        titles += f'<div class="role"><a href="{address}/positions">{escape(words)}</a></div>'
     return (
-        f'<li class="listing">{mark_html(name, person.get("picture"), is_round=True)}<div><div class="name">'
-        f"{link}{escape(name)}{'</a>' if slug else '</span>'}</div>"
-        f'<div class="role" dir="auto">{escape(str(position.get("title") or ""))}</div></div></li>'
+        f'<li class="listing">{mark_html(person.name, person.picture, is_round=True)}<div>'
+        f'<div class="name">{shown}</div>{titles}</div></li>'
     )

@@ -1,0 +1,207 @@
+"""The long lists of a company: its people with their titles, proposals, token holders and text, in pages."""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
+
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
+from muniment.kernel.pagination import Page
+from muniment.web.presenters.charts import exact
+
+TITLES_SHOWN: Final = 3
+"""Of one person, where people are shown with their titles; their own page has all."""
+TITLES_OF_ORGANIZATION: Final = 8
+TOP: Final = 10
+"""How many of the largest holders count as the top."""
+LINE_CHARACTERS: Final = 80
+"""What a line of a text counts at least: short lines take as much room on a page as full ones."""
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+class Member(NamedTuple):
+    """
+    A person of a company.
+
+    Args:
+        titles: the first of them.
+        more: how many further titles the person has.
+    """
+
+    name: str
+    slug: str
+    picture: str | None
+    titles: list[str]
+    more: int
+
+
+class Organization(NamedTuple):
+    """
+    An organization of a person.
+
+    Args:
+        titles: the first that the person has there.
+        more: how many further ones.
+    """
+
+    company: JSONObject
+    titles: list[str]
+    more: int
+
+
+class Role(NamedTuple):
+    """A title with the people who hold it."""
+
+    title: str
+    people: list[JSONObject]
+
+
+class Concentration(NamedTuple):
+    """
+    How unequally the listed holders share.
+
+    Args:
+        top: the sum of the largest shares, in percent.
+        gini: from 0, all have the same, to 1, one has everything.
+    """
+
+    top: str
+    gini: str
+
+
+def today() -> str:
+    """Return the present day in UTC, ``YYYY-MM-DD``."""
+    return f"{now():%Y-%m-%d}"
+
+
+def team_of(positions: Iterable[JSONObject]) -> list[Member]:
+    """Return each person once, in the order of the listing; a person without a profile once for each position."""
+    held: dict[str, tuple[JSONObject, list[str]]] = {}
+    for number, position in enumerate(positions):
+        person = position.get("person") or {}
+        _, titles = held.setdefault(person.get("slug") or f"\0{number}", (person, []))
+        if position.get("title"):
+            titles.append(position["title"])
+    return [
+        Member(
+            person.get("name") or "",
+            person.get("slug") or "",
+            person.get("picture"),
+            titles[:TITLES_SHOWN],
+            len(titles[TITLES_SHOWN:]),
+        )
+        for person, titles in held.values()
+    ]
+
+
+def organizations_of(positions: Iterable[JSONObject]) -> list[Organization]:
+    """Return each organization of a person once, in the order of the profile."""
+    held: dict[str, tuple[JSONObject, list[str]]] = {}
+    for position in positions:
+        company = position.get("company") or {}
+        _, titles = held.setdefault(company.get("slug") or company.get("id") or "", (company, []))
+        if position.get("title"):
+            titles.append(position["title"])
+    return [
+        Organization(company, titles[:TITLES_OF_ORGANIZATION], len(titles[TITLES_OF_ORGANIZATION:]))
+        for company, titles in held.values()
+    ]
+
+
+def roles_of(positions: Iterable[JSONObject]) -> list[Role]:
+    """Return each title once with its people, in the order of the listing."""
+    held: dict[str, list[JSONObject]] = {}
+    for position in positions:
+        held.setdefault(position.get("title") or "", []).append(position.get("person") or {})
+    return [Role(*each) for each in held.items()]
+
+
+def is_open(proposal: JSONObject, today: str) -> bool:
+    """Return whether a proposal is open for votes: active, and its end not before *today*, ``YYYY-MM-DD``."""
+    return proposal.get("status") == "active" and not has_passed(proposal.get("endDate"), today)
+
+
+def has_passed(day: object, today: str) -> bool:
+    """Return whether *day*, the beginning of a date of the wire, is before *today*."""
+    text = str(day or "")[:10]
+    return bool(_DAY.match(text)) and text < today
+
+
+def by_relevance(proposals: Iterable[JSONObject], today: str) -> list[JSONObject]:
+    """Return the proposals that are open for votes first, the soonest end first, then the others, the latest first."""
+    rows = list(proposals)
+    voting = [row for row in rows if is_open(row, today)]
+    others = sorted((row for row in rows if not is_open(row, today)), key=lambda row: str(row.get("endDate") or ""))
+    return sorted(voting, key=lambda row: str(row.get("endDate") or "9999")) + others[::-1]
+
+
+def statuses_of(proposals: Iterable[JSONObject]) -> dict[str, int]:
+    """Return how many proposals have each status, the most frequent first."""
+    found: dict[str, int] = {}
+    for proposal in proposals:
+        status = proposal.get("status") or ""
+        found[status] = found.get(status, 0) + 1
+    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+
+
+def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
+    """Return how unequal the shares are; None for fewer holders than the top has, and for shares beyond a whole."""
+    shares = sorted((row["percentage"] for row in holders if type(row.get("percentage")) in {int, float}), reverse=True)
+    total = math.fsum(shares)
+    if len(shares) < TOP or not 0 < total <= 100.5 or shares[-1] < 0:
+        return None
+    top = sum((Decimal(str(each)) for each in shares[:TOP]), Decimal())
+    count = len(shares)
+    weighted = math.fsum(place * share for place, share in zip(range(count, 0, -1), shares, strict=True))
+    return Concentration(f"{exact(round(top, 2))}%", f"{2 * weighted / (count * total) - (count + 1) / count:.2f}")
+
+
+def parts_of(text: str, most: int) -> list[str]:
+    """Split a Markdown text at empty lines into parts of at most *most* characters, where its paragraphs allow it."""
+    parts: list[str] = []
+    size = most
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        weight = sum(max(len(line), LINE_CHARACTERS) for line in block.split("\n"))
+        if size + weight > most:
+            parts.append(block)
+            size = weight
+        else:
+            parts[-1] += f"\n\n{block}"
+            size += weight
+    return parts
+
+
+def cut(rows: Sequence[Any], asked: str, size: int) -> Page[Any]:
+    """Return the page *asked* of *rows*; the nearest one there is for anything else."""
+    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 7 else 1
+    number = min(max(number, 1), Page([], 1, size, len(rows)).page_count)
+    return Page(list(rows[(number - 1) * size : number * size]), number, size, len(rows))
+
+
+def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> JSONObject:
+    """
+    Return the links from one page of a list to its neighbours.
+
+    Args:
+        kept: further parameters of the address.
+    """
+
+    def link(number: int | None) -> str:
+        return address_of(path, number, kept) if number else ""
+
+    return {
+        "page": page.page,
+        "page_count": page.page_count,
+        "previous": link(page.previous_page),
+        "next": link(page.next_page),
+        "links": [],
+    }
+
+
+def address_of(path: str, number: int, kept: dict[str, str] | None = None) -> str:
+    """Return the address of page *number* of a list; the first has no number."""
+    asked = {**(kept or {}), **({"page": str(number)} if number > 1 else {})}
+    return path + (f"?{urlencode(asked)}" if asked else "")

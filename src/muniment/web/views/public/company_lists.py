@@ -1,0 +1,173 @@
+"""The pages of a company's long lists, each with an address of its own: text, team, proposals, holders, history."""
+
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext_lazy
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.pagination import Page
+from muniment.web.context import address
+from muniment.web.presenters import company_lists as lists
+from muniment.web.presenters.company import day, proposal_row, rounds_of
+from muniment.web.presenters.differences import label_of
+from muniment.web.requests.page_cache import published, reader
+from muniment.web.translating import gettext
+from muniment.web.views.public.documents import bundle_of
+
+TEXT_CHARACTERS: Final = 10_000
+PEOPLE: Final = 60
+ROLES: Final = 40
+PROPOSALS: Final = 30
+HOLDERS: Final = 100
+ROUNDS: Final = 100
+CHANGES: Final = 60
+CHANGES_KEPT: Final = 600
+"""The page of the history shows no more; the change feed has all."""
+_CHANGES = {
+    "published": gettext_lazy("Published"),
+    "updated": gettext_lazy("Updated"),
+    "unlisted": gettext_lazy("Unlisted"),
+}
+
+
+@published("page")
+def about(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the whole text about a company."""
+    bundle = bundle_of(slug)
+    parts = lists.parts_of(bundle["company"].get("body") or "", TEXT_CHARACTERS)
+    page = lists.cut(parts, request.GET.get("page", ""), 1)
+    return _respond(request, bundle, "about", gettext("About"), page, text=page.items[0] if page.items else "")
+
+
+@published("page", "by")
+def team(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the people of a company with their titles, or its titles with their people."""
+    bundle = bundle_of(slug)
+    positions = bundle.get("positions") or []
+    is_by_role = request.GET.get("by") == "role"
+    rows = lists.roles_of(positions) if is_by_role else lists.team_of(positions)
+    page = lists.cut(rows, request.GET.get("page", ""), ROLES if is_by_role else PEOPLE)
+    return _respond(
+        request,
+        bundle,
+        "team",
+        gettext("Team"),
+        page,
+        {"by": "role"} if is_by_role else {},
+        roles=page.items if is_by_role else None,
+        members=page.items,
+        is_by_role=is_by_role,
+        positions_total=len(positions),
+    )
+
+
+@published("page", "status", daily=True)
+def proposals(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the proposals of a company, those that can be voted on first."""
+    bundle = bundle_of(slug)
+    rows = lists.by_relevance(bundle.get("proposals") or [], lists.today())
+    statuses = lists.statuses_of(rows)
+    chosen = request.GET.get("status", "")
+    chosen = chosen if chosen in statuses else ""
+    shown = [row for row in rows if row.get("status") == chosen] if chosen else rows
+    page = lists.cut(shown, request.GET.get("page", ""), PROPOSALS)
+    choices = [("", gettext("All"), len(rows)), *((name, name, count) for name, count in statuses.items() if name)]
+    return _respond(
+        request,
+        bundle,
+        "proposals",
+        gettext("Proposals"),
+        page,
+        {"status": chosen} if chosen else {},
+        proposals=[proposal_row(row) for row in page.items],
+        choices=[
+            {
+                "label": label.replace("_", " ").capitalize(),
+                "count": count,
+                "address": request.path + (f"?{urlencode({'status': name})}" if name else ""),
+                "here": name == chosen,
+            }
+            for name, label, count in choices
+        ],
+    )
+
+
+@published("page")
+def cap_table(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the token holders of a company."""
+    bundle = bundle_of(slug)
+    rows = bundle.get("capTable") or []
+    page = lists.cut(rows, request.GET.get("page", ""), HOLDERS)
+    return _respond(
+        request,
+        bundle,
+        "cap_table",
+        gettext("Cap table"),
+        page,
+        holders=page.items,
+        concentration=lists.concentration_of(rows),
+    )
+
+
+@published("page", daily=True)
+def funding(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the funding rounds of a company."""
+    bundle = bundle_of(slug)
+    page = lists.cut(rounds_of(bundle), request.GET.get("page", ""), ROUNDS)
+    return _respond(request, bundle, "funding", gettext("Funding"), page, rounds=page.items)
+
+
+@published("page")
+def history(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what changed in a company's listing, the latest first."""
+    bundle = bundle_of(slug)
+    page = lists.cut(changes_of(slug, CHANGES_KEPT), request.GET.get("page", ""), CHANGES)
+    return _respond(request, bundle, "history", gettext("History"), page, changes=page.items)
+
+
+def changes_of(slug: str, most: int) -> list[JSONObject]:
+    """Return the latest changes of a company's published listing, each with the names of what changed."""
+    return [
+        {
+            "what": _CHANGES.get(row.change, row.change),
+            "fields": ", ".join(dict.fromkeys(label_of(name) for name in row.fields or ())),
+            "day": day(row.at),
+            "at": row.at,
+        }
+        for row in reader().changes_of("company", slug, most)
+    ]
+
+
+def _respond(  # noqa: PLR0917 - what every such page has, in the order of the page
+    request: HttpRequest,
+    bundle: JSONObject,
+    part: str,
+    title: str,
+    page: Page[Any],
+    kept: dict[str, str] | None = None,
+    **more: Any,
+) -> HttpResponse:
+    """
+    Render the page of one part.
+
+    Args:
+        kept: the parameters that links to other pages repeat.
+    """
+    company = bundle["company"]
+    home = f"/companies/{quote(company['id'])}"
+
+    context = {
+        "room": "companies",
+        "company": company,
+        "home": home,
+        "part_title": title,
+        "total": page.total,
+        "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (title, "")],
+        "canonical": address(request) + lists.address_of(request.path, page.page, kept),
+        "pager": lists.pager(request.path, page, kept),
+        **more,
+    }
+    return TemplateResponse(request, f"company/{part}.html", context)

@@ -1,0 +1,89 @@
+"""The long lists of a company: grouped, ordered, measured and cut into pages."""
+
+import pytest
+
+from muniment.web.presenters import company_lists as lists
+from muniment.web.presenters.company import words_of
+
+
+def position(name, title, slug=""):
+    return {"title": title, "person": {"name": name, **({"slug": slug} if slug else {})}}
+
+
+def test_a_person_is_shown_once_with_the_first_titles_and_the_number_of_others():
+    rows = [position("Ada", f"Author {n}", "ada") for n in range(5)] + [position("Ben", "Chair", "ben")]
+    ada, ben = lists.team_of(rows)
+    assert (ada.name, ada.titles, ada.more) == ("Ada", ["Author 0", "Author 1", "Author 2"], 2)
+    assert (ben.titles, ben.more) == (["Chair"], 0)
+
+
+def test_two_people_of_one_name_without_profiles_stay_two():
+    assert len(lists.team_of([position("Ada", "Chair"), position("Ada", "Clerk")])) == 2
+
+
+def test_a_title_is_shown_once_with_its_people():
+    chair, clerk = lists.roles_of([position("Ada", "Chair"), position("Ben", "Clerk"), position("Cem", "Chair")])
+    assert (chair.title, [each["name"] for each in chair.people]) == ("Chair", ["Ada", "Cem"])
+    assert (clerk.title, len(clerk.people)) == ("Clerk", 1)
+
+
+def test_positions_of_a_person_are_grouped_by_organization():
+    rows = [{"title": f"Author {n}", "company": {"slug": "harbour", "name": "Harbour"}} for n in range(10)]
+    harbour, tide = lists.organizations_of([*rows, {"title": "Chair", "company": {"slug": "tide", "name": "Tide"}}])
+    assert (len(harbour.titles), harbour.more) == (8, 2)
+    assert (tide.titles, tide.more) == (["Chair"], 0)
+
+
+def test_open_votes_come_first_by_their_end_and_then_the_latest():
+    rows = [
+        {"id": "old", "status": "passed", "endDate": "2020-01-01"},
+        {"id": "never closed", "status": "active", "endDate": "2021-01-01"},
+        {"id": "later", "status": "active", "endDate": "2026-06-30"},
+        {"id": "undated", "status": "active"},
+        {"id": "soon", "status": "active", "endDate": "2026-06-01"},
+        {"id": "new", "status": "failed", "endDate": "2026-05-01"},
+    ]
+    order = [row["id"] for row in lists.by_relevance(rows, "2026-06-01")]
+    assert order == ["soon", "later", "undated", "new", "never closed", "old"]
+
+
+@pytest.mark.parametrize(
+    ("shares", "expected"),
+    [
+        ([10] * 10, ("100%", "0.00")),
+        ([1.5, *[0.25] * 14], ("3.75%", "0.23")),
+        ([50, *[0] * 9], ("50%", "0.90")),
+        ([30] * 10, None),
+        ([10] * 9, None),
+        ([0] * 10, None),
+        ([5] * 10 + [-1], None),
+    ],
+)
+def test_the_concentration_of_holders(shares, expected):
+    found = lists.concentration_of([{"percentage": share} for share in shares] + [{"name": "Silent"}])
+    assert (found and tuple(found)) == expected
+
+
+def test_a_text_is_cut_between_paragraphs_and_short_lines_count_as_full_ones():
+    paragraphs = [f"{n} " + "word " * 60 for n in range(20)]
+    parts = lists.parts_of("\n\n".join(paragraphs), 1_000)
+    assert "\n\n".join(parts) == "\n\n".join(paragraphs)
+    assert max(len(part) for part in parts) <= 1_000
+    assert len(lists.parts_of("\n\n".join("x" * 1 for _ in range(100)), 1_000)) == 9
+    assert lists.parts_of("", 1_000) == [""]
+
+
+@pytest.mark.parametrize(
+    ("asked", "page"), [("", 1), ("2", 2), ("3", 3), ("99", 3), ("0", 1), ("-1", 1), ("²", 1), ("9" * 20, 1)]
+)
+def test_a_page_that_does_not_exist_is_the_nearest_that_does(asked, page):
+    assert lists.cut(list(range(25)), asked, 10).page == page
+
+
+def test_names_of_further_members_are_shown_as_words():
+    assert [words_of(name) for name in ("treasuryNote", "sources", "grant_total", "tokenURL")] == [
+        "Treasury note",
+        "Sources",
+        "Grant total",
+        "TokenURL",
+    ]

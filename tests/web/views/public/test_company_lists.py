@@ -1,0 +1,163 @@
+"""A company of any size has a page of bounded size, and every row of its lists is on a page of its own."""
+
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from make.published import Publisher, company, person
+from muniment.store.reader import Reader
+from muniment.web.requests import page_cache
+
+MOST_BYTES = 150_000
+PEOPLE, TITLES, PROPOSALS, HOLDERS, ROUNDS = 500, 4, 1_000, 5_000, 200
+
+
+@pytest.fixture(scope="module")
+def visitor(tmp_path_factory):
+    path = tmp_path_factory.mktemp("large") / "published.sqlite3"
+    publisher = Publisher(path)
+    reader = Reader(path)
+    publisher.publish(largest(), company(2, "small"), *people())
+    for year in range(2027, 2039):
+        publisher.publish(largest(), at=f"{year}-01-01T00:00:00.000000Z", fields=("treasury",))
+    page_cache.use(reader)
+    yield Client()
+    page_cache.pages.clear()
+    page_cache._reader = None
+    reader.close()
+    publisher.close()
+
+
+def largest():
+    made = company(
+        1,
+        "largest",
+        name="Largest",
+        body="\n\n".join(f"## Part {n}\n\n{'Long words. ' * 20}" for n in range(100)),
+        treasuryNote="of all funds",
+        capTable=[{"name": f"Holder {n}", "address": f"0x{n:040}", "percentage": 0.01} for n in range(HOLDERS)],
+    )
+    bundle = json.loads(made.body)
+    bundle["data"] |= {
+        "positions": [
+            {"title": f"Author {n} of {turn}", "person": {"name": f"Person {n}", "slug": f"person-{n}"}}
+            for turn in range(TITLES)
+            for n in range(PEOPLE)
+        ],
+        "proposals": [
+            {
+                "id": f"p{n}",
+                "title": f"Proposal {n}.",
+                "status": "active" if n < 3 else "passed" if n % 2 else "failed",
+                "endDate": "2999-01-01" if n < 3 else f"20{n % 20:02}-01-01",
+                "votes": {"for": n, "against": 7},
+            }
+            for n in range(PROPOSALS)
+        ],
+        "fundingRounds": [{"name": f"Round {n}.", "opened": "2020-01-01"} for n in range(ROUNDS)],
+    }
+    fields = {name: getattr(made, name) for name in made.__struct_fields__}
+    return type(made)(**{**fields, "body": json.dumps(bundle).encode()})
+
+
+def people():
+    return [
+        person(1, "person-0", positions=tuple((f"Author {n}", "largest") for n in range(150))),
+        *(person(n + 1, f"person-{n}", positions=(("Chair", "largest"), ("Chair", "small"))) for n in range(1, 4)),
+    ]
+
+
+def text(visitor, path):
+    answer = visitor.get(path)
+    assert answer.status_code == 200, path
+    html = answer.content.decode()
+    assert len(html) < MOST_BYTES, path
+    return html
+
+
+def pages(visitor, path):
+    """Return all pages of a list, by the links to the next."""
+    found = []
+    while path:
+        found.append(text(visitor, path))
+        following = re.search(r'rel="next" href="([^"]+)"', found[-1])
+        path = following[1].replace("&amp;", "&") if following else None
+    return found
+
+
+def test_the_page_shows_the_beginning_of_each_list_and_links_to_the_whole(visitor):
+    html = text(visitor, "/companies/largest")
+    assert html.count('class="role"') < 60
+    for part, words in (
+        ("about", "Read the whole text"),
+        ("team", "Show all 500 people"),
+        ("proposals", "Show all 1,000 proposals"),
+        ("cap-table", "Show all 5,000 holders"),
+        ("funding", "Show all rounds"),
+        ("history", "Show the whole history"),
+    ):
+        assert re.search(rf'<a href="/companies/largest/{part}">{words}</a>', html), part
+    assert html.index("Proposal 0.") < html.index("Proposal 2.") < html.index("2019")
+    assert "The ten largest have 0.1% of all tokens" in html
+    assert "Treasury note" in html
+
+
+def test_every_row_is_on_a_page_of_its_list(visitor):
+    team = "".join(pages(visitor, "/companies/largest/team"))
+    assert all(f">Person {n}<" in team for n in range(PEOPLE))
+    proposals = "".join(pages(visitor, "/companies/largest/proposals"))
+    assert all(f"Proposal {n}." in proposals for n in range(PROPOSALS))
+    holders = "".join(pages(visitor, "/companies/largest/cap-table"))
+    assert all(f"Holder {n}<" in holders for n in range(HOLDERS))
+    rounds = "".join(pages(visitor, "/companies/largest/funding"))
+    assert all(f"Round {n}." in rounds for n in range(ROUNDS))
+    parts = "".join(pages(visitor, "/companies/largest/about"))
+    assert all(f"Part {n}<" in parts for n in range(100))
+    assert text(visitor, "/companies/largest/history").count("Updated") == 12
+    titles = pages(visitor, "/people/person-0/positions")
+    assert len(titles) == 2
+    assert all(f"Author {n}<" in "".join(titles) for n in range(150))
+
+
+def test_proposals_are_filtered_by_status(visitor):
+    found = pages(visitor, "/companies/largest/proposals?status=active")
+    assert len(found) == 1
+    assert [n for n in range(10) if f"Proposal {n}." in found[0]] == [0, 1, 2]
+    assert len(pages(visitor, "/companies/largest/proposals?status=nothing")) == 34
+
+
+def test_the_team_is_grouped_by_title(visitor):
+    found = pages(visitor, "/companies/largest/team?by=role")
+    assert len(found) == 50
+    assert "Author 499 of 3" in found[-1]
+
+
+def test_a_person_has_one_card_for_each_organization(visitor):
+    html = text(visitor, "/people/person-0")
+    assert html.count('<a class="card"') == 1
+    assert "and 142 more" in html
+    assert "Show all 150 positions" in html
+
+
+def test_organizations_that_share_people_are_related(visitor):
+    html = text(visitor, "/companies/largest")
+    assert re.search(r'href="/companies/small">.*?3 people in common', html, re.DOTALL)
+
+
+def test_a_listing_without_lists_says_so_on_their_pages(visitor):
+    for part, words in (
+        ("about", "no further text"),
+        ("team", "names no people"),
+        ("proposals", "has no proposals"),
+        ("cap-table", "0 listed holders"),
+        ("funding", "no funding rounds"),
+    ):
+        assert words in text(visitor, f"/companies/small/{part}")
+
+
+@pytest.mark.parametrize("part", ["about", "team", "proposals", "cap-table", "funding", "history"])
+def test_a_company_that_does_not_exist_has_no_lists(visitor, part):
+    assert visitor.get(f"/companies/nowhere/{part}").status_code == 404
+    assert visitor.get("/people/nowhere/positions").status_code == 404
