@@ -32,8 +32,9 @@ serve: install ## start the registry with its fictional demo data
 	$(BIN)/muniment serve --demo
 
 services: ## install the browser, the database and the npm packages that the tests need
-	@checks/services
-	@cd tests && ../$(BIN)/python -c "from services.node import TYPESCRIPT, packages; packages(); packages(TYPESCRIPT)"
+	@# The tools of deploy/ are downloaded meanwhile; a test that needs them waits for them.
+	@(cd tests && ../$(BIN)/python -c "from services.linters import folder; folder()") & \
+	checks/services && cd tests && ../$(BIN)/python -c "from services.node import TYPESCRIPT, packages; packages(); packages(TYPESCRIPT)"
 
 test: install services ## the whole suite: on SQLite, then what uses a database on PostgreSQL
 	@failed=0; \

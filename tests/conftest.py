@@ -250,6 +250,12 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
+def new_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each process of the product import its libraries itself, as on an operator's machine."""
+    monkeypatch.setattr(Served, "forks", False)
+
+
+@pytest.fixture
 def mailbox() -> Iterator[Mailbox]:
     """Yield a mail server that keeps what it is sent."""
     with Mailbox() as box:

@@ -60,6 +60,7 @@ def test_specifications_are_exported_only_on_request(demo, tmp_path):
 
 
 @pytest.mark.requirement("import.upsert")
+@pytest.mark.usefixtures("new_interpreters")
 def test_importing_the_same_again_changes_nothing(tmp_path):
     data = demo_registry(tmp_path / "data")
     with Product(data) as product:
@@ -218,6 +219,7 @@ def test_a_single_zipped_file_with_a_mark_and_foreign_line_ends_is_read(tmp_path
 
 
 @pytest.mark.requirement("cli.serve")
+@pytest.mark.usefixtures("new_interpreters")
 def test_a_fresh_instance_needs_nothing_but_serve_and_stops_when_asked(tmp_path):
     product = Product(tmp_path / "made" / "by" / "serve")
     product.log = tmp_path / "log"

@@ -1,11 +1,17 @@
 """The suite's own ground: nothing that one test writes is there for the next."""
 
+import os
+import signal
+
 import psycopg
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection
 
 from services.postgres import Kept
+from services.prepared import new_instance
+from services.product import Product, environment, run
+from services.warm import interpreter
 
 
 @pytest.mark.django_db
@@ -53,3 +59,25 @@ def test_a_database_is_reset_while_others_use_it_and_a_changed_schema_is_reporte
     with pytest.raises(AssertionError, match="form of the database"):
         kept.put_back()
     postgres.drop("put_back")
+
+
+def test_a_fork_takes_its_environment_folder_mask_input_and_end_from_its_caller(tmp_path, monkeypatch):
+    data = new_instance(tmp_path / "data")
+    monkeypatch.chdir(tmp_path)
+    made = run("user", "create", "owner@stand.example", "--password-stdin", data=data, stdin="four stands, one tide\n")
+    assert (made.returncode, made.stderr) == (0, "")
+    assert "MUNIMENT_CURRENCY = EUR" in run("doctor", data=data, check=False, currency="EUR").stdout
+    assert "MUNIMENT_CURRENCY = USD" in run("doctor", data=data, check=False).stdout
+    run("export", "here", data=data)
+    assert (tmp_path / "here" / "companies.jsonl").exists()
+    refused = run("user", "token", "missing@stand.example", "--name", "one", data=data, check=False)
+    assert (refused.returncode, refused.stderr.startswith("error: ")) == (1, True)
+    with Product(data) as product:
+        os.kill(product.pid, signal.SIGKILL)
+        assert product._process.wait(10) == -signal.SIGKILL
+
+
+def test_what_an_interpreter_reads_when_it_starts_needs_a_new_one(tmp_path):
+    assert interpreter().fits(environment(tmp_path, currency="EUR"))
+    assert not interpreter().fits({**environment(tmp_path), "PYTHONPATH": "elsewhere"})
+    assert not interpreter().fits({**environment(tmp_path), "LD_PRELOAD": "clock.so"})

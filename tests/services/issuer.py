@@ -104,7 +104,7 @@ class Issuer:
     def start(self) -> None:
         """Start, also after :meth:`stop`, at the same address."""
         self._server = ThreadingHTTPServer(("127.0.0.1", int(self.url.rpartition(":")[2])), self._answers)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
     def stop(self) -> None:
         if self._server is not None:

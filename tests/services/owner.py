@@ -71,7 +71,7 @@ def answers() -> Iterator[tuple[str, "queue.Queue[dict[str, str]]"]]:
             """Write no log line."""
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", free_port()), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/callback", found

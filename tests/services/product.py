@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from services.ports import free_port, wait_until
+from services.warm import Process, interpreter
 
 if TYPE_CHECKING:
     from services.postgres import Postgres
@@ -27,6 +29,8 @@ class Served:
     cluster: "Postgres | None" = None
     """Where the database of each data folder is created; None leaves it in the folder."""
     workers = 1
+    forks = True
+    """Whether a process is a fork of an interpreter that has imported the libraries; a new interpreter otherwise."""
     _made: ClassVar[set[str]] = set()
 
     @classmethod
@@ -80,18 +84,33 @@ def run(
     Raises:
         AssertionError: it failed and *check* is true; includes its output.
     """
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        env=environment(data, **settings),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        given.write(stdin.encode())
+        given.seek(0)
+        process = started(arguments, environment(data, **settings), (given.fileno(), out.fileno(), err.fileno()))
+        try:
+            code = process.wait(timeout_s)
+        finally:
+            process.kill()
+        told = [_whole(file) for file in (out, err)]
+    done = subprocess.CompletedProcess([*COMMAND, *arguments], code, *told)
     if check:
         assert done.returncode == 0, f"muniment {' '.join(arguments)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def _whole(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
+def started(
+    arguments: Sequence[str], environment: Mapping[str, str], files: tuple[int, int, int]
+) -> "subprocess.Popen[bytes] | Process":
+    """Start ``muniment`` in a process; *files* are its standard input, output and error output."""
+    if Served.forks and interpreter().fits(environment):
+        return interpreter().start(list(arguments), environment, files)
+    return subprocess.Popen([*COMMAND, *arguments], env=environment, stdin=files[0], stdout=files[1], stderr=files[2])
 
 
 class Answer(NamedTuple):
@@ -127,7 +146,7 @@ class Product:
         self.log = data.parent / f"{data.name}-{self.port}.log"
         self._arguments = arguments if "--workers" in arguments else (*arguments, "--workers", str(Served.workers))
         self._settings = {"rate_limit": "off", "account_writes": "off", "account_cpu_ms": "off", **settings}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Process | None = None
 
     @property
     def pid(self) -> int:
@@ -136,14 +155,10 @@ class Product:
 
     def start(self, *, within_s: float = 30) -> Self:
         """Start, and wait until /healthz answers 200."""
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                [*COMMAND, "serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments],
-                env=environment(self.data, **self._settings),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
+        arguments = ["serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments]
+        with self.log.open("ab") as log, Path(os.devnull).open("rb") as nothing:
+            files = nothing.fileno(), log.fileno(), log.fileno()
+            self._process = started(arguments, environment(self.data, **self._settings), files)
         wait_until(lambda: self._up("/healthz"), within_s=within_s, what="muniment serve answering")
         if Served.cluster is not None and "database_url" not in self._settings:
             wait_until(self._is_built, within_s=within_s, what="the node's copy of the registry")

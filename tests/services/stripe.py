@@ -107,7 +107,7 @@ class Stripe:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Answers)
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     # ------------------------------------------------------------------ HTTP
 

@@ -15,6 +15,7 @@ PATHS = ("/api/v1/companies", "/api/v1/companies?q=tidal", "/companies", "/")
 
 
 @pytest.mark.parametrize("files", [64, 256])
+@pytest.mark.usefixtures("new_interpreters")
 def test_twice_as_many_idle_connections_as_files_leave_room_for_requests(tmp_path, monkeypatch, files):
     monkeypatch.setattr(products, "COMMAND", ("prlimit", f"--nofile={files}:{files}", *COMMAND))
     with Product(demo_registry(tmp_path / "data"), "--workers", "1") as product, ExitStack() as idle:

@@ -43,7 +43,7 @@ class Clamd:
 
         self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session)
         self.address = f"127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 
     def close(self):

@@ -1,0 +1,212 @@
+"""
+Processes of ``muniment`` that need not import the libraries: forks of an interpreter that has imported them.
+
+Most of what a short command costs is importing Django and its like. A fork imports all modules of the product itself,
+with the environment, folder, mask and files of its caller. This file is also the program of that interpreter.
+"""
+
+import atexit
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import re
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+SOURCES: Final = Path(__file__).parents[2] / "src" / "muniment"
+LEFT_OUT: Final = {"muniment", "openai", "opentelemetry", "stripe"}
+"""The product, and the libraries of its optional features."""
+READ_AT_START: Final = ("PYTHON", "LD_", "LC_", "LANG", "MALLOC_")
+"""What the loader and the interpreter read of their environment: a fork cannot take it up."""
+FILES: Final = 4
+
+
+class Process:
+    """A running fork, with the part of ``subprocess.Popen`` that the tests use."""
+
+    def __init__(self, pid: int, ending: socket.socket) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._ending = ending
+
+    def poll(self) -> int | None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            self._ending.settimeout(timeout)
+            try:
+                self.returncode = int(self._ending.recv(16))
+            except (TimeoutError, BlockingIOError):
+                raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0) from None
+            self._ending.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class Interpreter:
+    """The interpreter with the libraries."""
+
+    def __init__(self) -> None:
+        # Without settings: what a library reads at its import must not be another process's.
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MUNIMENT_", "DJANGO_"))}
+        kept["PYTHONWARNINGS"] = "default"
+        self._started_with = read_at_start(kept)
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._turn = threading.Lock()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", __file__, str(theirs.fileno())],
+                env=kept,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+
+    def fits(self, environment: Mapping[str, str]) -> bool:
+        """Return whether a fork would be as a new process in *environment*."""
+        return read_at_start(environment) == self._started_with
+
+    def start(self, arguments: list[str], environment: Mapping[str, str], files: tuple[int, int, int]) -> Process:
+        """Run ``muniment`` with *arguments* in a fork; *files* are its standard input, output and error output."""
+        ours, theirs = socket.socketpair()
+        asked = {"arguments": arguments, "environment": dict(environment), "folder": str(Path.cwd()), "mask": _mask()}
+        with theirs, self._turn:
+            socket.send_fds(self._control, [json.dumps(asked).encode()], [*files, theirs.fileno()])
+            pid = int(self._control.recv(16))
+        return Process(pid, ours)
+
+    def close(self) -> None:
+        self._control.close()
+        self._process.wait(10)
+
+
+@functools.cache
+def interpreter() -> Interpreter:
+    """Return the interpreter of this process of the suite; it is started by the first call."""
+    made = Interpreter()
+    atexit.register(made.close)
+    return made
+
+
+def read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name.startswith(READ_AT_START)}
+
+
+def _mask() -> int:
+    """Return the mask of this process; ``os.umask`` could not read it without changing it."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("\nUmask:")[2].split(maxsplit=1)[0], 8)
+
+
+def import_libraries() -> None:
+    """Import the libraries that the modules of the product name at their top, as far as they need no settings."""
+    named: set[str] = set()
+    for file in SOURCES.rglob("*.py"):
+        named |= set(re.findall(r"^(?:from|import) ([\w.]+)", file.read_text(), re.MULTILINE))
+    for name in sorted(named):
+        if name.partition(".")[0] not in LEFT_OUT:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+    gc.freeze()  # a collection in a fork would copy every page
+
+
+def fork_on_request(control: socket.socket) -> Any:
+    """Fork for each request, and report how each fork ended; return the request in a fork, None at the end."""
+    endings: dict[int, socket.socket] = {}
+    heard, wake = socket.socketpair()
+    wake.setblocking(False)
+    signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with control, heard, wake, selectors.DefaultSelector() as selector:
+        for each in (control, heard):
+            selector.register(each, selectors.EVENT_READ)
+        while True:
+            ready = {key.fileobj for key, _ in selector.select()}
+            if heard in ready:
+                heard.recv(64)
+                while endings and (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                    with endings.pop(ended[0]) as ending, contextlib.suppress(OSError):
+                        ending.send(str(os.waitstatus_to_exitcode(ended[1])).encode())
+            if control in ready:
+                message, descriptors, *_ = socket.recv_fds(control, 1 << 20, FILES)
+                if not message:
+                    return None
+                pid = os.fork()
+                if not pid:
+                    for ending in endings.values():
+                        ending.close()
+                    return json.loads(message), descriptors
+                *files, ending_of = descriptors
+                for descriptor in files:
+                    os.close(descriptor)
+                endings[pid] = socket.socket(fileno=ending_of)
+                control.send(str(pid).encode())
+
+
+def become(asked: Any, descriptors: list[int]) -> None:
+    """Take on what a new process would have from its caller."""
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, descriptor in enumerate(descriptors):
+        if number < FILES - 1:
+            os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.environ.clear()
+    os.environ.update(asked["environment"])
+    time.tzset()
+    os.chdir(asked["folder"])
+    os.umask(asked["mask"])
+    sys.path.insert(0, asked["folder"])
+    sys.argv[1:] = asked["arguments"]
+
+
+def run_product() -> int:
+    """Run ``python -m muniment`` and return its exit status."""
+    try:
+        runpy.run_module("muniment", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 - as the interpreter itself does
+        sys.excepthook(*sys.exc_info())
+        return 1
+    return 0
+
+
+def leave(code: int) -> NoReturn:
+    """End as the forks of multiprocessing do: to take down all that was imported takes longer than a command."""
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    import_libraries()
+    request = fork_on_request(socket.socket(fileno=int(sys.argv[1])))
+    if request is not None:
+        become(*request)
+        leave(run_product())
