@@ -9,7 +9,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench bench-search bench-questions reference pictures screenshots lock audit wheel
+.PHONY: mutate help install serve services test check prove bench bench-search bench-questions bench-agents reference pictures screenshots lock audit wheel
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -73,6 +73,9 @@ bench-search: install ## ask a real registry thousands of questions with slips
 
 bench-questions: install ## ask a real registry in plain words
 	$(BIN)/python bench/questions.py $(BENCH_FLAGS)
+
+bench-agents: install ## let a script, or a model, do the jobs of agents
+	$(BIN)/python bench/agent_jobs/run.py $(BENCH_FLAGS)
 
 reference: install ## write the tables of docs/REFERENCE.md
 	$(BIN)/python checks/reference.py
