@@ -12,8 +12,8 @@ from muniment.store.search.values import singular
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
 
-NUMBERS: Final = ("treasury_minor", "team_size", "company_count")
-"""Columns by which documents are sorted and bounded."""
+NUMBERS: Final = {"treasury_minor": "company", "team_size": "company", "company_count": "person"}
+"""Columns by which documents are sorted and bounded, each with the only kind that has it."""
 
 
 def statements(kinds: Collection[str]) -> tuple[str, ...]:
@@ -39,7 +39,8 @@ def statements(kinds: Collection[str]) -> tuple[str, ...]:
             kind, position, {", ".join(NUMBERS)}, updated_at, sort_name)""",
         *(
             f"CREATE INDEX IF NOT EXISTS published_document_{column} ON published_document (kind, {column}, position)"
-            for column in NUMBERS
+            f" WHERE kind = '{kind}'"
+            for column, kind in NUMBERS.items()
         ),
         *(
             f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY,"

@@ -1,10 +1,10 @@
 """
 Parts of words, by which a word with slips is found.
 
-Parts are the whole of a short word, also with any one or two letters left out, and the halves of a longer one, each
-also with any one letter left out. A letter that was left out, added, replaced or swapped with its neighbour leaves one
-half of a word as it was, or differs from it by letters left out of both. Parts are numbers, so that a table of them is
-small.
+Parts are the whole of a short word, also with any one or two letters left out, and the halves of a longer one, the
+first also with any one letter left out. A letter that was left out, added, replaced or swapped with its neighbour
+leaves one half of a word as it was; of two slips, either both are in one half, or one is in the first. Parts are
+numbers, so that a table of them is small.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ def parts_of(word: str) -> frozenset[int]:
     if len(word) <= SHORT:
         return _numbers(_WHOLE, _twice_shortened(word))
     half = len(word) // 2
-    return _numbers(_FIRST, _shortened(word[:half])) | _numbers(_SECOND, _shortened(word[half:]))
+    return _numbers(_FIRST, _shortened(word[:half])) | _numbers(_SECOND, [word[half:]])
 
 
 def of_one_slip(word: str) -> frozenset[int]:
@@ -48,7 +48,7 @@ def of_two_slips(word: str) -> frozenset[int]:
         found = _numbers(_WHOLE, _twice_shortened(word))
     if length >= SHORT - 1:
         for half in range(length // 2 - 1, length // 2 + 2):
-            found |= _numbers(_FIRST, _shortened(word[:half])) | _numbers(_SECOND, _shortened(word[half:]))
+            found |= _numbers(_FIRST, _shortened(word[:half])) | _numbers(_SECOND, [word[half:]])
     return found
 
 
