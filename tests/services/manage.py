@@ -37,6 +37,8 @@ async def straight(call: Any, *arguments: Any) -> Any:
 
 OPEN = {
     "notShown",
+    "confirmation",
+    "removes",
     "company",
     "distribution",
     "proposals",

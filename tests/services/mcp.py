@@ -99,14 +99,14 @@ class Asker:
     def by_sdk(self, headers: Headers, body: bytes) -> Answer:
         """Bypass the thin path."""
 
-        async def none(*_: Any) -> None:
+        def none(*_: Any) -> None:
             return None
 
-        thin, self.server._answer_directly = self.server._answer_directly, none
+        thin, self.server.understood = self.server.understood, none
         try:
             return self.ask(headers, body)
         finally:
-            self.server._answer_directly = thin
+            self.server.understood = thin
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """Call a tool and return the result, after checking it against its outputSchema."""

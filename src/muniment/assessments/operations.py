@@ -4,7 +4,7 @@ Operations on report runs. Starting one is free; executing it holds the credits,
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -248,9 +248,12 @@ def _started(actor: Actor, row: ReportRun) -> StartedRun:
     return StartedRun(get_run(actor, row.pk), credits_.available(actor), lacking)
 
 
-def execute_run(actor: Actor, run_id: str) -> RunView:
+def execute_run(actor: Actor, run_id: str, *, approve: Callable[[ReportRun], None] | None = None) -> RunView:
     """
     Hold the credits and queue the run. Executing it again returns the same run.
+
+    Args:
+        approve: called before it is done, with everything checked; what it raises undoes it.
 
     Raises:
         NotFound: unknown, or not the actor's.
@@ -277,6 +280,8 @@ def execute_run(actor: Actor, run_id: str) -> RunView:
             row.state = RunState.QUEUED
             row.save(update_fields=["state"])
             queue.enqueue(KIND, {"runId": row.pk}, job_id=row.pk, group=f"account:{row.account_id}")
+            if approve is not None:
+                approve(row)
             return get_run(actor, run_id)
     except IntegrityError:
         raise Conflict(

@@ -4,7 +4,7 @@ Operations on documents: list, delete, restore, and pin for reports. Each change
 Source: decisions, section 5, documents.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -87,9 +87,12 @@ def get_document(actor: Actor, document_id: str) -> Document:
     return document
 
 
-def delete_document(actor: Actor, document_id: str) -> Document:
+def delete_document(actor: Actor, document_id: str, *, approve: Callable[[Document], None] | None = None) -> Document:
     """
     Delete a document; it can be restored for 30 days. Repeating it succeeds.
+
+    Args:
+        approve: called before it is deleted; what it raises keeps it.
 
     Raises:
         NotFound: unknown, permanently removed, or not the actor's.
@@ -103,6 +106,8 @@ def delete_document(actor: Actor, document_id: str) -> Document:
                     "A queued or running report uses this document.",
                     "Wait until get_report_run_status shows that it has ended, then delete it.",
                 )
+            if approve is not None:
+                approve(document)
             document.deleted_at = now()
             document.save(update_fields=["deleted_at"])
     return document
@@ -122,8 +127,8 @@ def restore_document(actor: Actor, document_id: str) -> Document:
             if restorable_until(document) < now():
                 raise no_document(document_id)
             make_room(document.account_id, document.size_bytes, without=document.pk)
-            document.deleted_at = None
-            document.save(update_fields=["deleted_at"])
+            document.deleted_at, document.changed_at = None, now()  # so that no earlier approval deletes it again
+            document.save(update_fields=["deleted_at", "changed_at"])
     return document
 
 

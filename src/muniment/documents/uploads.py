@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
+from io import BytesIO
 from typing import Final
 
 from django.db import transaction
@@ -123,9 +124,12 @@ def begin_upload(
     return Upload(document.pk, url, document.filename, document.content_type, document.size_bytes, document.expires_at)
 
 
-def complete_upload(actor: Actor, upload_id: str) -> Document:
+def complete_upload(actor: Actor, upload_id: str, *, dry_run: bool = False) -> Document:
     """
     Verify an uploaded file and keep it. Repeating it returns the same result, or repeats an unfinished scan.
+
+    Args:
+        dry_run: only verify it.
 
     Raises:
         NotFound: unknown, another account's, or expired.
@@ -145,6 +149,13 @@ def complete_upload(actor: Actor, upload_id: str) -> Document:
         raise _rejected(document)
     if document.state == DocumentState.READY or document.text_state == TextState.WAITING:
         return document  # WAITING: accepted before, and being scanned
+    if dry_run:
+        try:
+            _verify(document)
+        except inspection.Rejected as verdict:
+            document.reason = str(verdict)
+            raise _rejected(document) from None
+        return document
     return accept(document)
 
 
@@ -205,10 +216,19 @@ def remove_blob(key: str) -> None:
 
 
 def upload_document(
-    actor: Actor, company_slug: str, filename: str, content: bytes, *, content_type: str | None = None
+    actor: Actor,
+    company_slug: str,
+    filename: str,
+    content: bytes,
+    *,
+    content_type: str | None = None,
+    dry_run: bool = False,
 ) -> Document:
     """
     Store a small file that was sent in one call.
+
+    Args:
+        dry_run: only check it, and return what would be stored.
 
     Raises:
         NotFound: the company is unknown or not owned.
@@ -221,7 +241,24 @@ def upload_document(
             f"The file has {len(content):,} bytes; the limit of upload_document is {SMALL_BYTES:,}.",
             "Call create_document_upload, run the command it returns, then call complete_document_upload.",
         )
+    if dry_run:
+        return _checked(actor, company_slug, filename, content, content_type)
     return store_document(actor, company_slug, filename, [content], len(content), content_type=content_type)
+
+
+def _checked(actor: Actor, company_slug: str, filename: str, content: bytes, content_type: str | None) -> Document:
+    """Return the document that a small file would be, after every check; it is not stored."""
+    with transaction.atomic():
+        size = len(content)
+        document = _announce(actor, company_slug, filename, size, content_type=content_type, sha256=None)
+    try:
+        inspection.inspect(BytesIO(content), size, document.content_type)
+    except inspection.Rejected as verdict:
+        document.reason = str(verdict)
+        raise _rejected(document) from None
+    document.state, document.text_state = DocumentState.READY, TextState.WAITING
+    document.sha256 = hashlib.sha256(content).hexdigest()
+    return document
 
 
 def store_document(

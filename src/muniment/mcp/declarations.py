@@ -42,6 +42,34 @@ _LIMITS: Final = {
 ERROR_SCHEMA: JsonSchema = {"type": "object", "required": ["code", "message", "hint"]}
 
 
+class InputRequired(Exception):  # noqa: N818 - a turn of the conversation, not an error
+    """
+    The client must ask its user, and repeat the call with the answer.
+
+    Args:
+        message: for the user.
+        state: the client returns it with the answer.
+
+    Source: MCP specification 2026-07-28, input required (SEP-2322).
+    """
+
+    def __init__(self, message: str, state: str) -> None:
+        super().__init__(message)
+        self.message, self.state = message, state
+
+    def to_wire(self) -> JSONObject:
+        """Return the members of the result."""
+        form = {"mode": "form", "message": self.message, "requestedSchema": {"type": "object", "properties": {}}}
+        requests = {INPUT: {"method": "elicitation/create", "params": form}}
+        return {"resultType": "input_required", "inputRequests": requests, "requestState": self.state}
+
+
+INPUT: Final = "confirm"
+"""The name of the question in `inputRequests`."""
+Report = Callable[[int, int, str], Awaitable[None]]
+"""Tells the client how much is done, of how much, and what."""
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """
@@ -51,11 +79,19 @@ class Caller:
         actor: None on the public server.
         client: the address for rate limits, after trusted proxies.
         request_id: for logs and internal errors.
+        elicits: the client can ask its user by a form.
+        answer: the user's answer to such a question: accept, decline or cancel; "" if there was none.
+        state: the state of the question that the client returns.
+        report: sends progress (done, total, words) to a client that asked for it.
     """
 
     actor: Actor | None
     client: str
     request_id: str
+    elicits: bool = False
+    answer: str = ""
+    state: str = ""
+    report: Report | None = None
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -85,6 +121,7 @@ class Tool:
         confirmed: what a refusal that asks for confirmation shows; empty if the tool never asks.
         instant: the handler never returns an awaitable, so a call needs no task.
         view: the address of the view that clients may show with an answer; "" for none.
+        waits: the handler waits as long as the argument ``waitSeconds`` says.
 
     Source: decisions, section 3.
     """
@@ -103,6 +140,7 @@ class Tool:
     confirmed: Mapping[str, JsonSchema] = field(default_factory=dict)
     instant: bool = False
     view: str = ""
+    waits: bool = False
     read_only: bool = False
     destructive: bool = False
     idempotent: bool = False
@@ -134,7 +172,8 @@ class Tool:
     def _error_schema(self) -> JSONMapping:
         if not self.confirmed:
             return ERROR_SCHEMA
-        further = {"reason": {"const": "confirmation_required"}, "confirm": {"type": "string"}, **self.confirmed}
+        further: JSONObject = {"reason": {"enum": ["confirmation_required", "declined"]}}
+        further |= {"confirm": {"type": "string"}, "expiresAt": {"type": "string"}, **self.confirmed}
         return {**ERROR_SCHEMA, "properties": further}
 
     def to_wire(self) -> JSONObject:

@@ -35,6 +35,11 @@ def check_types(headers: dict[bytes, bytes]) -> None:
         )
 
 
+def accepts_events(headers: dict[bytes, bytes]) -> bool:
+    """Return whether the client names event streams among what it accepts."""
+    return b"text/event-stream" in headers.get(b"accept", b"").lower()
+
+
 def _accepts_json(accept: bytes) -> bool:
     types = {part.partition(b";")[0].strip().lower() for part in accept.split(b",")}
     return not accept.strip() or bool(types & {b"application/json", b"application/*", b"*/*"})

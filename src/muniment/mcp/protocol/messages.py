@@ -73,15 +73,45 @@ class _ModernMeta(Struct):
     level: _Level | None = field(default=None, name="io.modelcontextprotocol/logLevel")
     progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
 
+    @property
+    def token(self) -> int | str | None:
+        return None if self.progress_token is UNSET else self.progress_token
+
 
 class _LegacyMeta(Struct):
     progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
 
+    @property
+    def token(self) -> int | str | None:
+        return None if self.progress_token is UNSET else self.progress_token
 
-class _ModernCallParams(Struct, forbid_unknown_fields=True):
+
+class _Answer(Struct, forbid_unknown_fields=True):
+    """The answer of a user who was asked by a form."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, str | int | float | bool | list[str] | None] | None = None
+
+
+class ModernCallParams(Struct, forbid_unknown_fields=True):
+    """A tool call, and the user's answer to what an earlier one asked."""
+
     name: str
     meta: _ModernMeta = field(name="_meta")
     arguments: JSONObject | None = None
+    answers: dict[str, _Answer] | None = field(default=None, name="inputResponses")
+    state: str | None = field(default=None, name="requestState")
+
+    @property
+    def elicits(self) -> bool:
+        """Return whether the client can ask its user by a form; a capability without modes means that."""
+        modes = self.meta.capabilities.elicitation
+        return modes is not None and (modes.form is not None or modes.url is None)
+
+    def answer(self, name: str) -> str:
+        """Return what the user answered to the question *name*; "" without an answer."""
+        found = (self.answers or {}).get(name)
+        return found.action if found else ""
 
 
 class _LegacyCallParams(Struct, forbid_unknown_fields=True):
@@ -119,7 +149,7 @@ class ModernCall(_Request, tag="tools/call"):
     """tools/call in the modern protocol."""
 
     method: ClassVar[bytes] = b"tools/call"
-    params: _ModernCallParams
+    params: ModernCallParams
 
 
 class ModernList(_Request, tag="tools/list"):

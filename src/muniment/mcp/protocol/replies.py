@@ -3,7 +3,7 @@
 import msgspec
 
 from muniment.kernel.problems import TooMany
-from muniment.mcp.declarations import PROVENANCE, Marked
+from muniment.mcp.declarations import PROVENANCE, InputRequired, Marked
 from muniment.mcp.protocol.http import JSON_HEADERS, NOTHING, Reply
 
 ACCEPTED = Reply(202, NOTHING, b"")
@@ -36,6 +36,11 @@ def tool_result(answer: Marked, modern: bytes | None, *, failed: bool) -> bytes:
     else:
         end = b',"_meta":{' + _PROVENANCE + marks + b"}}}" if marks else b"}}"
     return b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + structured + kind + end
+
+
+def input_required(question: InputRequired, modern: bytes) -> bytes:
+    """Return a result that asks the client to ask its user; *modern* as for :func:`tool_result`."""
+    return msgspec.json.encode(question.to_wire())[:-1] + b',"_meta":{' + modern
 
 
 def result(request_id: bytes, rest: bytes) -> Reply:

@@ -4,6 +4,7 @@ The fallback to the SDK's server for uncommon requests, with the same declaratio
 Importing the MCP SDK takes about 1.7 s of CPU, so nothing imports this before the socket listens.
 """
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import unquote
 
@@ -20,7 +21,7 @@ from starlette.requests import Request
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.mcp.declarations import PROVENANCE, Marked, Prompt, ResourceTemplate
+from muniment.mcp.declarations import INPUT, PROVENANCE, Caller, InputRequired, Marked, Prompt, ResourceTemplate
 from muniment.mcp.extensions import TextResource
 from muniment.mcp.protocol.admission import Admitted
 from muniment.mcp.protocol.transport import ADMITTED, encoded
@@ -56,6 +57,20 @@ class SkillParams(types.RequestParams):
     """The parameters of `skills/get`."""
 
     uri: str
+
+
+def _asking(caller: Caller, ctx: Context, params: types.CallToolRequestParams) -> Caller:
+    """Return the caller with what the request says of questions and progress, see `transport.ToolCall.by`."""
+    known = ctx.session.client_capabilities if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS else None
+    modes = known.elicitation if known else None
+    answer = (params.input_responses or {}).get(INPUT)
+    return replace(
+        caller,
+        elicits=modes is not None and (modes.form is not None or modes.url is None),
+        answer=answer.action if isinstance(answer, types.ElicitResult) else "",
+        state=params.request_state or "",
+        report=ctx.session.report_progress,
+    )
 
 
 class SdkFallback:
@@ -96,12 +111,15 @@ class SdkFallback:
             self.server.add_request_handler("skills/list", types.PaginatedRequestParams, self.list_skills)
             self.server.add_request_handler("skills/get", SkillParams, self.get_skill)
         # The front has already checked Host and Origin, by rules that the SDK's settings cannot express.
-        self.manager = StreamableHTTPSessionManager(
-            app=self.server,
-            json_response=True,
-            stateless=True,
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-            max_request_body_size=front.max_body_bytes,
+        self.manager, self.streams = (
+            StreamableHTTPSessionManager(
+                app=self.server,
+                json_response=json_response,
+                stateless=True,
+                security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+                max_request_body_size=front.max_body_bytes,
+            )
+            for json_response in (True, False)
         )
 
     @staticmethod
@@ -129,11 +147,18 @@ class SdkFallback:
         tools = [types.Tool.model_validate(tool.to_wire()) for tool in self.front.visible(caller)]
         return types.ListToolsResult(tools=tools)
 
-    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         bound = self.front.tools.get(params.name)
         if bound is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:100]}")
-        answer, failed = await self.front.call(bound, params.arguments, self._admitted(ctx))
+        admitted = self._admitted(ctx)
+        admitted = admitted._replace(caller=_asking(admitted.caller, ctx, params))
+        try:
+            answer, failed = await self.front.call(bound, params.arguments, admitted)
+        except InputRequired as question:
+            return types.InputRequiredResult.model_validate(question.to_wire())
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.content.decode())],
             structured_content=msgspec.json.decode(answer.content),

@@ -13,7 +13,8 @@ import inspect
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -24,10 +25,10 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
-from muniment.mcp.declarations import Answer, Caller, Declarations, Marked, Tool
-from muniment.mcp.protocol import messages
+from muniment.mcp.declarations import INPUT, Answer, Caller, Declarations, InputRequired, Marked, Report, Tool
+from muniment.mcp.protocol import long_calls, messages
 from muniment.mcp.protocol.admission import Access, Admitted, charge_public, read_prompt_body
-from muniment.mcp.protocol.content_types import check_types
+from muniment.mcp.protocol.content_types import accepts_events, check_types
 from muniment.mcp.protocol.http import (
     ALLOW,
     MAX_BODY_BYTES,
@@ -39,8 +40,9 @@ from muniment.mcp.protocol.http import (
     headers_by_name,
     read_body,
 )
+from muniment.mcp.protocol.long_calls import EventStream
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, result, tool_result
+from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, input_required, result, tool_result
 from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
 from muniment.store.database.faults import unexpected
 
@@ -77,6 +79,21 @@ class ToolCall(NamedTuple):
     bound: Bound
     arguments: JSONObject | None
     end: bytes | None
+    progress_token: int | str | None = None
+    params: messages.ModernCallParams | None = None
+    """Of a client that can ask its user."""
+
+    @property
+    def is_long(self) -> bool:
+        return self.bound.tool.waits and bool(self.arguments and self.arguments.get("waitSeconds"))
+
+    def by(self, caller: Caller, report: Report | None = None) -> Caller:
+        """Return the caller with what the call says of questions and progress."""
+        asked = self.params
+        if asked is None:
+            return caller if report is None else replace(caller, report=report)
+        answer, state = asked.answer(INPUT), asked.state or ""
+        return replace(caller, elicits=asked.elicits, answer=answer, state=state, report=report)
 
 
 class ToolServer:
@@ -156,7 +173,7 @@ class ToolServer:
             from muniment.mcp.protocol.sdk_fallback import SdkFallback
 
             reference = (self._build_reference or SdkFallback)(self)
-            async with reference.manager.run():
+            async with reference.manager.run(), reference.streams.run():
                 ready.set_result(reference)
                 await self._stopping.wait()
         except Exception as error:
@@ -197,14 +214,19 @@ class ToolServer:
             body = await read_body(headers, receive, self.max_body_bytes)
         else:
             body = await read_prompt_body(headers, receive, admitted.refusal)
-        if body is None:
-            return None
-        if body[:1] == b"[" or body.lstrip()[:1] == b"[":
-            return BATCH
-        reply = None if is_ambiguous else await self._answer_directly(headers, body, admitted)
-        if reply is None:
+        if body is None or body[:1] == b"[" or body.lstrip()[:1] == b"[":
+            return None if body is None else BATCH
+        asked = None if is_ambiguous else self.understood(headers, body, admitted.caller)
+        if asked is None:
             await self._forward_to_sdk(scope, receive, send, body=body, admitted=admitted)
-        return reply
+            return None
+        if isinstance(asked, Reply):
+            check_rate(admitted.refusal)
+            return asked
+        if not asked.is_long:
+            return await self._answer_call(asked, admitted)
+        stream = EventStream(send, asked.progress_token) if accepts_events(headers) else None
+        return await long_calls.answer(partial(self._answer_call, asked, admitted), stream, receive)
 
     async def _admit(self, scope: Scope) -> Admitted:
         """Authenticate the caller, and charge the limit that applies."""
@@ -215,16 +237,15 @@ class ToolServer:
             refusal = charge_public(self.limiter, scope, client)
         return Admitted(Caller(actor, client, _state(scope, "request_id")), refusal)
 
-    async def _answer_directly(self, headers: dict[bytes, bytes], body: bytes, admitted: Admitted) -> Reply | None:
-        """Answer a common request; None to forward it to the SDK."""
+    async def _answer_call(self, asked: ToolCall, admitted: Admitted, report: Report | None = None) -> Reply:
+        """Answer a common tool call."""
         caller, refusal = admitted
-        asked = self.understood(headers, body, caller)
-        if asked is None or isinstance(asked, Reply):
-            check_rate(refusal if asked else None)
-            return asked
         if refusal is None:
             self.permit(asked.bound.tool, caller)
-        answer, failed = await self.call(asked.bound, asked.arguments, admitted)
+        try:
+            answer, failed = await self.call(asked.bound, asked.arguments, Admitted(asked.by(caller, report), refusal))
+        except InputRequired as question:
+            return result(asked.request_id, input_required(question, self._own_meta))
         return result(asked.request_id, tool_result(answer, asked.end, failed=failed))
 
     def admit(self, headers: dict[bytes, bytes]) -> None:
@@ -268,7 +289,10 @@ class ToolServer:
             bound = self.tools.get(name)
             if bound is None or headers.get(b"mcp-name") != name.encode():
                 return None
-            return ToolCall(request_id, bound, message.params.arguments, self._own_meta)
+            params = message.params
+            can_ask = params.meta.capabilities.elicitation is not None
+            token, asked = params.meta.token, params if can_ask else None
+            return ToolCall(request_id, bound, params.arguments, self._own_meta, token, asked)
         if isinstance(message, messages.ModernList):
             return result(request_id, self._listing(caller)[0])
         return result(request_id, self._discover)
@@ -280,8 +304,9 @@ class ToolServer:
         if request_id is None:
             return None
         if isinstance(message, messages.LegacyCall):
-            bound = self.tools.get(message.params.name)
-            return None if bound is None else ToolCall(request_id, bound, message.params.arguments, None)
+            bound, meta = self.tools.get(message.params.name), message.params.meta
+            token = meta.token if meta else None
+            return None if bound is None else ToolCall(request_id, bound, message.params.arguments, None, token)
         if isinstance(message, messages.LegacyList):
             return result(request_id, self._listing(caller)[1])
         if isinstance(message, messages.Initialize):
@@ -301,7 +326,7 @@ class ToolServer:
         return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in caller.scopes]
 
     async def call(self, bound: Bound, arguments: JSONObject | None, admitted: Admitted) -> tuple[Marked, bool]:
-        """Call a tool; return the answer and whether it failed."""
+        """Call a tool; return the answer and whether it failed, or raise InputRequired."""
         caller = admitted.caller
         try:
             check_rate(admitted.refusal)
@@ -312,6 +337,8 @@ class ToolServer:
                 if inspect.isawaitable(answer):
                     answer = await answer
             return encoded(answer), False
+        except InputRequired:
+            raise
         except Exception as error:  # noqa: BLE001 - handled by type there
             return self._failure(error, bound, caller), True
 
@@ -342,6 +369,7 @@ class ToolServer:
         elif admitted.refusal is None:
             self.permit(called.tool, admitted.caller)
         reference = await self.reference()
+        given, _ = headers_by_name(scope["headers"])
         replay = {
             **scope,
             "headers": normalize_headers(scope["headers"]),
@@ -352,7 +380,9 @@ class ToolServer:
         async def again() -> Message:
             return pending.pop() if pending else await receive()
 
-        await reference.manager.handle_request(replay, again, SdkResponseSender(send))
+        is_long = called is not None and called.tool.waits and b'"progressToken"' in body and accepts_events(given)
+        manager = reference.streams if is_long else reference.manager
+        await manager.handle_request(replay, again, SdkResponseSender(send))
 
 
 def _state(scope: Scope, name: str) -> str:

@@ -4,6 +4,7 @@ The company tools of the owner-scoped server, a few lines each over operations t
 Source: tools, Owner-scoped server; decisions, sections 3 to 5.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Final
 from urllib.parse import quote
@@ -13,13 +14,14 @@ import msgspec
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
+from muniment.mcp import confirmation
 from muniment.mcp import provenance as marking
+from muniment.mcp.confirmation import Confirmation, rehearsal
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import differences, lean, output_schemas, truncation
 from muniment.mcp.tools.addresses import Addresses
 from muniment.mcp.tools.lean import DETAIL, FIELDS, Members, Shape
 from muniment.mcp.tools.output_schemas import (
-    BOOLEAN,
     INTEGER,
     MOMENT,
     STRING,
@@ -33,20 +35,21 @@ from muniment.mcp.tools.output_schemas import (
     strings,
 )
 from muniment.mcp.tools.owner import bundle, history
+from muniment.mcp.tools.owner.removal import removals, sentence
 from muniment.mcp.tools.owner.tool import (
     CHANGES,
+    DRY,
     DRY_RUN,
     EXPECTED_VERSION,
     PAGE,
     SLUG,
-    dry_mark,
     owner_tool,
     page_of,
 )
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.models import State
+from muniment.registry.models import Company, State
 from muniment.registry.review import decisions, withdrawal
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
@@ -122,8 +125,8 @@ class CompanyTools:
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
-        dry_run = arguments.get("dryRun", False)
-        done = self._update(arguments, caller, dry_run=dry_run)
+        question = Confirmation(caller, "update_my_company", arguments)
+        done = self._update(arguments, caller, question)
         answer = {
             **({"company": self._facts(done.company)} if "company" in arguments.get("include", ()) else {}),
             "version": done.version,
@@ -132,7 +135,7 @@ class CompanyTools:
             **({"withdrawn": done.withdrawn} if done.withdrawn else {}),
             **({"awaitingPeople": done.awaiting_people} if done.awaiting_people else {}),
             "diff": differences.shown(done.diff),
-            **dry_mark(dry_run),
+            **question.marks(),
         }
         return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
 
@@ -144,10 +147,16 @@ class CompanyTools:
             company["icon"] = picture_address(company["icon"], self._base_url)
         return truncation.facts(company, url)
 
-    def _update(self, arguments: Arguments, caller: Caller, *, dry_run: bool) -> operations.CompanyUpdate:
-        """Apply the changes of a call, or revert a change of the history."""
+    def _update(self, arguments: Arguments, caller: Caller, question: Confirmation) -> operations.CompanyUpdate:
+        """Apply the changes of a call, or revert a change of the history; ask before rows are removed."""
         if ("changes" in arguments) == ("revert" in arguments):
             raise BadRequest("The call needs either changes or revert.", "Send changes with the fields to change.")
+
+        def approve(company: Company, diff: Mapping[str, JSONObject]) -> None:
+            if found := removals(diff):
+                message, version = sentence(company.name, found), company.version
+                question.ask(message, bound=version, companySlug=company.slug, version=version, removes=found)
+
         expected = arguments.get("expectedVersion")
         if "revert" in arguments:
             return operations.revert_company(
@@ -156,7 +165,8 @@ class CompanyTools:
                 arguments["revert"],
                 expected_version=expected,
                 overwrite=arguments.get("overwrite", False),
-                dry_run=dry_run,
+                dry_run=question.is_dry,
+                approve=approve,
             )
         return operations.update_company(
             caller.owner,
@@ -164,16 +174,20 @@ class CompanyTools:
             CompanyChange(self._addresses.in_positions(arguments["changes"])),
             expected_version=expected,
             expected_totals=arguments.get("expectedTotals"),
-            dry_run=dry_run,
+            dry_run=question.is_dry,
+            approve=approve,
         )
 
     def submit_for_review(self, arguments: Arguments, caller: Caller) -> JSONObject:
         slug, expected = arguments["slug"], arguments.get("expectedVersion")
-        if arguments.get("withdraw", False):
-            company = withdrawal.withdraw_submission(caller.owner, slug, expected_version=expected)
-        else:
-            company = decisions.submit_company(caller.owner, slug, expected_version=expected)
-        return {"data": {"id": company.slug, "state": company.state, "version": company.version}}
+        question = Confirmation(caller, "submit_for_review", arguments)
+        with rehearsal(question):
+            if arguments.get("withdraw", False):
+                company = withdrawal.withdraw_submission(caller.owner, slug, expected_version=expected)
+            else:
+                company = decisions.submit_company(caller.owner, slug, expected_version=expected)
+        shown = {"id": company.slug, "state": company.state, "version": company.version}
+        return {"data": {**shown, **question.marks()}}
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
@@ -244,9 +258,9 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "withdrawn": _NAMES,
                         "awaitingPeople": _NAMES,
                         "diff": output_schemas.DIFF,
-                        "dryRun": BOOLEAN,
+                        **DRY,
                     },
-                    optional=("company", "withdrawn", "awaitingPeople", "dryRun"),
+                    optional=("company", "withdrawn", "awaitingPeople", *DRY),
                 )
             ),
             arguments={
@@ -256,9 +270,10 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "expectedVersion": EXPECTED_VERSION,
                 "expectedTotals": _EXPECTED_TOTALS,
                 "include": {"type": "array", "items": {"enum": ["company"]}},
-                "dryRun": DRY_RUN,
+                **confirmation.ARGUMENTS,
             },
             required=("slug",),
+            confirmed={"companySlug": STRING, "version": INTEGER, "removes": {"type": "object"}},
             **CHANGES,
         ),
         tool(
@@ -267,11 +282,16 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             "Submit a draft, or a listing with requested changes, to the reviewers; withdraw true takes a submission "
             "back. Tell the user first.",
             "companies:write",
-            single(object_of({"id": STRING, "state": one_of(*State.values), "version": INTEGER})),
+            single(
+                object_of(
+                    {"id": STRING, "state": one_of(*State.values), "version": INTEGER, **DRY}, optional=tuple(DRY)
+                )
+            ),
             arguments={
                 "slug": SLUG,
                 "withdraw": {"type": "boolean", "default": False},
                 "expectedVersion": EXPECTED_VERSION,
+                "dryRun": DRY_RUN,
             },
             required=("slug",),
             destructive=True,

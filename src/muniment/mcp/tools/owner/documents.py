@@ -15,7 +15,8 @@ from muniment.documents.models import Document, DocumentState, TextState
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
-from muniment.mcp import provenance
+from muniment.mcp import confirmation, provenance
+from muniment.mcp.confirmation import Confirmation, rehearsal
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.lean import FIELDS, Members
@@ -32,7 +33,7 @@ from muniment.mcp.tools.output_schemas import (
     some_of,
     strings,
 )
-from muniment.mcp.tools.owner.tool import ID, PAGE, SLUG, owner_tool, page_of
+from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, PAGE, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
@@ -55,6 +56,7 @@ _DOCUMENT: Final = cuttable(
     )
 )
 _MEMBERS: Final = Members(_DOCUMENT["properties"], identity=("documentId",))
+_STORED: Final = {**_DOCUMENT, "properties": {**_DOCUMENT["properties"], **DRY}, "required": ["state"]}
 _UPLOAD: Final = object_of(
     {
         **strings("uploadId", "url"),
@@ -63,7 +65,9 @@ _UPLOAD: Final = object_of(
         "command": {**STRING, "description": "for a shell in the file's folder, on the user's computer"},
         "maxBytes": INTEGER,
         "expiresAt": MOMENT,
-    }
+        **DRY,
+    },
+    optional=("uploadId", "url", "command", *DRY),
 )
 MAX_READ: Final = 8_000
 """Characters of a document's text in one answer: 48 KB if every one of them is escaped."""
@@ -76,7 +80,10 @@ _EXCERPT: Final = object_of(
         "nextOffset": {**nullable(INTEGER), "description": "the character of that page to continue at"},
     }
 )
-_DELETED: Final = object_of({"documentId": STRING, "deletedAt": nullable(MOMENT), "restorableUntil": nullable(MOMENT)})
+_DELETED: Final = object_of(
+    {"documentId": STRING, "deletedAt": nullable(MOMENT), "restorableUntil": nullable(MOMENT), **DRY},
+    optional=tuple(DRY),
+)
 _QUOTA: Final = object_of({"usedBytes": INTEGER, "limitBytes": INTEGER})
 
 
@@ -98,38 +105,53 @@ class DocumentTools:
         return Marked(content, provenance.encode({("document", key): marks[key] for key in provenance.keys(content)}))
 
     def upload_document(self, arguments: Arguments, caller: Caller) -> Marked:
+        question = Confirmation(caller, "upload_document", arguments)
         document = uploads.upload_document(
             caller.owner,
             arguments["companySlug"],
             arguments["filename"],
             _content(arguments),
             content_type=arguments.get("contentType"),
+            dry_run=question.is_dry,
         )
-        return _marked(document)
+        return _marked(document, question, is_new=True)
 
     def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        upload = uploads.begin_upload(
-            caller.owner,
-            arguments["companySlug"],
-            arguments["filename"],
-            arguments.get("sizeBytes"),
-            content_type=arguments.get("contentType"),
-            sha256=arguments.get("sha256"),
-            base_url=self._base_url,
-        )
-        return {"data": upload.to_wire()}
+        question = Confirmation(caller, "create_document_upload", arguments)
+        with rehearsal(question):
+            upload = uploads.begin_upload(
+                caller.owner,
+                arguments["companySlug"],
+                arguments["filename"],
+                arguments.get("sizeBytes"),
+                content_type=arguments.get("contentType"),
+                sha256=arguments.get("sha256"),
+                base_url=self._base_url,
+            )
+        return {"data": {**question.without(upload.to_wire(), "uploadId", "url", "command"), **question.marks()}}
 
     def complete_document_upload(self, arguments: Arguments, caller: Caller) -> Marked:
-        return _marked(uploads.complete_upload(caller.owner, arguments["uploadId"]))
+        question = Confirmation(caller, "complete_document_upload", arguments)
+        done = uploads.complete_upload(caller.owner, arguments["uploadId"], dry_run=question.is_dry)
+        return _marked(done, question)
 
     def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        if arguments.get("restore", False):
-            restored = operations.restore_document(caller.owner, arguments["documentId"])
-            return {"data": {"documentId": restored.pk, "deletedAt": None, "restorableUntil": None}}
-        document = operations.delete_document(caller.owner, arguments["documentId"])
-        restorable = records.restorable_until(document)
-        gone = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
-        return {"data": {**gone, "restorableUntil": timestamp(restorable)}}
+        question, document_id = Confirmation(caller, "delete_document", arguments), arguments["documentId"]
+
+        def approve(document: Document) -> None:
+            message = f"This deletes {document.filename[:100]}. It can be restored for {records.RESTORE_DAYS} days."
+            question.ask(message, bound=document.changed_at, documentId=document.pk, filename=document.filename[:200])
+
+        with rehearsal(question):
+            if arguments.get("restore", False):
+                restored = operations.restore_document(caller.owner, document_id)
+                shown: JSONObject = {"documentId": restored.pk, "deletedAt": None, "restorableUntil": None}
+            else:
+                document = operations.delete_document(caller.owner, document_id, approve=approve)
+                restorable = records.restorable_until(document)
+                shown = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
+                shown["restorableUntil"] = timestamp(restorable)
+        return {"data": {**shown, **question.marks()}}
 
     def read_document(self, arguments: Arguments, caller: Caller) -> Marked:
         document_id = arguments["documentId"]
@@ -146,8 +168,10 @@ class DocumentTools:
         return provenance.mark(answer, {("document", document_id): mark})
 
 
-def _marked(document: Document) -> Marked:
-    shown = records.to_wire(document)
+def _marked(document: Document, question: Confirmation, *, is_new: bool = False) -> Marked:
+    shown = {**records.to_wire(document), **question.marks()}
+    if is_new:
+        shown = question.without(shown, "documentId")
     return provenance.mark(shown, {("document", document.pk): provenance.uploaded(shown["createdAt"])})
 
 
@@ -218,13 +242,14 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             f"Store a file of at most {records.SMALL_BYTES:,} bytes. For larger files use "
             f"create_document_upload. Accepted: {inspection.TAKEN}.",
             "documents:write",
-            single(_DOCUMENT),
+            single(_STORED),
             arguments={
                 "companySlug": SLUG,
                 "filename": _NAME,
                 "contentType": _TYPE,
                 "text": {"type": "string", "maxLength": _MAX_BASE64, "description": "the content of a text file"},
                 "contentBase64": {"type": "string", "maxLength": _MAX_BASE64, "description": "any other content"},
+                "dryRun": DRY_RUN,
             },
             required=("companySlug", "filename"),
         ),
@@ -247,6 +272,7 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
                 },
                 "contentType": _TYPE,
                 "sha256": {"type": "string", "maxLength": 100, "description": "verified after the upload"},
+                "dryRun": DRY_RUN,
             },
             required=("companySlug", "filename"),
         ),
@@ -255,8 +281,8 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Complete an upload",
             "Step 3 of 3: verify the uploaded file and store it. Safe to repeat.",
             "documents:write",
-            single(_DOCUMENT),
-            arguments={"uploadId": ID},
+            single(_STORED),
+            arguments={"uploadId": ID, "dryRun": DRY_RUN},
             required=("uploadId",),
             idempotent=True,
         ),
@@ -267,8 +293,9 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Fails while a queued or running report uses it.",
             "documents:write",
             single(_DELETED),
-            arguments={"documentId": ID, "restore": {"type": "boolean", "default": False}},
+            arguments={"documentId": ID, "restore": {"type": "boolean", "default": False}, **confirmation.ARGUMENTS},
             required=("documentId",),
+            confirmed=strings("documentId", "filename"),
             destructive=True,
             idempotent=True,
         ),

@@ -4,6 +4,7 @@ The profile tools of the owner-scoped server.
 Source: tools, Owner-scoped server; decisions, section 5.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -14,17 +15,20 @@ from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
+from muniment.mcp import confirmation
 from muniment.mcp import provenance as marking
+from muniment.mcp.confirmation import Confirmation
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import differences, output_schemas, truncation
 from muniment.mcp.tools.lean import FIELDS, Members
-from muniment.mcp.tools.output_schemas import BOOLEAN, INTEGER, STRING, list_of, object_of, one_of, single, strings
+from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of, one_of, single, strings
 from muniment.mcp.tools.owner import history
-from muniment.mcp.tools.owner.tool import CHANGES, DRY_RUN, EXPECTED_VERSION, dry_mark, owner_tool
+from muniment.mcp.tools.owner.removal import SHOWN
+from muniment.mcp.tools.owner.tool import CHANGES, DRY, EXPECTED_VERSION, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry import provenance
 from muniment.registry.company import operations
-from muniment.registry.models import Company, Person
+from muniment.registry.models import Company, Person, Position, PositionRequest
 from muniment.registry.people import positions, profiles, withdrawal
 from muniment.schema.kinds import CHANGE
 from muniment.schema.objects import Schema
@@ -92,16 +96,25 @@ class ProfileTools:
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
         if len(arguments.keys() & {"changes", "positions", "revert"}) != 1:
             raise BadRequest("The call needs changes, positions or revert.", "Send one of them in each call.")
-        dry_run = arguments.get("dryRun", False)
-        done = self._update(arguments, caller.owner, dry_run=dry_run)
+        question = Confirmation(caller, "update_my_profile", arguments)
+        done = self._update(arguments, caller.owner, question)
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        answer = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff), **dry_mark(dry_run)}
+        answer = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff), **question.marks()}
         return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
 
     @staticmethod
-    def _update(arguments: Arguments, actor: Actor, *, dry_run: bool) -> profiles.ProfileUpdate:
+    def _update(arguments: Arguments, actor: Actor, question: Confirmation) -> profiles.ProfileUpdate:
         """Apply the changes of a call, answer positions, or revert a change of the history."""
+
+        def approve(gone: Sequence[PositionRequest | Position]) -> None:
+            if not gone:
+                return
+            names = [f"{each.title or ''}, {each.company.name}" for each in gone]
+            message = f"This ends {len(gone)} of your positions; the listings cannot ask again for 90 days."
+            question.ask(message, bound=None, removes={"positions": {"removed": len(gone), "names": names[:SHOWN]}})
+
+        dry_run = question.is_dry
         expected = arguments.get("expectedVersion")
         if "revert" in arguments:
             overwrite = arguments.get("overwrite", False)
@@ -109,7 +122,7 @@ class ProfileTools:
                 actor, arguments["revert"], expected_version=expected, overwrite=overwrite, dry_run=dry_run
             )
         if "positions" in arguments:
-            positions.answer_positions(actor, **_answers(arguments["positions"]), dry_run=dry_run)
+            positions.answer_positions(actor, **_answers(arguments["positions"]), dry_run=dry_run, approve=approve)
         change = profiles.ProfileChange(arguments.get("changes", {}))
         return profiles.update_profile(actor, change, expected_version=expected, dry_run=dry_run)
 
@@ -174,8 +187,7 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             "profile:write",
             single(
                 object_of(
-                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, "dryRun": BOOLEAN},
-                    optional=("dryRun",),
+                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, **DRY}, optional=tuple(DRY)
                 )
             ),
             arguments={
@@ -183,8 +195,9 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "positions": _ANSWERS,
                 **history.revert_arguments("get_my_profile history"),
                 "expectedVersion": EXPECTED_VERSION,
-                "dryRun": DRY_RUN,
+                **confirmation.ARGUMENTS,
             },
+            confirmed={"removes": {"type": "object"}},
             **CHANGES,
         ),
     )

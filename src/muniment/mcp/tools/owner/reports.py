@@ -9,11 +9,12 @@ from typing import Final
 from urllib.parse import urlencode
 
 from muniment.assessments import applications, comparison, operations, report_views
-from muniment.assessments.models import Application, RunState
+from muniment.assessments.models import Application, ReportRun, RunState
 from muniment.credits import billing
-from muniment.credits.operations import get_balance
+from muniment.credits.operations import available, get_balance
 from muniment.kernel.json import JSONObject
-from muniment.mcp import provenance
+from muniment.mcp import confirmation, provenance
+from muniment.mcp.confirmation import Confirmation, rehearsal
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.lean import FIELDS, Members
@@ -29,7 +30,7 @@ from muniment.mcp.tools.output_schemas import (
     some_of,
     strings,
 )
-from muniment.mcp.tools.owner.tool import ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
+from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.frameworks.specification import SOURCES
 from muniment.schema.record import nullable
@@ -79,6 +80,7 @@ _RUN: Final = object_of(
         "reportId": _TEXT,
     }
 )
+_ACTED: Final = object_of({**_RUN["properties"], **DRY}, optional=tuple(DRY))
 _MISSING: Final = object_of({"source": one_of(*SOURCES), "criteria": INTEGER, "hint": STRING})
 _STARTED: Final = object_of(
     {
@@ -87,7 +89,9 @@ _STARTED: Final = object_of(
         "missingEvidence": {**list_of(_MISSING), "description": "evidence that the company lacks"},
         "evaluator": {**object_of(_EVALUATOR), "description": "a model's provider receives passages of the evidence"},
         "expiresAt": MOMENT,
-    }
+        **DRY,
+    },
+    optional=("runId", *DRY),
 )
 _STATUS: Final = one_of("met", "partial", "not_met", "insufficient", "not_applicable")
 _NAMED: Final = strings("id", "title")
@@ -186,17 +190,37 @@ class ReportTools:
         return {"data": shown}
 
     def start_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        started = operations.start_run(
-            caller.owner,
-            arguments["companySlug"],
-            arguments["frameworkId"],
-            document_ids=arguments.get("documentIds") or (),
-            idempotency_key=arguments.get("idempotencyKey"),
-        )
-        return {"data": started.to_wire()}
+        question = Confirmation(caller, "start_report_run", arguments)
+        with rehearsal(question):
+            started = operations.start_run(
+                caller.owner,
+                arguments["companySlug"],
+                arguments["frameworkId"],
+                document_ids=arguments.get("documentIds") or (),
+                idempotency_key=arguments.get("idempotencyKey"),
+            )
+        return {"data": {**question.without(started.to_wire(), "runId"), **question.marks()}}
 
     def execute_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return {"data": operations.execute_run(caller.owner, arguments["runId"]).to_wire()}
+        question = Confirmation(caller, "execute_report_run", arguments)
+
+        def approve(run: ReportRun) -> None:
+            if run.cost:
+                left = available(caller.owner)
+                question.ask(
+                    f"This holds {run.cost} of your {left + run.cost} credits for a report on {run.company.name} by "
+                    f"{run.framework.name}. They are charged only if it succeeds.",
+                    bound=run.cost,
+                    runId=run.pk,
+                    companySlug=run.company.slug,
+                    frameworkId=run.framework.slug,
+                    cost=run.cost,
+                    available=left + run.cost,
+                )
+
+        with rehearsal(question):
+            run = operations.execute_run(caller.owner, arguments["runId"], approve=approve)
+        return {"data": {**run.to_wire(), **question.marks()}}
 
     def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return {"data": operations.get_run(caller.owner, arguments["runId"]).to_wire()}
@@ -214,7 +238,10 @@ class ReportTools:
         return Marked(content, provenance.encode(marks))
 
     def cancel_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        return {"data": operations.cancel_run(caller.owner, arguments["runId"]).to_wire()}
+        question = Confirmation(caller, "cancel_report_run", arguments)
+        with rehearsal(question):
+            run = operations.cancel_run(caller.owner, arguments["runId"])
+        return {"data": {**run.to_wire(), **question.marks()}}
 
     def compare_reports(self, arguments: Arguments, caller: Caller) -> Marked:
         runs = arguments["runId"], arguments["otherRunId"]
@@ -282,6 +309,7 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
                     "maxLength": operations.MAX_KEY,
                     "description": "repeated, it returns the same run",
                 },
+                "dryRun": DRY_RUN,
             },
             required=("companySlug", "frameworkId"),
         ),
@@ -289,12 +317,13 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             tools.execute_report_run,
             "Execute a report run",
             "Hold the credits and queue the run; they are charged only if it succeeds. "
-            "Tell the user the cost first. Repeating it returns the same run.",
+            "Repeating it returns the same run.",
             "reports:run",
-            single(_RUN),
-            arguments={"runId": RUN_ID},
+            single(_ACTED),
+            arguments={"runId": RUN_ID, **confirmation.ARGUMENTS},
             required=("runId",),
             idempotent=True,
+            confirmed={**strings("runId", "companySlug", "frameworkId"), "cost": INTEGER, "available": INTEGER},
         ),
         tool(
             tools.get_report_run_status,
@@ -323,8 +352,8 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Cancel a report run",
             "Cancel a run that has not ended; held credits are released. A running one ends at its next step.",
             "reports:run",
-            single(_RUN),
-            arguments={"runId": RUN_ID},
+            single(_ACTED),
+            arguments={"runId": RUN_ID, "dryRun": DRY_RUN},
             required=("runId",),
             destructive=True,
             idempotent=True,

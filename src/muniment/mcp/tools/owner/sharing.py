@@ -12,9 +12,10 @@ from muniment.assessments.models import Application
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.mcp import confirmation, provenance
+from muniment.mcp.confirmation import Confirmation, rehearsal
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
-from muniment.mcp.tools.owner.tool import RUN_ID, owner_tool
+from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, RUN_ID, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
@@ -25,10 +26,11 @@ _APPLICATION: Final = object_of(
         "submittedAt": MOMENT,
         "decidedAt": MOMENT,
         "note": {**STRING, "description": "the receiver's"},
+        **DRY,
     },
-    optional=("decidedAt", "note"),
+    optional=("decidedAt", "note", *DRY),
 )
-_SHARED: Final = object_of({"runId": STRING, "shared": BOOLEAN, "url": nullable(STRING)})
+_SHARED: Final = object_of({"runId": STRING, "shared": BOOLEAN, "url": nullable(STRING), **DRY}, optional=tuple(DRY))
 
 
 class SharingTools:
@@ -38,34 +40,38 @@ class SharingTools:
         self._base_url = base_url
 
     def share_report(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        run_id = arguments["runId"]
-        if arguments.get("shared", True):
-            url = f"{self._base_url}/reports/shared/{sharing.share_report(caller.owner, run_id)}"
-            return {"data": {"runId": run_id, "shared": True, "url": url}}
-        sharing.unshare_report(caller.owner, run_id)
-        return {"data": {"runId": run_id, "shared": False, "url": None}}
+        run_id, shared, url = arguments["runId"], arguments.get("shared", True), None
+        question = Confirmation(caller, "share_report", arguments)
+        with rehearsal(question):
+            if shared:
+                url = f"{self._base_url}/reports/shared/{sharing.share_report(caller.owner, run_id)}"
+            else:
+                sharing.unshare_report(caller.owner, run_id)
+        shown = {"runId": run_id, "shared": shared, "url": None if question.is_dry else url}
+        return {"data": {**shown, **question.marks()}}
 
     def submit_application(self, arguments: Arguments, caller: Caller) -> Marked:
         run_id = arguments["runId"]
-        if arguments.get("withdraw", False):
-            return _marked(applications.withdraw_report(caller.owner, run_id))
-        with applications.submission(caller.owner, run_id) as draft:
-            receiver = draft.receiver.name
-            confirmation.require(
-                caller,
-                "submit_application",
-                arguments,
-                f"This submits the report of {draft.applicant.name} to {draft.framework.name}. Owners of {receiver} "
-                "and reviewers of the registry can then read it.",
-                once=draft.report.applications.count(),
-                receiver=draft.receiver.slug,
-                frameworkId=draft.framework.slug,
-            )
-        return _marked(draft)
+        question = Confirmation(caller, "submit_application", arguments)
+        with rehearsal(question):
+            if arguments.get("withdraw", False):
+                return _marked(applications.withdraw_report(caller.owner, run_id), question)
+            with applications.submission(caller.owner, run_id) as draft:
+                receiver, of = draft.receiver, draft.framework
+                question.ask(
+                    f"This submits the report of {draft.applicant.name} to {of.name}. Owners of {receiver.name} and "
+                    "reviewers of the registry can then read it.",
+                    bound=[draft.report.applications.count(), receiver.slug, of.slug],
+                    is_application=True,
+                    receiver=receiver.slug,
+                    frameworkId=of.slug,
+                )
+        return _marked(draft, question)
 
 
-def _marked(application: Application) -> Marked:
+def _marked(application: Application, question: Confirmation) -> Marked:
     shown = {
+        **question.marks(),
         "applicationId": application.pk,
         "runId": application.report.run_id,
         "companySlug": application.applicant.slug,
@@ -93,21 +99,20 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Make a link with which anyone can read this report; an earlier link stops working. shared false ends it.",
             "reports:run",
             single(_SHARED),
-            arguments={"runId": RUN_ID, "shared": {"type": "boolean", "default": True}},
+            arguments={"runId": RUN_ID, "shared": {"type": "boolean", "default": True}, "dryRun": DRY_RUN},
             required=("runId",),
         ),
         tool(
             tools.submit_application,
             "Apply to a program",
             "Submit the report of a run of a program framework to the company that runs the program, which can then "
-            "read it. The first call says who, and returns the token to confirm with. withdraw true takes an undecided "
-            "application back.",
+            "read it. withdraw true takes an undecided application back.",
             "reports:run",
             single(_APPLICATION),
             arguments={
                 "runId": RUN_ID,
                 "withdraw": {"type": "boolean", "default": False},
-                **confirmation.ARGUMENT,
+                **confirmation.ARGUMENTS,
             },
             required=("runId",),
             destructive=True,

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.mcp import confirmation
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
 from muniment.mcp.tools.addresses import MAX_CHARACTERS
 from muniment.oauth.token_authentication import Bridge
@@ -18,7 +19,9 @@ PAGE: Final[dict[str, JSONMapping]] = {
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
 
-DRY_RUN: Final = {"type": "boolean", "default": False, "description": "return the diff without changing anything"}
+DRY_RUN: Final[JSONObject] = confirmation.ARGUMENTS["dryRun"]
+DRY: Final[dict[str, JSONMapping]] = {"dryRun": {"type": "boolean"}, "confirmation": {"type": "object"}}
+"""The members of a dry run's answer, all optional."""
 EXPECTED_VERSION: Final = {
     "type": "integer",
     "minimum": 1,
@@ -62,8 +65,3 @@ def owner_tool(
         keys={name: kind for name, kind in _KINDS.items() if name in arguments},
         **{"idempotent": reads, **rest},
     )
-
-
-def dry_mark(dry_run: bool) -> JSONObject:  # noqa: FBT001 - the argument of a call
-    """Return the member that marks a dry run's answer, so that no client reads it as done."""
-    return {"dryRun": True} if dry_run else {}
