@@ -265,10 +265,11 @@ def test_a_tool_that_the_scopes_hide_answers_403_and_names_the_scope(server, own
 
 
 @pytest.mark.requirement("mcp.size")
-def test_what_a_model_sees_of_the_tools_stays_under_18_kb(server, owner):
-    tools = server.ask(token_of(owner), LIST).result["tools"]
-    visible = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
+def test_what_a_model_sees_of_the_tools_stays_under_18_kb_and_the_whole_list_under_50_kb(server, owner):
+    listed = server.ask(token_of(owner), LIST)
+    visible = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in listed.result["tools"]]
     assert len(msgspec.json.encode(visible)) <= 18_000
+    assert len(listed.body) <= 50_000
 
 
 def test_no_schema_lists_types_beside_entries_members_or_choices(server, owner):
