@@ -36,11 +36,14 @@ services: ## install the browser, the database and the npm packages that the tes
 	@(cd tests && ../$(BIN)/python -c "from services.linters import folder; folder()") & \
 	checks/services && cd tests && ../$(BIN)/python -c "from services.node import TYPESCRIPT, packages; packages(); packages(TYPESCRIPT)"
 
+# All tests of a module run in one process, so that its servers are started once. The bytecode of the tests is kept: it
+# takes longer to write than to run many of them, and the second run reads it.
+test prove: export PYTHONDONTWRITEBYTECODE =
 test: install services ## the whole suite: on SQLite, then what uses a database on PostgreSQL
 	@failed=0; \
-	PYTHONPATH=tests $(BIN)/pytest -n $(WORKERS) -p services.raised || failed=1; \
+	PYTHONPATH=tests $(BIN)/pytest -n $(WORKERS) --dist loadfile -p services.raised || failed=1; \
 	$(BIN)/python checks/refusals.py || failed=1; \
-	$(BIN)/pytest -n $(WORKERS) --database postgresql || failed=1; \
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --database postgresql || failed=1; \
 	exit $$failed
 
 check: install ## style, words, types, layers, module lengths, migrations and locks
@@ -59,7 +62,7 @@ prove: install services ## the long proofs, and the whole suite on PostgreSQL wi
 	@failed=0; \
 	$(BIN)/pytest -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
-	$(BIN)/pytest -n $(WORKERS) --database postgresql --served 2 --timeout 600 || failed=1; \
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --database postgresql --served 2 --timeout 600 || failed=1; \
 	exit $$failed
 
 mutate: install ## check that the tests notice 300 broken rules

@@ -21,7 +21,6 @@ from services.ports import free_port, wait_until
 from services.product import run
 from services.walk import Walk
 
-pytestmark = pytest.mark.xdist_group("oauth flow")
 TOOLS = {
     "list_my_companies",
     "get_my_company",

@@ -8,7 +8,6 @@ from services.issuer import Issuer, upstream
 from services.mail import Mailbox
 from services.owner import EMAIL, PASSWORD, Agent, answers, owned_instance, result_of
 
-pytestmark = pytest.mark.xdist_group("step up")
 PERSON = {"sub": "7", "email": "ada@harbour.example", "email_verified": True}
 
 
