@@ -9,8 +9,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from browser.test_people_and_pages import RULES, violations
+from make import registry as make
+from make import reports
+from make.documents import send
+from muniment.kernel.problems import Problem
 from muniment.mcp.apps.views import OWNER, PUBLIC, view
+from muniment.mcp.declarations import Caller
 from muniment.mcp.extensions import APP_TYPE
+from muniment.mcp.protocol.transport import encoded
+from muniment.mcp.tools.owner.server import owner_declarations
 from services.node import node, packages
 
 pytestmark = [pytest.mark.requirement("mcp.manage"), pytest.mark.xdist_group("conformance"), pytest.mark.timeout(300)]
@@ -37,12 +44,12 @@ def check(schemas, name, value):
 
 
 class Host:
-    """A page with the host; *answers* are the results of the tools that a view calls, in order."""
+    """A page with the host; `answer` returns the answers of tools that a view calls."""
 
     def __init__(self, page: Any, schemas: Any) -> None:
         self.page, self.schemas = page, schemas
         self.calls: list[Any] = []
-        self.answers: list[Any] = []
+        self.answer: Any = None
         self.faults: list[str] = []
         page.expose_function("callTool", self._call)
         page.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -50,10 +57,10 @@ class Host:
 
     def _call(self, params: Any) -> Any:
         self.calls.append(params)
-        return result_of(self.answers.pop(0))
+        return result_of(self.answer(params))
 
     def show(self, name, answer, tool="", arguments=None, *, theme="light", capabilities=ALL, connect="'none'"):
-        self.calls, self.answers = [], []
+        self.calls = []
         shown = {
             "html": view(name, BASE).text,
             "connect": connect,
@@ -144,6 +151,9 @@ def test_a_company_is_shown_with_hostile_texts_as_texts(host):
     assert violations(Axe().run(host.page, options=RULES)) == []
     assert host.page.frames[1].evaluate("document.documentElement.scrollWidth <= innerWidth")
     host.check()
+    frame = host.show("company", {"data": {"history": [{"id": 1}]}}, "get_my_company", {"parts": ["history"]})
+    expect(frame.get_by_text("has read a part")).to_be_visible()
+    host.check()
 
 
 def test_a_report_is_shown_in_both_themes_and_in_every_form(host):
@@ -158,6 +168,8 @@ def test_a_report_is_shown_in_both_themes_and_in_every_form(host):
     expect(frame.get_by_role("button", name="Open the report")).to_be_visible()
     frame = host.show("report", {"error": {"code": "not_found", "message": EVIL, "hint": "Try."}}, "get_report")
     expect(frame.get_by_text("onerror")).to_be_visible()
+    frame = host.show("report", {"data": {"reportId": "r", "next": []}}, "get_report", {"fields": ["next"]})
+    expect(frame.get_by_role("heading", name="Report")).to_be_visible()
     frame = host.show("report", {"data": REPORT}, "get_report", capabilities={})
     expect(frame.get_by_text(f"Open the report: {BASE}/manage/reports/r1")).to_be_visible()
     host.check()
@@ -166,7 +178,7 @@ def test_a_report_is_shown_in_both_themes_and_in_every_form(host):
 def test_a_change_is_confirmed_with_its_token_or_cancelled(host):
     arguments = {"runId": "r1", "dryRun": True}
     frame = host.show("change", QUESTION, "execute_report_run", arguments)
-    host.answers = [{"data": {"runId": "r1", "state": "queued"}}]
+    host.answer = lambda _: {"data": {"runId": "r1", "state": "queued"}}
     expect(frame.get_by_text("This holds 10 of your 90 credits")).to_be_visible()
     expect(frame.get_by_text("cost (credits)")).to_be_visible()
     assert violations(Axe().run(host.page, options=RULES)) == []
@@ -186,7 +198,7 @@ def test_a_change_is_confirmed_with_its_token_or_cancelled(host):
     assert "cancelled" in host.seen["contexts"][0]
 
     frame = host.show("change", QUESTION, "execute_report_run", arguments)
-    host.answers = [{"error": {"code": "bad_request", "message": "Too few credits.", "hint": "Buy some."}}]
+    host.answer = lambda _: {"error": {"code": "bad_request", "message": "Too few credits.", "hint": "Buy some."}}
     frame.get_by_role("button", name="Confirm").click()
     expect(frame.get_by_role("heading", name="Not done")).to_be_visible()
     frame = host.show("change", QUESTION, "execute_report_run", arguments, capabilities={})
@@ -212,6 +224,11 @@ def test_differences_are_shown_by_field_and_by_row(host):
     host.check()
 
 
+CORS = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Methods": "PUT",
+    "Access-Control-Allow-Headers": "Content-Type",
+}
 UPLOAD = {
     "data": {"uploadId": "u1", "url": f"{BASE}/uploads/t0ken", "headers": {"Content-Type": "text/plain"},
              "maxBytes": 1000}
@@ -220,16 +237,14 @@ UPLOAD = {
 
 def test_a_dropped_file_goes_to_its_link_and_the_model_is_told(host):
     sent = []
-    cors = {"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "PUT",
-            "Access-Control-Allow-Headers": "Content-Type"}  # fmt: skip
 
     def take(route):
         sent.append((route.request.method, route.request.post_data))
-        route.fulfill(status=201, headers=cors, body='{"data": {}}')
+        route.fulfill(status=201, headers=CORS, body='{"data": {}}')
 
     host.page.route(f"{BASE}/uploads/*", take)
     frame = host.show("upload", UPLOAD, "create_document_upload", {"filename": EVIL}, connect=BASE)
-    host.answers = [{"data": {"documentId": "u1", "state": "ready"}}]
+    host.answer = lambda _: {"data": {"documentId": "u1", "state": "ready"}}
     assert violations(Axe().run(host.page, options=RULES)) == []
     frame.locator("input").set_input_files({"name": "big.txt", "mimeType": "text/plain", "buffer": b"x" * 1001})
     expect(frame.get_by_text("larger than 1000 bytes")).to_be_visible()
@@ -253,6 +268,71 @@ def test_a_view_that_may_not_reach_the_registry_leads_to_the_page_of_the_link(ho
     host.page.wait_for_function("window.seen.links.length")
     assert host.seen["links"] == [UPLOAD["data"]["url"]]
     assert "Content Security" in "".join(host.faults)
+
+
+@pytest.fixture
+def answer_of(db, settings):
+    """Call a tool of the owner server as an account, and return its answer."""
+    settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
+    offer = owner_declarations(
+        lambda call, *rest: call(*rest),
+        base_url=BASE,
+        registry_name="Suite",
+        schema=settings.SCHEMA,
+        reader=lambda: None,
+    )
+    tools = {tool.name: tool for tool in offer.tools}
+
+    def call(actor, name, **arguments):
+        try:
+            found: Any = tools[name].handler(arguments, Caller(actor, "", ""))
+        except Problem as problem:
+            return problem.to_wire()
+        return json.loads(encoded(found).content)
+
+    return call
+
+
+def test_the_views_show_what_the_tools_really_answer(host, answer_of):
+    actor = make.agent_of(make.owner())
+    slug = reports.company(actor, name="Harbour Cooperative", description="We mend boats.", website="https://a.example")
+    run = reports.finished(actor, slug, reports.program(make.owner())).run_id
+
+    frame = host.show("company", answer_of(actor, "get_my_company", slug=slug), "get_my_company")
+    for shown in ("Harbour Cooperative", "We mend boats.", "https://a.example", "published"):
+        expect(frame.get_by_text(shown, exact=True)).to_be_visible()
+    frame = host.show("report", answer_of(actor, "get_report", runId=run), "get_report", {"runId": run})
+    expect(frame.get_by_role("heading", name="Harbour Cooperative · Plain Harbour")).to_be_visible()
+    expect(frame.get_by_role("cell", name="Everything")).to_be_visible()
+    expect(frame.get_by_text("Publish the accounts.")).to_be_visible()
+    changes = {"slug": slug, "changes": {"description": "We build boats."}, "dryRun": True}
+    frame = host.show("change", answer_of(actor, "update_my_company", **changes), "update_my_company", changes)
+    expect(frame.get_by_role("row", name="description We mend boats. → We build boats.")).to_be_visible()
+
+    asked = {"runId": run}
+    question = answer_of(actor, "submit_application", **asked)
+    frame = host.show("change", question, "submit_application", asked)
+    expect(frame.get_by_text("can then read it")).to_be_visible()
+    confirmed = {**asked, "confirm": question["error"]["confirm"]}
+    done = answer_of(actor, "submit_application", **confirmed)  # a callback of the browser has no database
+    host.answer = lambda _: done
+    frame.get_by_role("button", name="Confirm").click()
+    expect(frame.get_by_text("submitted")).to_be_visible()
+    assert host.calls == [{"name": "submit_application", "arguments": confirmed}]
+
+    asked = {"companySlug": slug, "filename": "minutes.txt"}
+    link = answer_of(actor, "create_document_upload", **asked)
+    content = b"Minutes."
+    send(link["data"]["url"].rpartition("/")[2], content)
+    kept = answer_of(actor, "complete_document_upload", uploadId=link["data"]["uploadId"])
+    host.page.route(f"{BASE}/uploads/*", lambda route: route.fulfill(status=201, headers=CORS, body="{}"))
+    frame = host.show("upload", link, "create_document_upload", asked, connect=BASE)
+    host.answer = lambda _: kept
+    frame.locator("input").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": content})
+    expect(frame.get_by_text("a.txt was uploaded.")).to_be_visible()
+    host.page.wait_for_function("window.seen.contexts.length")
+    assert "is ready" in host.seen["contexts"][0]
+    host.check()
 
 
 def test_the_host_may_ask_a_view_to_end_and_nothing_else_of_it(host):

@@ -30,9 +30,9 @@ def token_of(upload: Upload) -> str:
     return upload.url.rpartition("/")[2]
 
 
-def send(upload: Upload, content: bytes = SMALL, content_type: str = "") -> receiving.IncomingUpload:
-    """Receive an upload without HTTP."""
-    transfer = receiving.claim_link(token_of(upload), len(content), content_type)
+def send(upload: Upload | str, content: bytes = SMALL, content_type: str = "") -> receiving.IncomingUpload:
+    """Receive an upload, or what is sent to a token, without HTTP."""
+    transfer = receiving.claim_link(upload if isinstance(upload, str) else token_of(upload), len(content), content_type)
     records.storage().write(transfer.key, content)
     receiving.record(transfer, hashlib.sha256(content).hexdigest(), len(content))
     return transfer

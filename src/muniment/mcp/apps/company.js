@@ -1,5 +1,7 @@
 function show({ data, error }) {
-  if (!data?.company) return view.replaceChildren(...fault(error ?? {}));
+  if (!data) return view.replaceChildren(...fault(error ?? {}));
+  // A call may ask for parts without the facts, such as the history, which are for the model.
+  if (!data.company?.name) return view.replaceChildren(classed("quiet", el("p", "The assistant has read a part of it.")));
   const { company, positions = [], positionsTotal } = data;
   const pending = Object.keys(data.pendingChanges ?? {});
   const people = positions.slice(0, 5).map(({ title, person, name }) =>

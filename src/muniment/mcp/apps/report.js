@@ -20,11 +20,13 @@ function show({ data, error }) {
   const steps = next.slice(0, 5).map(({ title, remediation }) => el("li", title, remediation ? `: ${remediation}` : ""));
   const heads = ["Section", "Score", "Criteria"].map((text) => Object.assign(el("th", text), { scope: "col" }));
   view.replaceChildren(
-    el("h1", `${data.companyName} · ${data.frameworkName}`),
-    el("p", classed("big", el("span", score(overall.score))), overall.band ? ` ${overall.band}` : ""),
-    classed("quiet", el("p", `${Math.round(100 * (overall.coverage ?? 0))} % of the criteria have evidence`)),
+    el("h1", [data.companyName, data.frameworkName].filter(Boolean).join(" · ") || "Report"),
+    ...(data.overall ? [
+      el("p", classed("big", el("span", score(overall.score))), overall.band ? ` ${overall.band}` : ""),
+      classed("quiet", el("p", `${Math.round(100 * (overall.coverage ?? 0))} % of the criteria have evidence`)),
+    ] : []),
     ...(rows.length ? [el("table", el("thead", el("tr", ...heads)), el("tbody", ...rows))] : []),
     ...(steps.length ? [el("h2", "Do first"), el("ul", ...steps)] : []),
-    classed("row", el("div", link("Open the report", data.url))),
+    data.url ? classed("row", el("div", link("Open the report", data.url))) : "",
   );
 }
