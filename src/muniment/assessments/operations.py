@@ -4,10 +4,10 @@ Operations on report runs. Starting one is free; executing it holds the credits,
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from django.conf import settings
@@ -21,6 +21,7 @@ from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
 from muniment.documents.records import own_company
 from muniment.jobs import queue
+from muniment.jobs.models import Job
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.fairness import MAX_UNEXECUTED_RUNS
 from muniment.kernel.ids import now
@@ -77,6 +78,15 @@ class RunView:
             "finishedAt": _moment(row.finished_at),
             "reportId": self.report_id,
         }
+
+
+class Standing(NamedTuple):
+    """How far a run is. One that is not active is over, or needs its owner."""
+
+    is_active: bool
+    done: int
+    total: int
+    step: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +322,17 @@ def get_run(actor: Actor, run_id: str) -> RunView:
     for seen in _read_runs(actor, f"{_RUN}.id = %s", [run_id]):
         return seen
     raise _no_run(run_id)
+
+
+def standings(run_ids: Iterable[str]) -> dict[str, Standing]:
+    """Return how far runs are, by id; the caller has checked whose they are."""
+    wanted = list(run_ids)
+    jobs = dict(Job.objects.filter(pk__in=wanted).values_list("pk", "progress"))
+    found: dict[str, Standing] = {}
+    for row in ReportRun.objects.filter(pk__in=wanted).select_related("specification"):
+        seen = _progress(row, msgspec.json.encode(jobs.get(row.pk) or {}).decode())
+        found[row.pk] = Standing(row.state in ACTIVE, seen["done"], seen["total"], seen["step"])
+    return found
 
 
 def list_runs(

@@ -277,6 +277,7 @@ class Declarations:
         list_ttl_ms: how long clients may cache lists.
         read_ttl_ms: how long clients may cache resources.
         shared: whether caches may be shared between users.
+        drain: ends the calls that wait, before the process does.
         views: HTML of the tools' views.
     """
 
@@ -295,6 +296,7 @@ class Declarations:
     list_ttl_ms: int = 3_600_000
     read_ttl_ms: int = 30_000
     shared: bool = True
+    drain: Callable[[], None] = lambda: None
 
     @property
     def cache_scope(self) -> Literal["public", "private"]:

@@ -36,9 +36,14 @@ class ToolServers:
         self._owner = asyncio.Event()
         self._mounting: asyncio.Task[None] | None = None
         self._running = contextlib.AsyncExitStack()
+        self._drain: Callable[[], None] = lambda: None
 
     def begin(self) -> None:
         self._app.mounts.update(dict.fromkeys(TOOL_PATHS, self._wait))
+
+    def drain(self) -> None:
+        """Let calls that wait for something answer at once."""
+        self._drain()
 
     async def end(self) -> None:
         if self._mounting is not None:
@@ -89,5 +94,6 @@ class ToolServers:
             **shared_arguments(self._app),
         )
         await self._running.enter_async_context(server.run())
+        self._drain = server.offer.drain
         self._app.mounts[MANAGE_PATH] = server
         self._owner.set()

@@ -84,6 +84,7 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listening in self.servers:
             listening.close()
+        self._process.drain()
         await retire(self.server_state.connections)
         await super().shutdown(sockets)
         await self._process.end()
@@ -229,6 +230,9 @@ class Process:
         self.front.metrics.gauge("muniment_edition_lag_seconds", explanation, lambda: follower.status.behind_s)
         explanation = "Rebuilds of this node's file by reason."
         self.front.metrics.counter("muniment_replica_rebuilds_total", explanation, "reason", lambda: follower.rebuilds)
+
+    def drain(self) -> None:
+        self._tools.drain()
 
     async def end(self) -> None:
         for task in self._tasks:

@@ -31,11 +31,13 @@ from muniment.mcp.tools.output_schemas import (
     strings,
 )
 from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
+from muniment.mcp.tools.owner.waiting import MAX_S, Waiting
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.frameworks.specification import SOURCES
 from muniment.schema.record import nullable
 
 _NOTE_CHARACTERS: Final = 200
+_WAIT: Final = {"type": "integer", "minimum": 0, "maximum": MAX_S}
 _TIME: Final = nullable(MOMENT)
 _TEXT: Final = nullable(STRING)
 _SCORE: Final = nullable(output_schemas.NUMBER)
@@ -275,10 +277,10 @@ def _lean(run: operations.RunView, application: str = "", note: str = "") -> JSO
     return shown
 
 
-def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
+def report_tools(call: Bridge, base_url: str, waiting: Waiting) -> tuple[Tool, ...]:
     """Return the credit and report tools."""
     tools = ReportTools(base_url)
-    tool = partial(owner_tool, call=call)
+    tool, in_time = partial(owner_tool, call=call), partial(waiting.in_time, status=tools.get_report_run_status)
     return (
         tool(
             tools.get_credits,
@@ -320,19 +322,21 @@ def report_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Repeating it returns the same run.",
             "reports:run",
             single(_ACTED),
-            arguments={"runId": RUN_ID, **confirmation.ARGUMENTS},
+            arguments={"runId": RUN_ID, "waitSeconds": _WAIT, **confirmation.ARGUMENTS},
             required=("runId",),
             idempotent=True,
+            in_time=in_time(tools.execute_report_run),
             confirmed={**strings("runId", "companySlug", "frameworkId"), "cost": INTEGER, "available": INTEGER},
         ),
         tool(
             tools.get_report_run_status,
             "Get a run's status",
-            "A run's progress. While shouldPoll is true, call again after pollAfterSeconds.",
+            "A run's progress. With waitSeconds it returns once the run ends. While shouldPoll is true, call again.",
             "reports:read",
             single(_RUN),
-            arguments={"runId": RUN_ID},
+            arguments={"runId": RUN_ID, "waitSeconds": _WAIT},
             required=("runId",),
+            in_time=in_time(tools.get_report_run_status),
         ),
         tool(
             tools.list_my_runs,

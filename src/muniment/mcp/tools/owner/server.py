@@ -7,6 +7,7 @@ Source: tools, Owner-scoped server; decisions, sections 3 and 4.
 from collections.abc import Callable
 
 from muniment import __version__
+from muniment.assessments.operations import standings
 from muniment.kernel.fairness import Fairness
 from muniment.mcp.apps.views import OWNER, with_views
 from muniment.mcp.declarations import Declarations
@@ -26,6 +27,7 @@ from muniment.mcp.tools.owner.frameworks import owner_framework_tools
 from muniment.mcp.tools.owner.profile import profile_tools
 from muniment.mcp.tools.owner.reports import report_tools
 from muniment.mcp.tools.owner.sharing import sharing_tools
+from muniment.mcp.tools.owner.waiting import Waiting
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema
@@ -66,6 +68,7 @@ def owner_declarations(
         call: runs an operation in a thread.
         reader: returns the reader of the published file, None while it cannot be read.
     """
+    waiting = Waiting(call, standings)
     tools = (
         *company_tools(call, base_url, schema),
         *profile_tools(call, base_url, schema),
@@ -76,7 +79,7 @@ def owner_declarations(
             reader,
         ),
         *document_tools(call, base_url),
-        *report_tools(call, base_url),
+        *report_tools(call, base_url, waiting),
         *sharing_tools(call, base_url),
         *owner_framework_tools(reader, base_url, schema, "reports:read"),
     )
@@ -94,6 +97,7 @@ def owner_declarations(
         prompts=PROMPTS,
         skills=skills(OWNER_SKILLS),
         shared=False,
+        drain=waiting.stop,
     )
 
 

@@ -1,6 +1,6 @@
 """Declare an owner tool, with the arguments that several of them take."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -49,9 +49,15 @@ def owner_tool(
     *,
     call: Bridge,
     arguments: Mapping[str, JsonSchema] = MappingProxyType({}),
+    in_time: Callable[[Arguments, Caller], Awaitable[Answer]] | None = None,
     **rest: Any,
 ) -> Tool:
-    """Return the tool with the name of *handler*, which *call* runs in a thread; a read scope changes nothing."""
+    """
+    Return the tool with the name of *handler*, which *call* runs in a thread; a read scope changes nothing.
+
+    Args:
+        in_time: answers instead of *handler*, and may wait.
+    """
     reads = scope.endswith(":read")
     return Tool(
         name=handler.__name__,
@@ -59,7 +65,8 @@ def owner_tool(
         description=description,
         scope=scope,
         answer=answer,
-        handler=lambda arguments, caller: call(handler, arguments, caller),
+        handler=in_time or (lambda arguments, caller: call(handler, arguments, caller)),
+        waits=in_time is not None,
         read_only=reads,
         arguments=arguments,
         keys={name: kind for name, kind in _KINDS.items() if name in arguments},
