@@ -113,6 +113,7 @@ class Registry:
             "industry": chance.choice(INDUSTRIES),
             "address": [{"city": chance.choice(self.cities), "state": f"S{number % 60}", "country": "NO"}],
             "extra": {"registration": f"NO-{number:09}"},
+            "former_names": [],
             "description": " ".join(self.words.some(chance, 12)),
             "body": " ".join(self.words.some(chance, 40)) if number % 4 == 0 else "",
             "people": [
@@ -162,21 +163,20 @@ def make(path, count):
         for kind, last in (("person", count // 50), ("company", count))
         for first in range(1, last + 1, CHUNK)
     ]
+    connection.execute("BEGIN")
     with multiprocessing.Pool(1) as pool:
-        made = pool.imap(chunk, asked)
-        while batch := list(islice(made, BATCH // CHUNK)):
-            connection.execute("BEGIN")
-            published.load(connection, chain.from_iterable(batch), at=AT)
-            connection.execute("COMMIT")
-            print(
-                batch[-1][-1].kind,
-                batch[-1][-1].position % (1 << 40),
-                f"{time.process_time() - began:.0f} s",
-                flush=True,
-            )
+        published.load(connection, documents(pool, asked), at=AT)
+    connection.execute("COMMIT")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.close()
     print(f"{count:,} companies: {time.process_time() - began:.0f} s CPU, {path.stat().st_size >> 20} MB")
+
+
+def documents(pool, asked):
+    made = pool.imap(chunk, asked)
+    while batch := list(islice(made, BATCH // CHUNK)):
+        yield from chain.from_iterable(batch)
+        print(batch[-1][-1].kind, batch[-1][-1].position % (1 << 40), f"{time.process_time():.0f} s", flush=True)
 
 
 class Questions:

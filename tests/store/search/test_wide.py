@@ -4,8 +4,7 @@ import pytest
 
 from make.published import company, ids, person
 from make.queries import companies_by, people_by
-from muniment.store.lists import finding
-from muniment.store.search import beginnings, ranking
+from muniment.store.search import beginnings, forgiving, ranking
 
 
 @pytest.fixture(params=[50_000, 10], ids=["small", "large"])
@@ -14,7 +13,8 @@ def wide(publisher, reader, monkeypatch, request):
     monkeypatch.setattr(beginnings, "LARGE", request.param)
     monkeypatch.setattr(ranking, "MAX_WEIGHED", 8)
     monkeypatch.setattr(ranking, "MAX_COUNTED", 8)
-    monkeypatch.setattr(finding, "MAX_LISTED", 20)
+    monkeypatch.setattr(ranking, "MAX_LISTED", 20)
+    monkeypatch.setattr(ranking, "LISTED_OF_LARGE", 20)
     told = [company(number, name=f"Mill {number}", description="Keeps the harbour") for number in range(10, 40)]
     publisher.publish(
         company(1, "harbour", name="Harbour"),
@@ -77,9 +77,36 @@ def test_a_name_without_its_spaces_is_found_besides_the_texts_in_every_order(wid
     assert "har-bour" not in ids(wide.companies(companies_by(q="harbour", sort=sort, type="corporation")))
 
 
-@pytest.mark.parametrize("q", ["harb", "old harb", "ha"])
-def test_beginnings_are_found(wide, q):
-    assert "old-harbour" in ids(wide.companies(companies_by(q=q, page_size=100)))
+@pytest.mark.parametrize(("q", "found"), [("harb", "old-harbour"), ("old harb", "old-harbour"), ("ha", "harbour")])
+def test_beginnings_are_found(wide, q, found):
+    assert found in ids(wide.companies(companies_by(q=q, page_size=100)))
+
+
+def test_of_matches_that_are_too_many_to_weigh_in_a_large_registry_names_come_first(reader, publisher, monkeypatch):
+    monkeypatch.setattr(beginnings, "LARGE", 3)
+    monkeypatch.setattr(ranking, "WEIGHED_OF_LARGE", 2)
+    told = [company(number, name=f"Mill {number}", description="Keeps the weir") for number in range(10, 14)]
+    publisher.publish(company(1, "old-weir", name="Old Weir"), *told)
+    reader.refresh()
+    page = reader.companies(companies_by(q="weir"))
+    assert ids(page) == ["old-weir", "company-13", "company-12", "company-11", "company-10"]
+    assert (page.total, page.is_cut) == (5, False)
+
+
+def test_of_many_documents_of_one_name_the_newest_is_first(reader, publisher, monkeypatch):
+    monkeypatch.setattr(ranking, "MAX_COMPARED", 2)
+    publisher.publish(*(company(number, name="Weir", description="Full " * (9 - number)) for number in range(1, 4)))
+    reader.refresh()
+    assert ids(reader.companies(companies_by(q="weir"))) == ["company-3", "company-2", "company-1"]
+
+
+def test_of_very_many_candidates_those_that_share_more_parts_are_compared(reader, publisher, monkeypatch):
+    monkeypatch.setattr(beginnings, "LARGE", 3)
+    monkeypatch.setattr(forgiving, "CANDIDATES_OF_LARGE", 2)
+    others = [company(number, name=f"harbour{sign * 7}", themes=[]) for number, sign in enumerate("abcdef", 2)]
+    publisher.publish(*others, company(9, "harbour-light", name="Harbourlights", themes=[]))
+    reader.refresh()
+    assert ids(reader.companies(companies_by(q="harbourlihgts")))[0] == "harbour-light"
 
 
 @pytest.mark.parametrize(("q", "first"), [("harbuor", "harbour"), ("old harbor", "old-harbour"), ("wier", "weir")])

@@ -13,8 +13,6 @@ from muniment.store.search.closest import Closest, closest_of, hint_of
 from muniment.store.search.ranking import Plan, Tier, plan
 from muniment.store.search.values import meant_by
 
-MAX_LISTED: Final = 10_000
-"""Documents that a wide search lists."""
 MAX_TIERS: Final = 100
 """More results are never mixed with those of other kinds."""
 DAY_SHIFT: Final = 40
@@ -107,14 +105,16 @@ def _kept(
 def _find_wide(
     connection: sqlite3.Connection, chosen: Selection, planned: Plan, values: list[_Values]
 ) -> tuple["array[int]", bool]:
-    found = _positions(connection, _statement(chosen, values, planned=planned))
     if chosen.order not in {"relevance", "newest"}:
-        return found, False
+        return _positions(connection, _statement(chosen, values, planned=planned)), False
+    found = array("q", planned.hits)
+    if values or chosen.ranges:
+        found = _positions(connection, _statement(chosen, values, planned=planned))
     first = _kept(connection, chosen, values, array("q", planned.first))
     merged = dict.fromkeys((*first, *found))
-    is_cut = len(found) > MAX_LISTED
+    is_cut = len(found) > planned.most
     listed = array("q", merged if chosen.order == "relevance" else sorted(merged, reverse=True))
-    return listed[: MAX_LISTED if is_cut else None], is_cut
+    return listed[: planned.most if is_cut else None], is_cut
 
 
 def _positions(connection: sqlite3.Connection, statement: tuple[str, list[object]]) -> "array[int]":
@@ -175,7 +175,7 @@ def _statement(
         conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among_values})")
         parameters.append(ids)
     if is_listed:
-        order = f"{position} DESC" + (f" LIMIT {MAX_LISTED + 1}" if planned is not None else "")
+        order = f"{position} DESC" + (f" LIMIT {planned.most + 1}" if planned is not None else "")
     elif chosen.order == "name":
         order = "d.sort_name, d.position"
     else:  # a falling order has those without a value last

@@ -15,11 +15,13 @@ from muniment.store.search_text import Term
 LARGE: Final = 50_000
 """Documents of a kind from which the index is not asked for beginnings."""
 MAX_BEGUN: Final = 60
+BEGUN_IN_LARGE: Final = 25
+"""Names that begin so, the shortest ones."""
 MAX_WORDS: Final = 20
 """Words that begin so, the most frequent ones."""
 _INDEXED: Final = 2
 """Characters of beginnings that have an index of their own."""
-_EXAMINED: Final = 2_000
+_EXAMINED: Final = 1_000
 _END: Final = "\U0010ffff"
 
 
@@ -32,7 +34,7 @@ def words_with(connection: sqlite3.Connection, kind: str, term: Term) -> list[st
     """Return the words that a term of a query may mean, itself first."""
     found = [*term.words]
     word = found[0]
-    if term.is_begun and len(word) >= _INDEXED:
+    if term.is_begun and len(word) > _INDEXED:
         with contextlib.suppress(sqlite3.OperationalError):  # a file of an earlier version
             rows = connection.execute(
                 f"SELECT word FROM (SELECT word, n FROM published_word_{kind} WHERE word > ? AND word < ?"
@@ -54,12 +56,12 @@ def expression(connection: sqlite3.Connection, kind: str, found: list[Term]) -> 
     return " AND ".join(said)
 
 
-def names_with(connection: sqlite3.Connection, kind: str, key: str) -> list[str]:
-    """Return names, as keys, that begin with *key*: the shortest ones."""
+def names_with(connection: sqlite3.Connection, kind: str, key: str, limit: int) -> list[str]:
+    """Return at most *limit* names, as keys, that begin with *key*: the shortest ones."""
     with contextlib.suppress(sqlite3.OperationalError):  # a file of an earlier version
         rows = connection.execute(
             f"SELECT word FROM (SELECT word FROM published_word_{kind} WHERE word >= ? AND word < ?"
-            f" LIMIT {_EXAMINED}) ORDER BY length(word), word LIMIT {MAX_BEGUN}",
+            f" LIMIT {_EXAMINED}) ORDER BY length(word), word LIMIT {limit}",
             (NAME + key, NAME + key + _END),
         )
         return [row[0] for row in rows]

@@ -12,12 +12,15 @@ import msgspec
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
+from muniment.store.search.beginnings import is_large
 from muniment.store.search.keys import NAMES
 from muniment.store.search.keys import plain as without_mark
 from muniment.store.search.parts import of_one_slip, of_two_slips
 from muniment.store.search.vocabulary import MIN_CHARACTERS
 
 MAX_CANDIDATES: Final = 4_000
+CANDIDATES_OF_LARGE: Final = 1_500
+"""Words that are compared in a large registry, in which each is on a page of its own."""
 SIMILAR: Final = 0.6
 ALIKE: Final = 0.8
 """A name this similar to the query comes before texts that have its words."""
@@ -70,9 +73,15 @@ def _nearest(word: str, candidates: list[str], limit: int) -> list[Near]:
 
 
 def _candidates(connection: sqlite3.Connection, kind: str, parts: frozenset[int], word: str) -> list[str]:
+    """Return words that share a part with *word*; of very many, those that share more parts."""
+    shared = (
+        f"SELECT p.word FROM json_each(?) AS j CROSS JOIN published_part_{kind} AS p ON p.part = j.value"
+        f" LIMIT {MAX_CANDIDATES}"
+    )
+    most = CANDIDATES_OF_LARGE if is_large(connection, kind) else MAX_CANDIDATES
     rows = connection.execute(
-        f"SELECT word FROM published_word_{kind} WHERE id IN (SELECT p.word FROM json_each(?) AS j"
-        f" CROSS JOIN published_part_{kind} AS p ON p.part = j.value LIMIT {MAX_CANDIDATES})"
+        f"SELECT word FROM published_word_{kind} WHERE id IN"
+        f" (SELECT word FROM ({shared}) GROUP BY word ORDER BY count(*) DESC LIMIT {most})"
         " AND length(word) BETWEEN ? AND ?",
         (msgspec.json.encode(sorted(parts)).decode(), len(word) * 3 // 5, len(word) * 5 // 3 + 1),
     )

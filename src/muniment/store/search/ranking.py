@@ -26,6 +26,8 @@ POOR: Final = 5
 FACTS: Final = "{name label themes place}"
 """The columns that say what a document is; in the others, any word may be by chance."""
 MAX_EXACT: Final = 1_000
+MAX_COMPARED: Final = 10
+"""Documents of one name of which the fullest comes first; of more, the newest."""
 MAX_CLOSE: Final = 60
 COMMON: Final = 2_000
 """A word that more documents have does not tell them apart."""
@@ -37,7 +39,12 @@ MAX_WORDS: Final = 8
 """Words of a query that are left out one at a time, or corrected."""
 MAX_WEIGHED: Final = 1_000
 """More matches are not weighed one by one."""
-MAX_COUNTED: Final = 20_000
+WEIGHED_OF_LARGE: Final = 100
+"""Matches that are weighed in a large registry, in which each is on a page of its own."""
+MAX_LISTED: Final = 10_000
+"""Documents that a search lists of more than are weighed."""
+LISTED_OF_LARGE: Final = 5_000
+MAX_COUNTED: Final = 5_000
 """Nor are matches of a word that more documents have: weighing one counts them all."""
 MAX_OF_TIER: Final = 300
 """Documents with all words in their names, and with all in their facts, that come first among many."""
@@ -67,9 +74,10 @@ class Plan(NamedTuple):
     Args:
         match: the expression of the full-text index; None if nothing is searchable.
         first: the positions that come first by relevance, in order, with their tiers; those that follow are TEXT.
-        hits: everything that *match* finds, by relevance; some of it, if that is too much to be weighed.
+        hits: everything that *match* finds, by relevance; of more than are weighed, the newest that are listed.
         close: those of similar names, the most similar first.
         is_wide: whether more match than are weighed: after the first, the newest follow.
+        most: how many are listed then.
     """
 
     match: str | None
@@ -77,6 +85,7 @@ class Plan(NamedTuple):
     hits: Sequence[int] = ()
     close: tuple[int, ...] = ()
     is_wide: bool = False
+    most: int = MAX_LISTED
 
     @property
     def former(self) -> tuple[int, ...]:
@@ -97,21 +106,22 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     if is_whole or _is_common(connection, kind, typed[-1]):
         typed[-1] = typed[-1]._replace(is_begun=False)
     words = beginnings.expression(connection, kind, typed) if is_large else plain_expression(typed)
-    begun = _begun(connection, kind, key)
-    hits = _matching(connection, kind, words, MAX_WEIGHED + 1)
+    begun = _begun(connection, kind, key, beginnings.BEGUN_IN_LARGE if is_large else beginnings.MAX_BEGUN)
+    most = LISTED_OF_LARGE if is_large else MAX_LISTED
+    hits = _matching(connection, kind, words, most + 1, newest=True)
     is_poor = not (exact or former) and len({*begun, *hits}) < POOR
     if is_poor and not (len(typed) > 1 and hits and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
-        begins = _tiers((Tier.BEGUN, begun))
-        return _forgiving(connection, kind, pieces(q), key, Plan(words, begins, hits))
+        hits = _weighed(connection, kind, words) if len(hits) > 1 else hits
+        return _forgiving(connection, kind, pieces(q), key, Plan(words, _tiers((Tier.BEGUN, begun)), hits))
     named = ((Tier.EXACT, exact), (Tier.FORMER, former), (Tier.BEGUN, begun))
     first = _tiers(*named)
-    is_wide = len(hits) > MAX_WEIGHED
-    others = [position for position in hits if position not in first]
-    if is_wide or (is_large and others and not _are_rare(connection, kind, typed)):
+    others = len(hits) - len(first.keys() & set(hits))
+    if len(hits) > MAX_WEIGHED or (
+        is_large and others and (others > WEIGHED_OF_LARGE or not _are_rare(connection, kind, typed))
+    ):
         facts = _in_facts(connection, kind, typed, words, is_large=is_large)
-        first = _tiers(*named, (Tier.TEXT, facts))
-        return Plan(words, first, hits if is_wide else hits[::-1], is_wide=is_wide)
-    return Plan(words, first, _weighed(connection, kind, words) if len(others) > 1 else hits)
+        return Plan(words, _tiers(*named, (Tier.TEXT, facts)), hits, is_wide=len(hits) > MAX_WEIGHED, most=most)
+    return Plan(words, first, _weighed(connection, kind, words) if others > 1 else hits)
 
 
 def _forgiving(connection: sqlite3.Connection, kind: str, split: list[str], key: str, plain: Plan) -> Plan:
@@ -183,8 +193,8 @@ def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str
         return (some, []) if is_present else ([], some)
     found: dict[str, list[int]] = {}
     for mark in every:
-        rows = _matching(connection, kind, _quoted(mark + key), MAX_EXACT)
-        found[mark] = _fullest(connection, kind, rows) if len(rows) > 1 else rows
+        rows = _matching(connection, kind, _quoted(mark + key), MAX_EXACT, newest=True)
+        found[mark] = _fullest(connection, kind, rows) if 1 < len(rows) <= MAX_COMPARED else rows
     former = found.pop(keys.FORMER)
     exact = list(dict.fromkeys(position for rows in found.values() for position in rows))
     return exact, [position for position in former if position not in exact]
@@ -195,12 +205,12 @@ def _fullest(connection: sqlite3.Connection, kind: str, positions: list[int]) ->
     return sorted(fullness, key=lambda position: (-fullness[position], -position))
 
 
-def _begun(connection: sqlite3.Connection, kind: str, key: str) -> list[int]:
+def _begun(connection: sqlite3.Connection, kind: str, key: str, limit: int) -> list[int]:
     """Return the positions of what has a name that begins with *key*, the shortest first."""
-    names = beginnings.names_with(connection, kind, key) if len(key) > 1 else []
+    names = beginnings.names_with(connection, kind, key, limit) if len(key) > 1 else []
     one_range = f"{_quoted(keys.NAME + key)}*"  # costs less than a look-up for each
-    match = one_range if len(names) < beginnings.MAX_BEGUN else " OR ".join(map(_quoted, names))
-    rows = _matching(connection, kind, match, beginnings.MAX_BEGUN) if names else []
+    match = one_range if len(names) < limit else " OR ".join(map(_quoted, names))
+    rows = _matching(connection, kind, match, limit) if names else []
     shown = _names(connection, kind, rows) if len(rows) > 1 else {}
     return sorted(rows, key=lambda position: len(shown[position])) if shown else rows
 
@@ -309,12 +319,12 @@ def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]
 
 
 def _by_words(connection: sqlite3.Connection, kind: str, match: str) -> Plan:
-    hits = _matching(connection, kind, match, MAX_WEIGHED + 1)
-    if len(hits) > MAX_WEIGHED:
-        return Plan(match, {}, _matching(connection, kind, match, MAX_CLOSE, newest=True), is_wide=True)
-    if len(hits) > 1 and not beginnings.is_large(connection, kind):
-        return Plan(match, {}, _weighed(connection, kind, match))
-    return Plan(match, {}, hits[::-1])
+    is_large = beginnings.is_large(connection, kind)
+    most = LISTED_OF_LARGE if is_large else MAX_LISTED
+    hits = _matching(connection, kind, match, most + 1, newest=True)
+    if 1 < len(hits) <= MAX_WEIGHED and not is_large:
+        hits = _weighed(connection, kind, match)
+    return Plan(match, {}, hits, is_wide=len(hits) > MAX_WEIGHED, most=most)
 
 
 def _like(connection: sqlite3.Connection, kind: str, word: str) -> list[Near]:

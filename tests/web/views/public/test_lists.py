@@ -8,7 +8,6 @@ from django.test import Client
 
 from make.pages import valid
 from make.published import Publisher, company, framework, person
-from muniment.store.lists import finding
 from muniment.store.reader import Reader
 from muniment.store.search import ranking
 from muniment.web.requests import page_cache
@@ -89,7 +88,7 @@ def test_each_value_of_a_filter_shows_how_many_results_it_has_until_something_is
 
 def test_a_list_that_ends_before_its_matches_says_that_there_are_more(visitor, monkeypatch):
     monkeypatch.setattr(ranking, "MAX_WEIGHED", 5)
-    monkeypatch.setattr(finding, "MAX_LISTED", 20)
+    monkeypatch.setattr(ranking, "MAX_LISTED", 20)
     assert "20+ companies" in visitor.get("/companies?q=pier").text
     assert "1 company" in visitor.get("/companies?q=quay").text
 
