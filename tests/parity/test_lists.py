@@ -2,9 +2,11 @@
 
 import json
 import random
-from urllib.parse import quote, urlencode
+import re
+from urllib.parse import quote, unquote, urlencode
 
 import pytest
+from django.test import Client as Browser
 
 from make.asgi import Client
 from make.published import person
@@ -14,6 +16,7 @@ from muniment.api.application import Api
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
+from muniment.web.requests import page_cache
 from services.mcp import public_server
 from services.product import run
 from store.test_list_filters import registry
@@ -103,6 +106,36 @@ def compare(rest, server, rounds, seed):
     assert filled > rounds // 4
 
 
+def compare_search(rest, server, pages, rounds, seed):
+    """Compare what the search over everything finds by REST, by tool and on its page."""
+    chance = random.Random(seed)
+    values = used(rest, "company")
+    names = [each["name"] for each in rest.ask("/api/v1/companies?pageSize=100").json["data"]]
+    found_some = 0
+    for _ in range(rounds):
+        q = chance.choice(
+            [
+                chance.choice(WORDS),
+                chance.choice(names),
+                chance.choice(names)[:5],
+                chance.choice(names)[1:],
+                f"which companies on {chance.choice(values['theme'])} are {chance.choice(['active', 'raising'])}",
+            ]
+        )
+        answer = rest.ask(f"/api/v1/search?{urlencode({'q': q, 'limit': 10}, quote_via=quote)}").json
+        by_tool = server.call("search", {"query": q})["structuredContent"]
+        ids = [f"{each['kind']}:{each['id']}" for each in answer["data"]]
+        assert [each["id"] for each in by_tool["results"]][: len(ids)] == ids[:10], q
+        assert bool(by_tool.get("reading")) == bool(answer.get("reading")), q
+        page = pages.get("/search", {"q": q}).content.decode()
+        for kind, collection in {**COLLECTIONS, "framework": "frameworks"}.items():
+            shown = [unquote(each) for each in re.findall(rf'class="name"><a href="/{collection}/([^"/]+)"', page)]
+            wanted = [each["id"] for each in answer["data"] if each["kind"] == kind]
+            assert shown == wanted[:8], (q, kind)
+        found_some += bool(ids)
+    assert found_some > rounds // 4
+
+
 def check_a_count(rest, chance, path, query, facets):
     """Check that choosing a value in place of what is chosen gives a list of as many items as its facet says."""
     counted = [(name, each) for name, facet in facets.items() for each in facet["values"]]
@@ -132,6 +165,19 @@ def test_random_queries_have_the_same_answer_on_every_surface(rest):
         compare(rest, server, 60, seed=1)
 
 
+@pytest.fixture
+def pages(rest):
+    page_cache.use(rest.reader)
+    yield Browser()
+    page_cache.pages.clear()
+    page_cache._reader = None
+
+
+def test_random_searches_have_the_same_answer_on_every_surface(rest, pages):
+    with public_server(rest.reader) as server:
+        compare_search(rest, server, pages, 40, seed=4)
+
+
 @pytest.mark.proof
 def test_five_hundred_random_queries_have_the_same_answer_on_every_surface(rest):
     with public_server(rest.reader) as server:
@@ -147,6 +193,10 @@ def test_random_queries_of_a_real_registry_have_the_same_answer_on_every_surface
     try:
         with public_server(reader) as server:
             compare(Client(api), server, 500, seed=3)
+            page_cache.use(reader)
+            compare_search(Client(api), server, Browser(), 500, seed=5)
     finally:
+        page_cache.pages.clear()
+        page_cache._reader = None
         api.close()
         reader.close()

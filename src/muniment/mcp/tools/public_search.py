@@ -47,9 +47,16 @@ class SearchTools(PublicAnswers):
             results = found.results[:MAX_RESULTS]
             known = {(each.kind, each.key) for each in results}
             close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known][: MAX_RESULTS - len(results)]
+            former = {(kind, each.id): f"{each.why} " for kind, each in found.closest if each.is_former}
             titles = Counter(each.title for each in results)
             listed = [
-                *(self._result(each.kind, each.key, each.title, _told_apart(each, titles)) for each in results),
+                *(
+                    self._result(
+                        *(each.kind, each.key, each.title),
+                        former.get((each.kind, each.key), "") + _told_apart(each, titles),
+                    )
+                    for each in results
+                ),
                 *(self._result(kind, each.id, each.name, each.why) for kind, each in close),
             ]
             answer = {"results": listed, **({"hint": found.hint} if found.hint else {}), **_reading_of(found)}

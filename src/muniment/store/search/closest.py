@@ -60,8 +60,9 @@ def closest_of(
     of_names = {*planned.former, *planned.close}
     close = []
     for position, key, item in rows:
-        said = (_former(q, item) if position in of_names else "") or why[position] or f"Formerly {_shown(q)}."
-        close.append(Closest(key, item.shown, said, is_former=not why[position]))
+        former = _former(q, item) if position in of_names else ""
+        said = former or why[position] or f"Formerly {_shown(q)}."
+        close.append(Closest(key, item.shown, said, is_former=bool(former) or not why[position]))
     return tuple(close)
 
 

@@ -109,11 +109,12 @@
   const show = (q, found) => {
     const isClose = !found.data.length && found.closest?.length > 0;
     const shown = (isClose ? found.closest : found.data).slice(0, SHOWN);
+    const formerly = new Map((found.closest ?? []).filter((each) => each.why.startsWith("Formerly")).map((each) => [each.kind + each.id, each.why]));
     const total = Object.values(found.totals).reduce((sum, each) => sum + each, 0);
     activate(-1);
     list.replaceChildren(
       ...shown.map((each, place) =>
-        option(place, PATHS[each.kind] + encodeURIComponent(each.id), words[each.kind], each.name, each.symbol, each.summary || each.type),
+        option(place, PATHS[each.kind] + encodeURIComponent(each.id), words[each.kind], each.name, each.symbol, formerly.get(each.kind + each.id) || each.summary || each.type),
       ),
       everything(shown.length, q, total),
     );

@@ -59,7 +59,9 @@ def search(request: HttpRequest) -> HttpResponse:
             "is_answered": found.asked is not None and found.asked.total > 0,
             "groups": _groups(text, found, asked),
             "counts": ", ".join(_count(each, total) for each, total in found.totals.items()),
-            "closest": [(each.name, _path(of, each.id)) for of, each in found.closest],
+            "closest": [
+                (each.name, _path(of, each.id), each.why if each.is_former else "") for of, each in found.closest
+            ],
             "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
         }
     return TemplateResponse(request, "registry/search.html", context)
