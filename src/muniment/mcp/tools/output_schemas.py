@@ -49,7 +49,7 @@ def list_of(item: JsonSchema) -> JsonSchema:
 
 
 def one_of(*values: str) -> JsonSchema:
-    return {"type": "string", "enum": list(values)}
+    return {"enum": list(values)}
 
 
 def record_of(record: Record, *, without: tuple[str, ...] = (), **more: JsonSchema) -> JsonSchema:
@@ -83,6 +83,8 @@ def _properties(record: Record) -> Iterable[tuple[str, JsonSchema]]:
 def _brief(schema: JsonSchema) -> JsonSchema:
     """Return a schema without what a summary may leave out, and without bounds."""
     found = {name: each for name, each in schema.items() if name not in {"required", "minimum"}}
+    if "enum" in found:
+        found.pop("type", None)
     if "items" in found:
         found["items"] = _brief(found["items"])
     if "anyOf" in found:

@@ -50,7 +50,7 @@ _DOCUMENT: Final = cuttable(
             "state": one_of(*DocumentState.values),
             "createdAt": MOMENT,
             "textState": one_of(*TextState.values),
-            "note": {**STRING, "description": "why it was rejected, not scanned, or has no text"},
+            "note": STRING,
         },
         optional=("note",),
     )
@@ -62,7 +62,7 @@ _UPLOAD: Final = object_of(
         **strings("uploadId", "url"),
         "method": one_of("PUT"),
         "headers": object_of({"Content-Type": STRING}),
-        "command": {**STRING, "description": "for a shell in the file's folder, on the user's computer"},
+        "command": STRING,
         "maxBytes": INTEGER,
         "expiresAt": MOMENT,
         **DRY,
@@ -76,8 +76,8 @@ _EXCERPT: Final = object_of(
         "documentId": STRING,
         "pages": list_of(object_of({"page": INTEGER, "text": STRING})),
         "pageCount": INTEGER,
-        "nextPage": {**nullable(INTEGER), "description": "the page to continue at"},
-        "nextOffset": {**nullable(INTEGER), "description": "the character of that page to continue at"},
+        "nextPage": nullable(INTEGER),
+        "nextOffset": nullable(INTEGER),
     }
 )
 _DELETED: Final = object_of(

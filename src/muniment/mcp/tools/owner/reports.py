@@ -57,10 +57,10 @@ _ENTRY: Final = output_schemas.cuttable(
 _CREDITS: Final = object_of(
     {
         "balance": INTEGER,
-        "held": {**INTEGER, "description": "reserved for active runs"},
+        "held": INTEGER,
         "available": INTEGER,
-        "entries": {**list_of(_ENTRY), "description": "the latest 50, newest first"},
-        "buyUrl": {**STRING, "description": "where the user can buy credits; absent if none are sold"},
+        "entries": list_of(_ENTRY),
+        "buyUrl": STRING,
     },
     optional=("buyUrl",),
 )
@@ -71,8 +71,8 @@ _RUN: Final = object_of(
     {
         **strings("runId", "companySlug", "frameworkId"),
         "state": one_of(*RunState.values),
-        "cost": {**INTEGER, "description": "credits"},
-        "progress": {**_PROGRESS, "description": "done and total criteria"},
+        "cost": INTEGER,
+        "progress": _PROGRESS,
         "shouldPoll": output_schemas.BOOLEAN,
         "pollAfterSeconds": nullable(INTEGER),
         "error": _TEXT,
@@ -87,9 +87,9 @@ _MISSING: Final = object_of({"source": one_of(*SOURCES), "criteria": INTEGER, "h
 _STARTED: Final = object_of(
     {
         **_RUN["properties"],
-        "available": {**INTEGER, "description": "spendable credits"},
-        "missingEvidence": {**list_of(_MISSING), "description": "evidence that the company lacks"},
-        "evaluator": {**object_of(_EVALUATOR), "description": "a model's provider receives passages of the evidence"},
+        "available": INTEGER,
+        "missingEvidence": list_of(_MISSING),
+        "evaluator": object_of(_EVALUATOR),
         "expiresAt": MOMENT,
         **DRY,
     },
@@ -126,15 +126,12 @@ _REPORT: Final = object_of(
             object_of({**_NAMED, "score": _SCORE, "criteria": {"anyOf": [list_of(_CRITERION), _COUNTS]}})
         ),
         "evaluator": object_of({**_EVALUATOR, "promptHash": _TEXT}),
-        "next": {
-            **list_of(object_of({**_NAMED, "status": _STATUS, "remediation": _TEXT})),
-            "description": "what to do first",
-        },
+        "next": list_of(object_of({**_NAMED, "status": _STATUS, "remediation": _TEXT})),
         "nextTotal": INTEGER,
         "sectionsTotal": INTEGER,
         "markdown": STRING,
         "truncated": output_schemas.BOOLEAN,
-        "url": {**STRING, "description": "the page of the report"},
+        "url": STRING,
     }
 )
 _REPORTED: Final = Members(_REPORT["properties"], identity=("reportId", "url"))
@@ -146,7 +143,7 @@ _SENT: Final = object_of({"state": one_of(*Application.State.values), "note": ST
 _LISTED_RUN: Final = object_of(
     {
         **{name: each for name, each in _RUN["properties"].items() if name not in {"shouldPoll", "pollAfterSeconds"}},
-        "application": {**_SENT, "description": "to the program"},
+        "application": _SENT,
     },
     optional=("progress", "error", "startedAt", "finishedAt", "reportId", "application"),
 )

@@ -25,7 +25,7 @@ _APPLICATION: Final = object_of(
         "state": one_of(*Application.State.values),
         "submittedAt": MOMENT,
         "decidedAt": MOMENT,
-        "note": {**STRING, "description": "the receiver's"},
+        "note": STRING,
         **DRY,
     },
     optional=("decidedAt", "note", *DRY),
