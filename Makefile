@@ -9,7 +9,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench bench-search bench-questions bench-agents reference pictures screenshots lock audit wheel
+.PHONY: mutate help install serve services test check prove bench bench-search bench-pages bench-questions bench-agents reference pictures screenshots lock audit wheel
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -73,6 +73,9 @@ bench: install ## compare the product with the reference systems
 
 bench-search: install ## ask a real registry thousands of questions with slips
 	$(BIN)/python bench/search.py $(BENCH_FLAGS)
+
+bench-pages: install ## measure the CPU time of pages on a real registry
+	$(BIN)/python bench/pages.py $(BENCH_FLAGS)
 
 bench-questions: install ## ask a real registry in plain words
 	$(BIN)/python bench/questions.py $(BENCH_FLAGS)

@@ -221,5 +221,5 @@ STORAGES = {
 }
 CSRF_FAILURE_VIEW = "muniment.web.requests.errors.csrf_refused"
 APPEND_SLASH = False  # a redirect would turn a POST into a GET
-FORM_RENDERER = "django.forms.renderers.DjangoTemplates"
+FORM_RENDERER = "muniment.web.form_renderer.FormRenderer"
 MESSAGE_STORAGE = "muniment.web.requests.notices.Notices"

@@ -61,6 +61,7 @@ def statements(kinds: Collection[str]) -> tuple[str, ...]:
         """CREATE TABLE IF NOT EXISTS published_change (
             sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
             fields TEXT)""",
+        "CREATE INDEX IF NOT EXISTS published_change_key ON published_change (kind, key, sequence)",
         # The condition as in muniment.store.database.erasure.
         """CREATE INDEX IF NOT EXISTS published_change_erased ON published_change (sequence)
             WHERE key >= 'erased:' AND key < 'erased;'""",

@@ -4,6 +4,7 @@ from functools import lru_cache
 
 from django.conf import settings
 from django.utils import translation
+from django.utils.functional import lazy
 
 
 def gettext(message: str) -> str:
@@ -14,3 +15,6 @@ def gettext(message: str) -> str:
 @lru_cache(maxsize=1024)
 def _only(message: str) -> str:
     return translation.gettext(message)
+
+
+gettext_lazy = lazy(gettext, str)

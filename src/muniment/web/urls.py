@@ -33,7 +33,13 @@ admin.site.unregister(Group)  # permissions come from roles
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]  # as allauth's manual has it
 
 urlpatterns = [
-    *PUBLIC,
+    path("accounts/menu", visitor.menu, name="account_menu"),
+    path("accounts/data/", own_data.data, name="own_data"),
+    path("accounts/data/archive", own_data.archive),
+    path("accounts/password/set/", reauthentication_required(password_set)),
+    path("accounts/reauthenticate/provider/", confirming.by_provider, name=identity_provider.PAGE),
+    path("accounts/reauthenticate/email/", confirming.by_email, name=adapters.BY_EMAIL),
+    path("accounts/", include("allauth.urls")),
     path("companies/<str:slug>/claim", claims.claim_company),
     path("companies/<str:slug>/suggest", claims.suggest_edit),
     path("companies/<str:slug>/domain", domain.domain),
@@ -130,14 +136,8 @@ urlpatterns = [
     re_path(r"^manage/security/log\.(?P<form>csv|jsonl)$", security_log.download),
     path("review/audit", security_log.audit, name="audit"),
     re_path(r"^review/audit/log\.(?P<form>csv|jsonl)$", security_log.audit_download),
-    path("accounts/menu", visitor.menu, name="account_menu"),
-    path("accounts/data/", own_data.data, name="own_data"),
-    path("accounts/data/archive", own_data.archive),
-    path("accounts/password/set/", reauthentication_required(password_set)),
-    path("accounts/reauthenticate/provider/", confirming.by_provider, name=identity_provider.PAGE),
-    path("accounts/reauthenticate/email/", confirming.by_email, name=adapters.BY_EMAIL),
-    path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
+    *PUBLIC,  # the middleware answers reads of these
 ]
 
 handler400 = errors.bad_request

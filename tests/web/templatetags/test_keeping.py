@@ -17,7 +17,8 @@ def test_a_part_is_rendered_once_for_each_of_its_values():
     assert shown == ["<b>&lt;Ada&gt;</b>first", "<b>&lt;Ada&gt;</b>first", "<b>Ida</b>third"]
 
 
-def test_each_language_has_its_own():
+def test_each_language_has_its_own(settings):
+    settings.LANGUAGES = [("en", "English"), ("de", "Deutsch")]
     template = Template(SOURCE)
     shown = []
     for language in ("en", "de", "en"):

@@ -10,6 +10,7 @@ from allauth.account.internal.flows.reauthentication import resume_request
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
+from allauth.socialaccount.providers import registry as provider_kinds
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from django.conf import settings
 from django.contrib import messages
@@ -58,6 +59,10 @@ def send_to_confirm(request: HttpRequest, account: Account, next_url: str | None
 
 class IdentityAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth ships no types
     """Reads when the person authenticated, and ends a confirmation where it began."""
+
+    def list_providers(self, request: HttpRequest) -> list[Any]:
+        """Return the providers; without any kind of them, do not ask the database for those of each kind."""
+        return super().list_providers(request) if provider_kinds.get_class_list() else []
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """

@@ -11,6 +11,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.web.presenters.charts import exact
+from muniment.web.requests.pagination import Pager
 
 TITLES_SHOWN: Final = 3
 """Of one person, where people are shown with their titles; their own page has all."""
@@ -181,7 +182,7 @@ def cut(rows: Sequence[Any], asked: str, size: int) -> Page[Any]:
     return Page(list(rows[(number - 1) * size : number * size]), number, size, len(rows))
 
 
-def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> JSONObject:
+def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> Pager:
     """
     Return the links from one page of a list to its neighbours.
 
@@ -192,13 +193,7 @@ def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> JSO
     def link(number: int | None) -> str:
         return address_of(path, number, kept) if number else ""
 
-    return {
-        "page": page.page,
-        "page_count": page.page_count,
-        "previous": link(page.previous_page),
-        "next": link(page.next_page),
-        "links": [],
-    }
+    return Pager(page.page, page.page_count, page.total, link(page.previous_page), link(page.next_page), [])
 
 
 def address_of(path: str, number: int, kept: dict[str, str] | None = None) -> str:

@@ -6,9 +6,9 @@ from html import escape
 from typing import Final
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext_lazy
 
 from muniment.web.context import own_address
+from muniment.web.translating import gettext_lazy
 
 WORDS: Final = {
     "created": gettext_lazy("Not run yet"),

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from muniment.web.presenters.company_lists import Member
 from muniment.web.presenters.marks import mark_html
+from muniment.web.requests.pagination import Link, Pager
 from muniment.web.translating import gettext
 
 Members = Mapping[str, Any]
@@ -44,6 +45,33 @@ def _fact(fact: Members) -> str:
     else:
         shown = escape(value)
     return f'<dt>{escape(fact["label"])}</dt><dd dir="auto">{shown}</dd>'
+
+
+def pager_html(pager: Pager | str, label: str = "") -> SafeString:
+    """Return the links of a pager; nothing for a single page, or for what has no pages."""
+    if isinstance(pager, str) or (pager.page_count <= 1 and pager.page <= 1):
+        return SafeString("")
+    here = gettext("Page %(page)s of %(count)s") % {"page": pager.page, "count": pager.page_count}
+    before = gettext('Previous<span class="unseen"> page</span>')
+    after = gettext('Next<span class="unseen"> page</span>')
+    first = f'<li><a rel="prev" href="{escape(pager.previous)}">{before}</a></li>' if pager.previous else ""
+    last = f'<li><a rel="next" href="{escape(pager.next)}">{after}</a></li>' if pager.next else ""
+    return mark_safe(  # noqa: S308 - every part is escaped
+        f'<nav class="pager" aria-label="{escape(label or gettext("Pages"))}"><p class="quiet">{here}</p>\n'
+        f"<ul>{first}{''.join(map(_numbered, pager.links))}{last}</ul></nav>"
+    )
+
+
+def _numbered(link: Link) -> str:
+    label = escape(link.label)
+    if link.here:
+        shown = f'<span class="here" aria-current="page">{label}</span>'
+    elif link.address:
+        spoken = gettext("Page %(page)s") % {"page": label}
+        shown = f'<a href="{escape(link.address)}" aria-label="{spoken}">{label}</a>'
+    else:
+        shown = '<span class="gap">…</span>'
+    return f'<li class="if-room">{shown}</li>'
 
 
 def chips_html(chips: Iterable[Members]) -> SafeString:

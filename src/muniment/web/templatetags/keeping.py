@@ -3,6 +3,7 @@
 from typing import Final
 
 from django import template
+from django.conf import settings
 from django.template.base import FilterExpression, Node, NodeList, Parser, Token
 from django.template.context import Context
 from django.utils.safestring import SafeString
@@ -22,7 +23,8 @@ class KeptNode(Node):
         self._kept: dict[tuple[object, ...], SafeString] = {}
 
     def render(self, context: Context) -> SafeString:
-        key = (get_language(), *[each.resolve(context) for each in self._values])
+        language = get_language() if len(settings.LANGUAGES) > 1 else ""
+        key = (language, *[each.resolve(context) for each in self._values])
         found = self._kept.get(key)
         if found is None:
             found = self.nodelist.render(context)

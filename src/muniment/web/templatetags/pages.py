@@ -1,11 +1,12 @@
 """Filters and tags of the pages: form controls with hint and error, monograms, state pills, Markdown."""
 
 from datetime import datetime
+from html import escape
 
 from django import forms, template
 from django.forms.boundfield import BoundField
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import conditional_escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -17,7 +18,8 @@ from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.company import day_or_text, proof_method
 from muniment.web.presenters.marks import mark_html, pill_html
-from muniment.web.presenters.parts import breakable, chips_html, crumbs_html, facts_html, team_html
+from muniment.web.presenters.parts import chips_html, crumbs_html, facts_html, pager_html, team_html
+from muniment.web.translating import gettext
 
 register = template.Library()
 
@@ -63,13 +65,11 @@ HAPPENED = {
 }
 
 
-@register.filter
 def is_check(field: BoundField) -> bool:
     """Return whether *field* is a single checkbox."""
     return isinstance(field.field.widget, forms.CheckboxInput)
 
 
-@register.filter
 def is_group(field: BoundField) -> bool:
     """Return whether *field* is a group of inputs under one legend."""
     return isinstance(field.field.widget, forms.RadioSelect | forms.CheckboxSelectMultiple)
@@ -78,7 +78,6 @@ def is_group(field: BoundField) -> bool:
 register.filter("sentence", sentence_case)
 
 
-@register.filter
 def label(field: BoundField) -> str:
     """Return the label of *field*, in sentence case."""
     return sentence_case(str(field.label)) if _is_foreign(field) else str(field.label)
@@ -91,12 +90,31 @@ def _is_foreign(field: BoundField) -> bool:
     return type(field.form).__module__.startswith("allauth.")
 
 
-@register.filter
-def control(field: BoundField) -> SafeString:
+@register.simple_tag(name="field")
+def field_html(field: BoundField, given_label: str = "") -> SafeString:
+    """Render a field: its label, its hint, its control and its errors."""
+    hint, faults = conditional_escape(field.help_text), field.errors  # allauth's is made each time it is looked at
+    text = escape(given_label or label(field))
+    optional = "" if field.field.required else f' <span class="quiet">{gettext("(optional)")}</span>'
+    shown = f'<div class="hint" id="{field.auto_id}_hint">{hint}</div>' if hint else ""
+    told = "".join(f"<li>{conditional_escape(fault)}</li>" for fault in faults)  # type: ignore[arg-type]  # texts
+    under = f'<ul class="fault" id="{field.auto_id}_fault">{told}</ul>' if told else ""
+    named = f'<label for="{field.id_for_label}">{text}'
+    if is_check(field):
+        inside = f"{_control(field, hint)}{named}</label>{shown}"
+    elif is_group(field):
+        inside = f"<fieldset><legend>{text}{optional}</legend>{shown}{_control(field, hint)}</fieldset>"
+    else:
+        inside = f"{named}{optional}</label>{shown}{_control(field, hint)}"
+    checked = " check" if is_check(field) else ""
+    return mark_safe(f'<div class="field{checked}">\n{inside}{under}\n</div>')  # noqa: S308 - every text is escaped
+
+
+def _control(field: BoundField, hint: str) -> SafeString:
     """Render the control of *field*, linked to its hint and its error."""
     attributes: JSONObject = {}
     described = []
-    if field.help_text:
+    if hint:
         described.append(f"{field.auto_id}_hint")
     if field.errors:
         described.append(f"{field.auto_id}_fault")
@@ -111,10 +129,10 @@ def control(field: BoundField) -> SafeString:
     return field.as_widget(attrs=attributes)
 
 
-register.filter("breakable", breakable)
 register.simple_tag(crumbs_html, name="breadcrumb")
 register.simple_tag(facts_html, name="facts")
 register.simple_tag(chips_html, name="chips")
+register.simple_tag(pager_html, name="pager_links")
 register.simple_tag(team_html, name="team")
 
 
