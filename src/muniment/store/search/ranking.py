@@ -19,7 +19,7 @@ from rapidfuzz.distance import OSA
 from muniment.store.search import beginnings, keys
 from muniment.store.search.forgiving import ALIKE, Near, names_like, words_like
 from muniment.store.search.text_index import WEIGHTS
-from muniment.store.search_text import Term, pieces, plain_expression, terms
+from muniment.store.search_text import Term, indexed, pieces, plain_expression, terms
 
 POOR: Final = 5
 """Fewer matches without an exact one ask for what is close."""
@@ -161,18 +161,23 @@ def _are_rare(connection: sqlite3.Connection, kind: str, typed: list[Term]) -> b
 
 def _in_facts(connection: sqlite3.Connection, kind: str, typed: list[Term], words: str, *, is_large: bool) -> list[int]:
     """Return the newest documents with all words in their names, then those with all in their facts."""
-    facts = []
+    facts, words_of = [], []
     for term in typed:
         known = beginnings.words_with(connection, kind, term) if is_large else term.words
         marked = [_quoted(keys.FACT + word) for word in known]
+        words_of.append(known)
         if len(term.words) > 1:
             facts += marked
         else:
             end = "*" if term.is_begun and not is_large else ""
             facts.append(f"({' OR '.join(marked)}){end}" if len(marked) > 1 else marked[0] + end)
     in_facts = " AND ".join(facts)
-    tiers = (f"({in_facts}) AND {{name}} : ({words})", in_facts)
-    return [position for tier in tiers for position in _matching(connection, kind, tier, MAX_OF_TIER, newest=True)]
+    found = _matching(connection, kind, in_facts, MAX_OF_TIER, newest=True)
+    if is_large and len(found) < MAX_OF_TIER:  # all of them; the index would examine every text that has the words
+        names = {position: indexed(name).split() for position, name in _names(connection, kind, found).items()}
+        return sorted(found, key=lambda position: not all(set(names[position]) & set(known) for known in words_of))
+    named = _matching(connection, kind, f"({in_facts}) AND {{name}} : ({words})", MAX_OF_TIER, newest=True)
+    return [*named, *found]
 
 
 def _quoted(token: str) -> str:
