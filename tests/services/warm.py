@@ -17,6 +17,7 @@ import runpy
 import selectors
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -199,6 +200,12 @@ def leave(code: int) -> NoReturn:
     """End as the forks of multiprocessing do: to take down all that was imported takes longer than a command."""
     threading._shutdown()  # type: ignore[attr-defined]  # waits for the threads
     atexit._run_exitfuncs()
+    for (
+        each
+    ) in gc.get_objects():  # an interpreter that ends closes its databases: the last one moves the log into the file
+        if issubclass(type(each), sqlite3.Connection):
+            with contextlib.suppress(sqlite3.Error):
+                each.close()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
