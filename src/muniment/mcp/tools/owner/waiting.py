@@ -58,13 +58,16 @@ class Waiting:
             found: JSONObject = await self._call(handler, arguments, caller)
             seconds = arguments.get("waitSeconds", 0)
             if seconds and found["data"]["shouldPoll"] and not arguments.get("dryRun", False):
-                await self.until_over(found["data"]["runId"], caller, seconds)
+                now = found["data"]["progress"]
+                if caller.report is not None:
+                    await caller.report(now["done"], now["total"], now["step"])
+                await self.until_over(found["data"]["runId"], caller, seconds, told=now["done"])
                 found = await self._call(status, arguments, caller)
             return found
 
         return answer
 
-    async def until_over(self, run_id: str, caller: Caller, seconds: float) -> None:
+    async def until_over(self, run_id: str, caller: Caller, seconds: float, *, told: int = -1) -> None:
         """Return when the run is no longer active, after so many *seconds*, or at once if too many wait."""
         account = caller.owner.account_id
         is_full = self._accounts[account] >= WAITS_OF_AN_ACCOUNT or len(self._waits) >= WAITS
@@ -78,7 +81,7 @@ class Waiting:
             self._ticking = asyncio.get_running_loop().create_task(self._tick(), context=Context())
         try:
             async with asyncio.timeout(min(seconds, MAX_S)):
-                await _followed(wait, caller.report)
+                await _followed(wait, caller.report, told)
         except TimeoutError:
             pass
         finally:
@@ -97,9 +100,8 @@ class Waiting:
             await asyncio.sleep(EACH_S)
 
 
-async def _followed(wait: _Wait, report: Report | None) -> None:
-    """Return when the run is no longer active; report each step forward."""
-    told = -1
+async def _followed(wait: _Wait, report: Report | None, told: int) -> None:
+    """Return when the run is no longer active; report each step forward of what the client was *told*."""
     while (standing := await wait.news.get()).is_active:
         if report is not None and standing.done > told:
             told = standing.done
