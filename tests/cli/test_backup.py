@@ -1,5 +1,6 @@
 """`muniment backup`, `restore` and `doctor --backup`, beside a running server and from one database to the other."""
 
+import re
 import stat
 import threading
 
@@ -67,6 +68,11 @@ def test_a_damaged_backup_is_refused_before_anything_is_written(backed_up, tmp_p
     assert "If a move or restore filled it, it is complete and ready to serve." in refused.stderr
 
 
+def without_feed_id(body):
+    """Leave out the identity of the feed: a restored instance has another."""
+    return re.sub(rb'"feedId":"[0-9a-f-]+"', b"", body)
+
+
 @pytest.mark.proof
 def test_a_restored_instance_answers_the_same_on_either_database(backed_up, tmp_path, postgres):
     file, _, answers = backed_up
@@ -76,7 +82,7 @@ def test_a_restored_instance_answers_the_same_on_either_database(backed_up, tmp_
         with Product(tmp_path / "grown", database_url=url) as product:
             product.wait_ready()
             for path in PATHS:
-                assert product.get(path).body == answers[path].body, path
+                assert without_feed_id(product.get(path).body) == without_feed_id(answers[path].body), path
         run("backup", str(tmp_path / "back"), data=tmp_path / "grown", database_url=url)
     finally:
         postgres.drop("restored")
@@ -85,7 +91,7 @@ def test_a_restored_instance_answers_the_same_on_either_database(backed_up, tmp_
     with Product(tmp_path / "small") as product:
         product.wait_ready()
         for path in PATHS:
-            assert product.get(path).body == answers[path].body, path
+            assert without_feed_id(product.get(path).body) == without_feed_id(answers[path].body), path
     for name, settings in (("a", {"data": file.parent / "data"}), ("b", {"data": tmp_path / "small"})):
         run("export", str(tmp_path / name), "--private", **settings)
     for exported in (tmp_path / "a").glob("*.jsonl"):
