@@ -3,6 +3,7 @@
 import errno
 import stat
 import threading
+from contextlib import contextmanager
 
 import msgspec
 import pytest
@@ -29,11 +30,14 @@ from muniment.documents.models import BlobHold, Document
 from muniment.documents.records import storage
 from muniment.documents.storage import Storage
 from muniment.documents.uploads import remove_blob
+from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.kernel.wire import timestamp
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
+from muniment.store.database.snapshots import snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -161,6 +165,21 @@ def test_a_flipped_bit_and_a_missing_end_are_noticed_anywhere(tmp_path):
     (tmp_path / "bad").write_bytes(good + b"\0")
     with pytest.raises(Damaged):
         verify(tmp_path / "bad")
+
+
+def test_a_backup_has_everything_of_its_moment(monkeypatch):
+    instances.filled()
+    snapshots = []
+
+    @contextmanager
+    def slow(using):
+        with snapshot(using):
+            snapshots.append(timestamp(now()))
+            yield
+
+    monkeypatch.setattr("muniment.backup.snapshot.snapshot", slow)
+    header = msgspec.json.decode(next(parts()).read(), type=Header)
+    assert header.made_at <= snapshots[0]  # what was acknowledged between the two is in the backup, not beyond it
 
 
 def test_a_good_digest_over_wrong_contents_is_noticed_too(tmp_path):

@@ -144,5 +144,5 @@ def move_killed(data, targets, settings):
         ) as moving:
             time.sleep(share * seconds)
             moving.kill()
-        assert moving.returncode == -signal.SIGKILL, "killed before it ended"
+        assert moving.wait() == -signal.SIGKILL, "killed before it ended"
     command("move", "--to", to, data=data, **settings)

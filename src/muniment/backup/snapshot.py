@@ -73,17 +73,18 @@ class RunningInstance:
                 )
             if self.storage is not None and self.using == "default" and HOLDS in migrations:
                 stack.enter_context(blobs_held())
+            made_at = timestamp(now())  # before the snapshot, which thus has all that was acknowledged until then
             stack.enter_context(snapshot(self.using))
-            yield from self._snapshot(migrations)
+            yield from self._snapshot(migrations, made_at)
 
-    def _snapshot(self, migrations: frozenset[tuple[str, str]]) -> Iterator[Part]:
+    def _snapshot(self, migrations: frozenset[tuple[str, str]], made_at: str) -> Iterator[Part]:
         found = rows.tables(migrations)
         edition, _, at = publisher.head(self.using)
         files = sorted(file for file in (self.config.data / "keys").glob("*") if file.is_file())
         keys = {file.name: file.read_bytes() for file in files}
         header = Header(
             format=contents.FORMAT,
-            made_at=timestamp(now()),
+            made_at=made_at,
             version=__version__,
             database=connections[self.using].vendor,
             currency=self.config.currency,
