@@ -39,7 +39,8 @@ def values_before(
     if entry.action in history.NOT_REVERTED or not values:
         raise BadRequest(
             "This history entry has no change that can be reverted.",
-            "Choose an entry that shows a field before and after.",
+            "Choose an entry that changed fields. To withdraw a change that waits for review, set the field to its "
+            "published value.",
         )
     return history.values_before(change._replace(before=values), _changes_after(entry), current)
 

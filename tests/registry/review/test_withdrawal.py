@@ -143,7 +143,7 @@ def test_a_withdrawn_submission_leaves_the_queue_and_can_be_submitted_again(
     assert submitted.endswith("submitted")
     assert withdrawn.endswith("submission withdrawn")
     decisions.submit_company(me, slug)
-    with pytest.raises(Conflict, match="cannot be submission withdrawn"):
+    with pytest.raises(Conflict, match="there is no submission to withdraw"):
         withdrawal.withdraw_submission(me, published(me).slug)
 
 

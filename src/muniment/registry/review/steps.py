@@ -90,7 +90,13 @@ def _check(company: Company, step: str) -> None:
             "Ask the operator of this registry.",
         )
     if company.state not in STEPS[step].starts or (step == "unlisted" and taken_down):
+        state = company.get_state_display().lower()
+        if step == "submission withdrawn":
+            raise Conflict(
+                f"{company.slug!r} is {state}, so there is no submission to withdraw.",
+                "To withdraw a change that waits for review, set the field to its published value.",
+            )
         raise Conflict(
-            f"{company.slug!r} is {company.get_state_display().lower()} and cannot be {step}.",
+            f"{company.slug!r} is {state} and cannot be {step}.",
             "Reload it: someone else may have decided.",
         )

@@ -245,8 +245,8 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             tools.update_my_company,
             "Update my company",
             "Change fields of one of your listings. On a published one, changes to name, symbol or type need review; "
-            "others go live at once. Edit single rows of a list with "
-            '{"add": [rows], "set": [rows with id], "remove": [ids]}. Try dryRun first.',
+            "others go live at once; a field's published value withdraws its pending change. Edit single rows of a "
+            'list with {"add": [rows], "set": [rows with id], "remove": [ids]}. Try dryRun first.',
             "companies:write",
             single(
                 object_of(
