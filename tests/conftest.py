@@ -20,6 +20,7 @@ import pytest
 
 from make.rest import Rest
 from muniment import config as settings_of_process
+from muniment.kernel import fairness
 from services.chromium import chromium
 from services.mail import Mailbox
 from services.postgres import Kept, Postgres
@@ -144,6 +145,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Spare every garbage collection the objects of thousands of tests."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _no_limits_stay() -> Iterator[None]:
+    """Take back the limits on accounts that an application in this process has set: the next module has none."""
+    yield
+    fairness.use(fairness.Fairness())
 
 
 @pytest.fixture(autouse=True)

@@ -417,6 +417,8 @@ def test_an_unexpected_error_is_an_internal_error_with_its_request_id_and_no_det
     with Product(data) as product:
         with contextlib.closing(sqlite3.connect(data / "muniment.sqlite3")) as vandal:
             vandal.execute("DROP TABLE published_document")
+            vandal.execute("DROP TABLE published_total")
+            vandal.execute("DROP TABLE published_meta")
         for path in ("/api/v1/companies/vellumgate", "/api/v1/people/ptolemy-fenn", "/api/v1/companies?q=reef"):
             answer = product.get(path, X_Request_Id="trace-17")
             assert answer.status >= 500

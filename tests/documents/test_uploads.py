@@ -80,6 +80,9 @@ def test_a_file_that_is_not_what_it_says_is_rejected_with_a_reason_and_nothing_i
 ):
     upload = begin(owner, company, content, name)
     send(upload, content)
+    with pytest.raises(BadRequest, match=reason):
+        uploads.complete_upload(owner, upload.upload_id, dry_run=True)
+    assert len(keys()) == 1
     for _ in range(2):
         with pytest.raises(BadRequest, match=reason):
             uploads.complete_upload(owner, upload.upload_id)

@@ -106,8 +106,8 @@ def look_through(used: dict[str, str], dump: bytes, product: Product) -> None:
         AssertionError: names what was found, never the secret.
     """
     there = {"Harbour Agent", "argon2id", "planted-as-a-key", "planted-inside"}
-    found = left_behind(dump, [*used, *there])
-    assert {used.get(each, each) for each in found} == there
+    found = {used.get(each, each) for each in left_behind(dump, [*used, *there])}
+    assert found == there, f"in the database: {sorted(found ^ there)}"
     logged = {"/oauth/token", "/manage/invitations/***", "%2Fmanage%2Finvitations%2F***", "/reports/shared/***"}
-    found = left_behind(product.output().encode(), [*used, *logged])
-    assert {used.get(each, each) for each in found} == logged
+    found = {used.get(each, each) for each in left_behind(product.output().encode(), [*used, *logged])}
+    assert found == logged, f"in the logs: {sorted(found ^ logged)}"

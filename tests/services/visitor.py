@@ -20,7 +20,11 @@ class Visitor:
         self.web = httpx.Client(base_url=url, follow_redirects=True, event_hooks=hooks, timeout=30)
 
     def _note(self, response: httpx.Response) -> None:
-        self._used |= {cookie.value: f"{cookie.name} cookie" for cookie in response.cookies.jar if cookie.value}
+        self._used |= {
+            cookie.value: f"{cookie.name} cookie"
+            for cookie in response.cookies.jar
+            if cookie.value and cookie.name != "signed_in"  # it tells scripts that somebody is, and opens nothing
+        }
 
     def get(self, path: str) -> str:
         """Open an existing page."""

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from django.conf import settings
 from django.db import connection
 
 from make.documents import uploaded
@@ -56,7 +57,7 @@ def confirmed_at_once(handler, arguments, caller):
 def test_of_two_calls_at_once_with_one_token_one_acts(caller):
     made = published(caller.owner, positions=[{"title": "Chair", "person": {"name": f"Bo {n}"}} for n in range(3)])
     slug, version = made.slug, Company.objects.get(slug=made.slug).version
-    tools = CompanyTools("")
+    tools = CompanyTools("", settings.SCHEMA)
     outcomes = confirmed_at_once(
         tools.update_my_company,
         {
