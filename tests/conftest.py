@@ -148,10 +148,13 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _no_limits_stay() -> Iterator[None]:
-    """Take back the limits on accounts that an application in this process has set: the next module has none."""
+def _nothing_of_a_module_stays() -> Iterator[None]:
+    """Take back limits on accounts that an application in this process has set, and close what a restart has ended."""
+    from django.db import connections
+
     yield
     fairness.use(fairness.Fairness())
+    connections.close_all()
 
 
 @pytest.fixture(autouse=True)
