@@ -134,9 +134,13 @@ def whole(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def known_part(before: Any, now: Any) -> Any:
-    """Return of an answer what the first version knew: later ones add members."""
+    """Return of an answer what the first version knew: later ones add members, and jobs publish some items again."""
     if isinstance(before, dict) and isinstance(now, dict):
-        return {name: known_part(value, now[name]) for name, value in before.items() if name in now}
+        return {
+            name: value if name == "updatedAt" and now[name] > value else known_part(value, now[name])
+            for name, value in before.items()
+            if name in now
+        }
     if isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         return [known_part(*each) for each in zip(before, now, strict=True)]
     return now
