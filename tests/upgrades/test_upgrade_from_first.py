@@ -176,7 +176,12 @@ def _name(item: Any) -> str:
     return json.dumps(known, sort_keys=True)
 
 
-OTHER_ORDER = {"/api/v1/people?q=a", '["get_person", {"slug": "ilsabet-corrowan"}]', "/api/v1/people/hespera-dunmarrow"}
+OTHER_ORDER = {
+    "/api/v1/people?q=a",
+    "/api/v1/people/ilsabet-corrowan",
+    "/api/v1/people/hespera-dunmarrow",
+    '["get_person", {"slug": "ilsabet-corrowan"}]',
+}
 """The first version ranked searches otherwise, and began with listings of a future date, which now come last."""
 OTHER_PAGE = {*OTHER_ORDER, "/feed.atom", '["list_companies", {"pageSize": 50, "detail": "full"}]'}
 
