@@ -23,7 +23,7 @@ class Visitor:
         self._used |= {
             cookie.value: f"{cookie.name} cookie"
             for cookie in response.cookies.jar
-            if cookie.value and cookie.name != "signed_in"  # it tells scripts that somebody is, and opens nothing
+            if cookie.value and cookie.name != "signed_in"  # says only that an account is
         }
 
     def get(self, path: str) -> str:

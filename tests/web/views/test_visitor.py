@@ -1,4 +1,4 @@
-"""The account menu of public pages, the cookie that makes their script ask for it, and that nobody else's is told."""
+"""The account menu of public pages, the cookie that makes their script ask for it, and its privacy."""
 
 import pytest
 from django.conf import settings

@@ -14,7 +14,7 @@
   const isDark = () =>
     root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 
-  // A public page is the same for everyone; a cookie tells that somebody may be signed in, and then one request who.
+  // A public page is the same for everyone. If a cookie says that an account may be signed in, one request asks which.
   const maySee = /(?:^|; )signed_in=1/.test(document.cookie);
   root.classList.toggle("signed-in", maySee);
   const showAccount = async () => {
