@@ -5,7 +5,7 @@ Measure what an owner's calls cost this process: CPU from the tool server throug
 
 Measures the demo registry on SQLite, in a folder of its own: the median CPU time of the process, all threads, for a
 cached token check, get_my_company, and update_my_company with one field. Exits with 1 if the token check costs more
-than 250 µs or the update more than 6 ms.
+than 250 µs or the update more than 5 ms.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 MOST_LOOK_MS = 0.25
-MOST_UPDATE_MS = 6.0
+MOST_UPDATE_MS = 5.0
 
 
 def cost_ms(work: Callable[[int], object], calls: int, clock: Callable[[], int] = time.process_time_ns) -> float:
@@ -35,6 +35,44 @@ def cost_ms(work: Callable[[int], object], calls: int, clock: Callable[[], int] 
         work(number)
         found.append(clock() - began)
     return statistics.median(found) / 1e6
+
+
+def in_search_index(work: Callable[[int], object], calls: int) -> list[float]:
+    """Return what the search index, and the vocabulary, cost of each call, in milliseconds of CPU."""
+    from muniment.store import published  # Django is set up by now
+
+    spent, depth = [0], [0]
+
+    def timed(function: Callable[..., object]) -> Callable[..., object]:
+        def run(*given: object) -> object:
+            began = time.thread_time_ns()
+            depth[0] += 1
+            try:
+                return function(*given)
+            finally:
+                depth[0] -= 1
+                spent[-1] += 0 if depth[0] else time.thread_time_ns() - began
+
+        return run
+
+    places = [
+        (published, "columns_of"),
+        (published.text_index, "enter"),
+        (published.text_index, "leave"),
+        (published.Words, "replace"),
+        (published.Words, "write"),
+    ]
+    plain = [getattr(place, name) for place, name in places]
+    try:
+        for (place, name), function in zip(places, plain, strict=True):
+            setattr(place, name, timed(function))
+        for number in range(calls):
+            work(number)
+            spent.append(0)
+    finally:
+        for (place, name), function in zip(places, plain, strict=True):
+            setattr(place, name, function)
+    return [each / 1e6 for each in spent[:-1]]
 
 
 def show(work: Callable[[int], object], calls: int) -> None:
@@ -98,6 +136,7 @@ def measure(calls: int, *, profile: bool) -> int:
         looked = cost_ms(lambda _: run(server.doorkeeper(token, "suite/1")), calls)
         read = cost_ms(lambda _: server.data(token, "get_my_company", slug=slug), calls)
         updated = cost_ms(update, calls)
+        indexed = statistics.median(in_search_index(update, calls))
         waited = cost_ms(update, calls, time.perf_counter_ns)
         if profile:
             show(
@@ -109,6 +148,7 @@ def measure(calls: int, *, profile: bool) -> int:
     print(f"a warm look at a token          {looked:7.3f} ms")
     print(f"get_my_company                  {read:7.3f} ms")
     print(f"update_my_company, description  {updated:7.3f} ms; {waited:.3f} ms of wall time")
+    print(f"  of which the search index     {indexed:7.3f} ms")
     return int(looked > MOST_LOOK_MS or updated > MOST_UPDATE_MS)
 
 

@@ -11,13 +11,13 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from datetime import date
 from pathlib import Path
+
+from sample import import_sample
 
 from muniment.schema.objects import registry_schema
 from muniment.store.search.questions.asking import read
@@ -50,8 +50,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = given.instance or Path(made)
         if given.instance is None:
-            command = [sys.executable, "-m", "muniment", "import", given.data]
-            subprocess.run(command, env={**os.environ, "MUNIMENT_DATA": made}, check=True, capture_output=True)
+            import_sample(given.data, folder)
         with sqlite3.connect(f"file:{folder / 'muniment.sqlite3'}?mode=ro", uri=True) as connection:
             lines = (given.data / "companies.jsonl").read_text().splitlines()
             names = [json.loads(line)["company"]["name"] for line in lines if line.strip()]

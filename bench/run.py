@@ -5,8 +5,8 @@ The reference systems (servers, load generator, data generator) are in the folde
 they get an environment of their own under build/bench. Ratios are taken within one run, because rates depend on the
 machine and ratios do not.
 
-    make bench                         everything except the million
-    make bench BENCH_FLAGS=--million   also random reads and pages of 1,000,000 companies
+    make bench-start                         everything except the million
+    make bench-start BENCH_FLAGS=--million   also random reads and pages of 1,000,000 companies
 """
 
 import argparse
@@ -28,6 +28,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import psutil
+from sample import import_sample
 
 ROOT = Path(__file__).resolve().parents[1]
 WORK = ROOT / "build" / "bench"
@@ -138,7 +139,7 @@ def real_registry():
         return None
     data = WORK / "muniment" / "real"
     if not (data / "imported").exists():
-        run(MUNIMENT, "import", sample, env={**os.environ, "MUNIMENT_DATA": str(data)})
+        import_sample(sample, data)
         (data / "imported").touch()
     return data
 

@@ -14,7 +14,6 @@ import os
 import random
 import re
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from msgspec import structs
+from sample import import_sample
 
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
@@ -80,9 +80,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = given.instance or Path(made)
         if given.instance is None:
-            environment = {**os.environ, "MUNIMENT_DATA": made}
-            command = [sys.executable, "-m", "muniment", "import", given.data]
-            subprocess.run(command, env=environment, check=True, capture_output=True)
+            import_sample(given.data, folder)
         reader = Reader(folder / "muniment.sqlite3")
         try:
             return report(ask(reader, questions, misses=given.misses))

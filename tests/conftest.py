@@ -8,12 +8,17 @@ commits, the database is put back as it was after the migrations.
 """
 
 import gc
+import importlib
 import os
+import re
 import shutil
 import sqlite3
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,8 +31,10 @@ from services.mail import Mailbox
 from services.postgres import Kept, Postgres
 from services.prepared import demo_registry
 from services.product import Product, Served
+from services.shared import Shared, shared
 
-TEMPLATE = "after_migrations"
+IRIS = "rfc3987_syntax"
+SHARED = "muniment_shared"
 
 
 class Stand:
@@ -37,6 +44,7 @@ class Stand:
         self.folder = Path(tempfile.mkdtemp(prefix=f"muniment-tests-{worker}-"))
         self.cluster: Postgres | None = None
         self.kept: Kept | None = None
+        self.migrated: Path | None = None
         self.name = f"muniment_{worker}"
         # With an issuer, its part of Django is installed for the tests that name one of their own.
         overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0, "oidc_issuer": "http://issuer.invalid"}
@@ -83,10 +91,16 @@ def pytest_configure(config: pytest.Config) -> None:
         "proof: takes long; runs in `make prove`",
     ):
         config.addinivalue_line("markers", line)
-    worker = getattr(config, "workerinput", {}).get("workerid")
+    given = getattr(config, "workerinput", {})
+    worker = given.get("workerid")
     if worker is None and getattr(config.option, "numprocesses", None):
-        return  # the one that hands out the tests runs none
+        # The one that hands out the tests runs none.
+        Shared.folder = Path(tempfile.mkdtemp(prefix="muniment-shared-"))
+        return
+    Shared.folder = Path(given[SHARED]) if SHARED in given else None
     options = {"database": config.getoption("--database"), "served": config.getoption("--served")}
+    gc.disable()  # collecting makes what stays; a collection of it would be in vain
+    _leave_grammars_for_later()
     stand = Stand(worker=worker or "alone", **options)
     config.stash[stand_key] = stand
     os.environ["DJANGO_SETTINGS_MODULE"] = "muniment.settings"
@@ -101,12 +115,38 @@ def pytest_configure(config: pytest.Config) -> None:
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
 
 
+def _leave_grammars_for_later() -> None:
+    """Let the 38 grammars of two rare formats be made when the first is checked: it takes longer than all of Django."""
+
+    def is_valid_syntax(rule: str, value: str) -> bool:
+        if sys.modules[IRIS] is stands_in:
+            del sys.modules[IRIS]
+        return bool(importlib.import_module(IRIS).is_valid_syntax(rule, value))
+
+    if IRIS not in sys.modules:
+        stands_in = ModuleType(IRIS)
+        vars(stands_in)["is_valid_syntax"] = is_valid_syntax
+        sys.modules[IRIS] = stands_in
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     stand = config.stash.get(stand_key, None)
     if stand is not None:
         stand.close()
+    elif Shared.folder is not None:
+        shutil.rmtree(Shared.folder, ignore_errors=True)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Pass the folder that all processes of a run share to a new one."""
+    node.workerinput[SHARED] = str(Shared.folder)
+
+
+LONG = {"attacks", "browser", "clients", "conformance", "surfaces", "trouble", "upgrades"}
+"""Folders whose tests mostly wait for servers."""
+NAMES_DATABASE = re.compile(r"\bdjango_db\b|\bdb\b")
+"""Stands in every module with a test that uses a database; which a run on SQLite checks."""
 THIN = ("tests/web/", "tests/mcp/", "tests/parity/test_true_values.py")
 
 
@@ -120,11 +160,24 @@ def _is_thin(item: pytest.Item) -> bool:
     return any(item.nodeid.startswith(each) for each in THIN)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not even import the modules all of whose tests would be left out: importing them takes half of the time."""
+    if config.getoption("--database") != "postgresql" or config.getoption("--served"):
+        return None
+    if collection_path.suffix != ".py" or not collection_path.is_relative_to(config.rootpath):
+        return None
+    if not collection_path.name.startswith("test_"):
+        return None
+    thin = collection_path.relative_to(config.rootpath).as_posix().startswith(THIN)
+    text = collection_path.read_text()
+    return None if "mark.postgresql" in text or (not thin and NAMES_DATABASE.search(text)) else True
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what belongs to the other database, and the long proofs unless they are asked for by name."""
     on_postgresql = config.getoption("--database") == "postgresql"
-    chosen, left = [], []
+    chosen, left, on_database = [], [], set[Path]()
     for item in items:
         if on_postgresql:
             fits = item.get_closest_marker("sqlite") is None and (
@@ -134,17 +187,37 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             )
         else:
             fits = item.get_closest_marker("postgresql") is None
+            on_database |= {item.path} if _uses_database(item) else set()
         if item.get_closest_marker("proof") and "proof" not in (config.option.markexpr or ""):
             fits = False
         (chosen if fits else left).append(item)
+    for path in on_database:
+        assert NAMES_DATABASE.search(path.read_text()), f"{path}: mark django_db, for PostgreSQL"
     if left:
         config.hook.pytest_deselected(items=left)
-        items[:] = chosen
+    items[:] = _ordered(chosen)
+
+
+def _ordered(items: list[pytest.Item]) -> list[pytest.Item]:
+    """
+    Begin with the modules that may take long, so that no process of the suite is alone with one at the end.
+
+    These are the modules of some folders, then those with the most tests. The tests of a module keep their order.
+    """
+    modules: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        modules.setdefault(item.path, []).append(item)
+
+    def late(path: Path) -> tuple[bool, int]:
+        return LONG.isdisjoint(path.parts), -len(modules[path])
+
+    return [item for path in sorted(modules, key=late) for item in modules[path]]
 
 
 def pytest_collection_finish() -> None:
     """Spare every garbage collection the objects of thousands of tests."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -210,19 +283,36 @@ def django_db_setup(stand: Stand, django_db_blocker: Any) -> None:
     from django.db import connections
     from django.test import TransactionTestCase
 
-    with django_db_blocker.unblock():
+    def migrate(copy_at: Path | None = None) -> None:
         call_command("migrate", verbosity=0, interactive=False)
         connections.close_all()
-    # Django's own way would empty every table, and fill those of its own anew.
+        if copy_at is not None:
+            _copy(stand.config.database_file, copy_at)
+
+    with django_db_blocker.unblock():
+        if stand.cluster is not None:
+            _migrate_cluster(stand, stand.cluster, migrate)
+            stand.kept = Kept(stand.cluster.url(stand.name))
+        else:
+            stand.migrated = shared("after_migrations", migrate)
+            _put_back(stand)
+    # Django's own way would empty every table, and fill those of its own again.
     TransactionTestCase._fixture_teardown = lambda _: _put_back(stand)
-    if stand.cluster is not None:
-        stand.kept = Kept(stand.cluster.url(stand.name))
-    else:
-        source = sqlite3.connect(stand.config.database_file)
-        copy = sqlite3.connect(stand.folder / TEMPLATE)
-        source.backup(copy)
-        copy.close()
-        source.close()
+
+
+def _migrate_cluster(stand: Stand, cluster: Postgres, migrate: Callable[[], None]) -> None:
+    """Migrate the database of this process, or load what another one of this run has dumped after its migrations."""
+    is_migrated = False
+
+    def dump(place: Path) -> None:
+        nonlocal is_migrated
+        migrate()
+        cluster.dump(stand.name, place)
+        is_migrated = True
+
+    dumped = shared("after_migrations.sql", dump)
+    if not is_migrated:
+        cluster.load(stand.name, dumped)
 
 
 def _put_back(stand: Stand) -> None:
@@ -233,12 +323,13 @@ def _put_back(stand: Stand) -> None:
         stand.kept.put_back()
         for file in stand.folder.glob("published.sqlite3*"):
             file.unlink()
-    else:
-        kept = sqlite3.connect(stand.folder / TEMPLATE)
-        target = sqlite3.connect(stand.config.database_file, timeout=20)
-        kept.backup(target)
-        target.close()
-        kept.close()
+    elif stand.migrated is not None:
+        _copy(stand.migrated, stand.config.database_file)
+
+
+def _copy(database: Path, place: Path) -> None:
+    with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(place, timeout=60)) as target:
+        source.backup(target)
 
 
 @pytest.fixture(scope="session")
@@ -270,6 +361,14 @@ def browser() -> Iterator[Any]:
 def new_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each process of the product import its libraries itself, as on an operator's machine."""
     monkeypatch.setattr(Served, "forks", False)
+
+
+@pytest.fixture
+def django_admin(db: None) -> None:
+    """Serve Django's admin site, as an instance of an earlier version does."""
+    from muniment.accounts.models import FormerDefault
+
+    FormerDefault.objects.create(name="django_admin")
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ class Job:
         writes: needs a fresh instance.
         facts: a function of real_facts.py that computes what the real registry holds.
         refusals: how many refused calls belong to the job.
-        shell: cannot be done without a shell on the user's computer.
+        files: files in the user's folder, by name, with their sizes in bytes.
         old: calls, bytes and outcome when the job was first measured.
     """
 
@@ -48,7 +48,7 @@ class Job:
     writes: bool = False
     facts: str = ""
     refusals: int = 0
-    shell: bool = False
+    files: dict = field(default_factory=dict)
     old: str = ""
 
     @property

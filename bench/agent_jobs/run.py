@@ -3,6 +3,7 @@ Let an agent do realistic jobs with the tool servers, and count success, calls, 
 
     python bench/agent_jobs/run.py                                  # by script, as `make bench-agents`
     python bench/agent_jobs/run.py --model-url http://127.0.0.1:11434/v1 --model NAME --times 3
+    python bench/agent_jobs/run.py --client-command 'my-agent --headless'
 
 Exits with 1 if a job fails, or (by script) takes a wrong turn, more calls or more bytes than its goal. See README.md.
 """
@@ -21,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from agent_jobs import real_facts
 from agent_jobs import stand as stands
+from agent_jobs.clients import Command
 from agent_jobs.jobs import Job, missing, read_jobs
 from agent_jobs.sessions import Model, Session, by_script
 
@@ -73,7 +75,7 @@ class Outcome:
         )
 
 
-async def attempt(job: Job, stand: stands.Stand, model: Model | None, facts: dict) -> Attempt:
+async def attempt(job: Job, stand: stands.Stand, model: Model | Command | None, facts: dict) -> Attempt:
     """Do *job* once."""
     done = Attempt()
     with stand.site(job) as site:
@@ -82,7 +84,7 @@ async def attempt(job: Job, stand: stands.Stand, model: Model | None, facts: dic
             for name in job.setup:
                 known["setup"] |= await getattr(stands, name)(site)
             async with site.client(job.server) as client:
-                session = Session(client)
+                session = Session(client, *site.address(job.server))
                 try:
                     done.answer = await (model.drive if model else by_script)(job, session, known)
                 except Exception as error:  # noqa: BLE001 - here, because the client would put it into a group
@@ -100,13 +102,11 @@ def chosen(jobs: list[Job], given: argparse.Namespace, *, has_data: bool) -> lis
     return [
         job
         for job in jobs
-        if any(fnmatch.fnmatch(job.id, pattern) for pattern in patterns)
-        and (has_data or not job.is_real)
-        and not (given.model_url and job.shell)
+        if any(fnmatch.fnmatch(job.id, pattern) for pattern in patterns) and (has_data or not job.is_real)
     ]
 
 
-def run(jobs: list[Job], data: Path | None, model: Model | None = None, times: int = 1) -> list[Outcome]:
+def run(jobs: list[Job], data: Path | None, model: Model | Command | None = None, times: int = 1) -> list[Outcome]:
     """Do every job *times* times, and print a row for each."""
     print(f"{'job':5} {'calls':>5} {'bytes':>9} {'goal':>9} {'wrong':>6}  {'outcome':16} when first measured")
     facts = real_facts.Facts(data) if data else None
@@ -145,9 +145,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--model-url", default=environment("AGENT_JOBS_URL", ""), help="an OpenAI-compatible endpoint")
     parser.add_argument("--model", default=environment("AGENT_JOBS_MODEL", ""), help="the model's name there")
     parser.add_argument("--model-key", default=environment("AGENT_JOBS_KEY", ""), help="its key, if it has one")
+    parser.add_argument(
+        "--client-command",
+        default=environment("AGENT_JOBS_COMMAND", ""),
+        help="any client; see README.md",
+    )
     parser.add_argument("--json", type=Path, help="write everything, with the answers, to this file")
     given = parser.parse_args(arguments)
+    if given.model_url and given.client_command:
+        parser.error("give --model-url or --client-command, not both")
     model = Model(given.model_url, given.model, given.model_key) if given.model_url else None
+    model = Command(given.client_command) if given.client_command else model
     jobs = chosen(read_jobs(), given, has_data=given.data is not None)
     if not jobs:
         parser.error(f"no job is called {given.jobs}")

@@ -116,11 +116,16 @@ class Site:
     def __init__(self, data: Path, token: str, product: Product | None = None) -> None:
         self.data, self.token, self.product = data, token, product
 
+    def address(self, server: str) -> tuple[str, str]:
+        """Return the address of the public or the manage server, and the token for it."""
+        path = {"public": "/api/mcp", "manage": "/api/manage/mcp"}[server]
+        return self.product.url + path, self.token if server == "manage" else ""
+
     @contextlib.asynccontextmanager
     async def client(self, server: str) -> AsyncIterator[Client]:
         """Yield the official client, connected to the public or the manage server."""
-        url = self.product.url + {"public": "/api/mcp", "manage": "/api/manage/mcp"}[server]
-        headers = {"Authorization": f"Bearer {self.token}"} if server == "manage" else {}
+        url, token = self.address(server)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
         async with (
             create_mcp_http_client(headers=headers) as http,
             Client(streamable_http_client(url, http_client=http)) as client,

@@ -7,6 +7,8 @@ from muniment import config as process
 from muniment.accounts.keys import key_file
 from muniment.accounts.keys.reading import is_strong, listed
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
+from muniment.declared_fields import declarations
+from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
 
 config = process.current()
@@ -49,8 +51,11 @@ DEBUG = False
 ALLOWED_HOSTS = ["*"]  # mail and metadata use the base URL; Host affects only its sender's response
 BASE_URL = config.base_url
 IS_HTTPS = BASE_URL.startswith("https://")
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+"""A framework's specification of 300 criteria is one form. Django counts the fields before it parses any."""
 CURRENCY = config.currency
-SCHEMA = registry_schema(config.currency)
+DECLARED_FIELDS = declarations()
+SCHEMA = declare(registry_schema(config.currency), DECLARED_FIELDS, CURRENCY)
 CHANGES_KEPT = config.changes_kept
 SCRUB_DAYS = config.scrub_days
 STARTING_CREDITS = config.starting_credits
@@ -96,7 +101,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     # Its HTTP client takes a fifth of the start-up time and 6 MB.
-    *(["allauth.socialaccount.providers.openid_connect"] if config.oidc_issuer else []),
+    *(["allauth.socialaccount.providers.openid_connect"] if config.providers else []),
     "allauth.usersessions",
     "django_htmx",
 ]
@@ -108,6 +113,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "muniment.accounts.identities.only.OnlyProviders",
     "django.contrib.messages.middleware.MessageMiddleware",
     "muniment.web.requests.limits.LimitsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -121,8 +127,8 @@ TEMPLATES = [
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "APP_DIRS": True,
         "OPTIONS": {
-            # Every template has texts, and many have parts that are kept.
-            "builtins": ["muniment.web.templatetags.texts", "muniment.web.templatetags.keeping"],
+            # Every template has texts, and many have parts that are kept or that are templates of their own.
+            "builtins": [f"muniment.web.templatetags.{name}" for name in ("texts", "keeping", "composing")],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
@@ -152,6 +158,7 @@ SITE_ID = 1
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_SIGNUP_FORM_CLASS = "muniment.accounts.identities.sign_up.SignUpForm"
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
@@ -167,7 +174,7 @@ ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if IS_HTTPS else "http"
 MFA_ADAPTER = "muniment.accounts.adapters.TwoFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
-MFA_PASSKEY_SIGNUP_ENABLED = config.signup
+MFA_PASSKEY_SIGNUP_ENABLED = config.signup.is_open and config.sign_in == "all"
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not IS_HTTPS  # only for localhost; browsers refuse other hosts
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/manage"
@@ -179,16 +186,17 @@ SOCIALACCOUNT_PROVIDERS = (
         "openid_connect": {
             "APPS": [
                 {
-                    "provider_id": "sso",
-                    "name": config.oidc_name,
-                    "client_id": config.oidc_client_id,
-                    "secret": config.oidc_client_secret,
-                    "settings": {"server_url": config.oidc_issuer, "oauth_pkce_enabled": True},
+                    "provider_id": each.key,
+                    "name": each.name,
+                    "client_id": each.client_id,
+                    "secret": each.client_secret,
+                    "settings": {"server_url": each.issuer, "oauth_pkce_enabled": True},
                 }
+                for each in config.providers
             ]
         }
     }
-    if config.oidc_issuer
+    if config.providers
     else {}
 )
 CACHES = {

@@ -42,8 +42,11 @@ def test_a_new_token_asks_unless_its_form_says_otherwise(owner):
     acting = browser.post(HOME, {**form, "acts_without_asking": "on"}).context["new_token"]
     assert (asks(asking.text), asks(acting.text)) == ("all", "none")
     page = browser.get(HOME).content.decode()
-    assert "Acts without asking" in page
-    assert "Asks before it spends" in page
+    assert page.count('<span class="pill wait">Acts without asking</span>') == 1
+    assert page.count('<span class="quiet small">Asks before it spends') == 1
+    assert (
+        page.count('aria-label="Let laptop act without asking"') == page.count('aria-label="Let laptop ask first"') == 1
+    )
 
 
 def test_the_account_changes_its_tokens_and_apps_and_confirms_who_it_is_to_ask_less(owner):

@@ -15,7 +15,8 @@ from muniment.accounts.operations import find_account, list_accounts
 from muniment.accounts.personal_data import deletion
 from muniment.accounts.personal_data.parts import personal_data
 from muniment.accounts.tokens import create_token
-from muniment.assessments.models import Report
+from muniment.assessments import scores, sharing
+from muniment.assessments.models import Report, ShareLink
 from muniment.credits.models import LedgerAccount, Transfer
 from muniment.credits.operations import check_ledger
 from muniment.documents.models import Document
@@ -52,7 +53,9 @@ def owner():
     registry.draft(actor, name="Not Yet Known")
     documents.uploaded(actor, mine.slug, b"Minutes of the board.")
     documents.uploaded(actor, "not-yet-known", b"Draft of a plan.")
-    reports.finished(actor, mine.slug)
+    run_id = reports.finished(actor, mine.slug).run_id
+    scores.publish_score(actor, run_id)
+    sharing.share_report(actor, run_id, name="For the bank")
     create_token(COMMAND, "Ottoline's laptop", permitted=SCOPES, days=30, account=made)
     profiles.create_profile(actor, ProfileChange(name="Ottoline Ferrisbrook", bio="Sails."))
     other = registry.published(registry.owner(), name="Quay Trust")
@@ -99,8 +102,17 @@ def test_the_archive_holds_everything_and_no_secret(owner):
     (run,) = found["report-runs.json"]
     assert found[f"reports/{run['runId']}.json"] == Report.objects.get().document
     assert b"Minutes of the board." in files.values()
+    (score,) = found["published-scores.json"]
+    assert (score["company"], score["score"]) == ("harbour-board", Report.objects.get().document["overall"]["score"])
+    assert [each["name"] for each in found["share-links.json"]] == ["For the bank"]
     everything = b"".join(files.values())
-    for secret in (owner.password, PersonalToken.objects.get(account=owner).digest):
+    (link,) = sharing.list_links(owner.actor("web"), run["runId"])
+    for secret in (
+        owner.password,
+        link.token,
+        ShareLink.objects.get().sealed,
+        PersonalToken.objects.get(account=owner).digest,
+    ):
         assert secret.encode() not in everything
 
 
@@ -159,6 +171,15 @@ def test_a_deleted_account_leaves_its_number_and_what_belongs_to_others(owner):
     ledger = LedgerAccount.objects.get(account=owner)
     assert (ledger.posted, Transfer.objects.count(), check_ledger()) == (balance, transfers, [])
     assert account(EMAIL).pk != owner.pk, "the address is free again"
+
+
+@pytest.mark.parametrize("is_shared", [True, False], ids=["a listing with another owner", "a listing without"])
+def test_share_links_end_with_the_last_owner_who_can_revoke_them_and_the_score_stays(owner, is_shared):
+    if is_shared:
+        add_owner(owner.actor("web"), "harbour-board", registry.owner().account_id)
+    deletion.delete_account(COMMAND, EMAIL)
+    assert ShareLink.objects.count() == is_shared
+    assert registry.document("company", "harbour-board")["company"]["assessments"]
 
 
 def test_a_listing_whose_last_owner_leaves_stays_published_and_can_be_claimed(owner):

@@ -13,7 +13,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.mail.outgoing import send
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("django_admin")]
 LIST = "/admin/jobs/job/"
 
 

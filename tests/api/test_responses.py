@@ -34,7 +34,7 @@ def at_once(api, target, accept_encoding, if_none_match):
 DECODERS = {"gzip": gzip.decompress, "br": brotli.decompress, "zstd": zstandard.decompress}
 
 
-@pytest.mark.parametrize("path", [LIST, DETAIL, "/openapi.json", "/docs/swagger-ui-bundle.js"])
+@pytest.mark.parametrize("path", [LIST, DETAIL, "/openapi.json", "/llms.txt"])
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd"])
 def test_every_encoding_holds_the_same_bytes_under_a_tag_of_its_own(filled, path, encoding):
     plain, encoded = filled.ask(path), filled.ask(path, accept_encoding=encoding)
@@ -162,7 +162,7 @@ def deprecating(rest, monkeypatch, operation_id, answer=None, **changed):
     def marked(*arguments):
         return (answer or route.answer)(*arguments)
 
-    monkeypatch.setattr("muniment.api.application.ROUTES", [replace(route, answer=marked, **changed)])
+    monkeypatch.setattr("muniment.api.application.routes_of", lambda _: (replace(route, answer=marked, **changed),))
     return Client(Api(rest.reader, Config({}, data=rest.reader.path.parent), SCHEMA))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from make.published import company
+from make.published import AT, company, framework
 from muniment.store import published
 
 LISTS = ["/api/v1/companies", "/api/v1/people"]
@@ -136,7 +136,8 @@ def test_parameters_that_mean_nothing_are_ignored(filled):
         "/api/v1/companies/" + "x" * 201, "/api/v1/companies/" + "x" * 9000, "/api/v1/companies/../stats",
         "/api/v1/companies/missing", "/api/v1/companies/COMPANY-7", "/api/v1/people/missing",
         "/api/v1/frameworks/missing",
-        "/api/v1/companies/missing/cap-table", "/api/v1/companies/company-7/other", "/api/v1/stats/x",
+        "/api/v1/companies/missing/cap-table", "/api/v1/frameworks/missing/scores",
+        "/api/v1/companies/company-7/other", "/api/v1/stats/x",
         "/api/v1/people/person-1/cap-table", "/api/%E0%A4%A", "/exports/nothing", "/exports/../config",
         "/exports/companies-1.jsonl.gz", "/api%2Fv1%2Fcompanies",
     ],
@@ -168,7 +169,7 @@ def test_other_methods_are_refused_with_those_that_work(filled, path, method):
     assert answer.headers["allow"] == "GET, HEAD, OPTIONS"
 
 
-@pytest.mark.parametrize("path", ["/api/v1/companies", "/api/v1/people/person-1", "/docs", "/openapi.json"])
+@pytest.mark.parametrize("path", ["/api/v1/companies", "/api/v1/people/person-1", "/llms.txt", "/openapi.json"])
 def test_head_is_get_without_the_body(filled, path):
     whole, head = filled.ask(path), filled.ask(path, "HEAD")
     assert (head.status, head.headers, head.body) == (200, whole.headers, b"")
@@ -249,6 +250,40 @@ def test_token_holders_come_in_pages(filled):
     assert set(answer.json) == {"data", "total", "nextPage"}
     assert (len(answer.json["data"]), answer.json["total"], answer.json["nextPage"]) == (10, 30, None)
     assert filled.ask("/api/v1/companies/company-7/cap-table").json["nextPage"] == 2
+
+
+def test_the_scores_of_a_framework_come_in_pages_the_best_first(rest):
+    def assessed(score, **more):
+        url = "/companies/x/assessments/framework-1"
+        each = {"frameworkId": "framework-1", "frameworkName": "One", "score": score, "url": url, "assessedAt": AT}
+        return {"assessments": [{**each, "frameworkId": "framework-2"}, {**each, **more}]}
+
+    rest.publish(framework(1), framework(2), framework(3), company(1, **assessed(9.5)))
+    rest.publish(company(2, **assessed(100, grade="A", previousScore=64, sections=[])), company(3, **assessed(20)))
+    rest.publish(company(4, symbol="FOUR", **assessed(20)), company(5))
+    first = rest.ask("/api/v1/frameworks/framework-1/scores?pageSize=3")
+    assert set(first.json) == {"data", "total", "nextPage"}
+    assert (first.json["total"], first.json["nextPage"]) == (4, 2)
+    second = rest.ask("/api/v1/frameworks/framework-1/scores?pageSize=3&page=2").json
+    assert second["nextPage"] is None
+    rows = [*first.json["data"], *second["data"]]
+    assert [(row["rank"], row["company"]["slug"], row["score"]) for row in rows] == [
+        (1, "company-2", 100),
+        (2, "company-4", 20),
+        (2, "company-3", 20),
+        (4, "company-1", 9.5),
+    ]
+    best, other = rows[:2]
+    assert (best["grade"], best["previousScore"], best["url"]) == (
+        "A",
+        64,
+        "/companies/x/assessments/framework-1",
+    )
+    assert "sections" not in best
+    assert other["company"] == {"id": "company-4", "name": "Company 4", "slug": "company-4", "symbol": "FOUR"}
+    assert rest.ask("/api/v1/frameworks/framework-3/scores").json == {"data": [], "total": 0, "nextPage": None}
+    rest.unlist("company", "company-2")
+    assert rest.ask("/api/v1/frameworks/framework-1/scores?pageSize=3").json["total"] == 3
 
 
 def test_the_feed_tells_what_happened_and_when_it_no_longer_can(rest):

@@ -34,6 +34,7 @@ def test_results_of_all_kinds_come_in_one_order_with_the_total_of_each_kind(rest
                 "name": "Tide",
                 "url": "https://registry.example/companies/tide",
                 "summary": "Keeps boats.",
+                "matched": "name",
                 "symbol": "TIDE",
                 "type": "corporation",
                 "picture": "/pictures/a.webp",
@@ -44,6 +45,7 @@ def test_results_of_all_kinds_come_in_one_order_with_the_total_of_each_kind(rest
                 "name": "Tide 3",
                 "url": "https://registry.example/companies/company-3",
                 "summary": "",
+                "matched": "name",
                 "type": "corporation",
             },
             {
@@ -52,6 +54,7 @@ def test_results_of_all_kinds_come_in_one_order_with_the_total_of_each_kind(rest
                 "name": "Ada Tide",
                 "url": "https://registry.example/people/ada-tide",
                 "summary": "Measures water.",
+                "matched": "name",
             },
             {
                 "kind": "framework",
@@ -59,6 +62,7 @@ def test_results_of_all_kinds_come_in_one_order_with_the_total_of_each_kind(rest
                 "name": "Tide score",
                 "url": "https://registry.example/frameworks/tide-score",
                 "summary": "",
+                "matched": "name",
             },
         ],
         "totals": {"companies": 19, "people": 1, "frameworks": 1},

@@ -52,6 +52,18 @@ def test_a_run_is_compared_with_another_of_the_same_listing_and_framework_only(t
             comparison.compare_runs(me, first, other.run_id)
 
 
+def test_each_run_has_its_score_and_that_of_the_run_before_it(two):
+    me, slug, of, first, second = two
+    finished(me, slug)  # of another framework
+    waiting = runs.start_run(me, slug, of).run.row.pk
+    found = comparison.outcomes([first, second, waiting])
+    assert set(found) == {first, second}
+    assert found[first].before is None
+    assert found[second].before == found[first].score > found[second].score
+    assert {each.grade for each in found.values()} <= {"High", "Low"}
+    assert comparison.outcomes([waiting]) == comparison.outcomes([]) == {}
+
+
 def test_a_run_without_a_report_is_not_compared(two):
     me, slug, of, first, _ = two
     with pytest.raises(Conflict):

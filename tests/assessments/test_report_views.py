@@ -47,3 +47,15 @@ def test_a_large_report_is_truncated_to_fit_and_marked():
         assert len(msgspec.json.encode(shown)) <= 60_000
         assert (shown["truncated"], shown["sectionsTotal"], shown["nextTotal"]) == (True, 300, 300)
         assert shown["next"]
+
+
+def test_the_next_steps_begin_with_what_would_raise_the_score_most():
+    criteria = [
+        {"id": name, "title": name, "status": status, "remediation": None, "citations": []}
+        for name, status in (("small", "not_met"), ("large", "partial"), ("met", "met"), ("same", "insufficient"))
+    ]
+    report = {"reportId": "r", "sections": [{"id": "s", "title": "S", "score": 1, "criteria": criteria}]}
+    rises = {"small": 1.0, "large": 30.0, "met": 0.0, "same": 1.0}
+    steps = report_views.summary(report, "/", rises)["next"]
+    assert [each["id"] for each in steps] == ["large", "small", "same"]
+    assert [each["id"] for each in report_views.summary(report, "/")["next"]] == ["small", "same", "large"]

@@ -40,7 +40,7 @@ def model(settings, monkeypatch):
     monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
     with Model() as server:
-        settings.MODEL = Endpoint(server.url, "tide-1", KEY, timeout_s=5)
+        settings.MODEL = Endpoint(server.url, "tide-1", KEY, timeout_s=60)
         yield server
 
 
@@ -71,7 +71,7 @@ def test_a_worker_runs_a_report_by_a_model_to_its_end(model):
     run_id = executed(me, slug=slug, document_ids=(paper.pk,))
     worker = Worker(threads=1).start()
     try:
-        wait_until(lambda: runs.get_run(me, run_id).is_final, within_s=20, what="the run's end")
+        wait_until(lambda: runs.get_run(me, run_id).is_final, within_s=60, what="the run's end")
     finally:
         assert worker.stop()
     assert runs.get_run(me, run_id).state == "succeeded"

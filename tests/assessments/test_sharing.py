@@ -1,12 +1,20 @@
-"""Reports that their owners share: by a link that can be revoked, and a badge."""
+"""Reports that their owners share: by links that can be revoked, and a badge."""
+
+from datetime import timedelta
 
 import pytest
+from cryptography.fernet import Fernet
 
 from make.registry import owner, reviewer
-from make.reports import finished
+from make.reports import company, finished, framework
+from muniment.accounts.keys import sealed
+from muniment.assessments import operations as runs
 from muniment.assessments import sharing
+from muniment.assessments.models import Report, ShareLink
 from muniment.kernel.actor import VISITOR
-from muniment.kernel.problems import NotFound
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.tokens import token_digest
 
 pytestmark = pytest.mark.django_db
 
@@ -16,18 +24,101 @@ def _prices(settings):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
 
 
-def test_a_report_is_shared_by_a_link_that_can_be_ended_and_a_badge_is_shown_on_request():
+def test_a_report_has_several_links_each_with_a_name_that_end_one_by_one():
+    me = owner()
+    report = finished(me)
+    bank, auditor = (sharing.share_report(me, report.run_id, name=name) for name in (" The  bank ", "Auditor"))
+    links = sharing.list_links(me, report.run_id)
+    assert [(each.name, each.token) for each in links] == [("Auditor", auditor), ("The bank", bank)]
+    for token in (bank, auditor):
+        assert sharing.shared_report(token).pk == report.pk
+    sharing.revoke_link(me, report.run_id, links[1].link_id)
+    for dead in (bank, "", "x" * 32):
+        with pytest.raises(NotFound):
+            sharing.shared_report(dead)
+    assert sharing.shared_report(auditor).pk == report.pk
+    with pytest.raises(NotFound):
+        sharing.revoke_link(me, report.run_id, links[1].link_id)
+    sharing.share_report(me, report.run_id)
+    sharing.unshare_report(me, report.run_id)
+    assert sharing.list_links(me, report.run_id) == []
+    with pytest.raises(NotFound):
+        sharing.shared_report(auditor)
+
+
+def test_the_last_opening_of_a_link_is_kept_to_the_minute():
     me = owner()
     report = finished(me)
     token = sharing.share_report(me, report.run_id)
+    assert sharing.list_links(me, report.run_id)[0].opened_at is None
+    sharing.shared_report(token)
+    first = sharing.list_links(me, report.run_id)[0].opened_at
+    sharing.shared_report(token)
+    assert sharing.list_links(me, report.run_id)[0].opened_at == first
+    ShareLink.objects.update(opened_at=now() - timedelta(hours=1))
+    sharing.shared_report(token)
+    assert sharing.list_links(me, report.run_id)[0].opened_at >= first
+
+
+def test_the_database_has_no_link_and_without_the_key_it_works_and_is_not_shown(settings):
+    me = owner()
+    report = finished(me)
+    token = sharing.share_report(me, report.run_id)
+    row = ShareLink.objects.get()
+    assert row.digest == token_digest(token)
+    assert token not in f"{row.sealed} {row.digest} {row.name}"
+    ShareLink.objects.update(sealed=Fernet(Fernet.generate_key()).encrypt(b"x").decode())
+    assert sharing.list_links(me, report.run_id)[0].token == ""
     assert sharing.shared_report(token).pk == report.pk
-    again = sharing.share_report(me, report.run_id)
-    for dead in (token, "", "x" * 32):
-        with pytest.raises(NotFound):
-            sharing.shared_report(dead)
-    sharing.unshare_report(me, report.run_id)
+
+
+def test_links_are_sealed_again_when_the_key_changes(settings):
+    me = owner()
+    report = finished(me)
+    token = sharing.share_report(me, report.run_id)
+    (kind,) = (each for each in sealed.KINDS if each.words == "addresses of share links")
+    former, new = settings.SECRET_KEY, "k" * 40
+    assert list(kind.keys_of([new, former])) == [former]
+    assert kind.reseal([new, former]) == 1
+    assert kind.reseal([new, former]) == 0
+    assert list(kind.keys_of([new])) == [new]
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = new, []
+    assert sharing.list_links(me, report.run_id)[0].token == token
+
+
+def test_a_link_of_an_earlier_version_works_until_it_is_revoked():
+    me = owner()
+    report = finished(me)
+    Report.objects.filter(pk=report.pk).update(share_digest=token_digest("former"))
+    ShareLink.objects.create(report=report, digest=token_digest("former"))
+    (link,) = sharing.list_links(me, report.run_id)
+    assert link.token == ""
+    assert sharing.shared_report("former").pk == report.pk
+    sharing.revoke_link(me, report.run_id, link.link_id)
+    assert Report.objects.get(pk=report.pk).share_digest == ""
     with pytest.raises(NotFound):
-        sharing.shared_report(again)
+        sharing.shared_report("former")
+
+
+def test_names_and_numbers_of_links_have_limits(monkeypatch):
+    me = owner()
+    run_id = finished(me).run_id
+    for name in ("x" * 81, "a\x00b"):
+        with pytest.raises(BadRequest):
+            sharing.share_report(me, run_id, name=name)
+    monkeypatch.setattr(sharing, "MAX_LINKS", 2)
+    for _ in range(2):
+        sharing.share_report(me, run_id)
+    with pytest.raises(Conflict):
+        sharing.share_report(me, run_id)
+    waiting = runs.start_run(me, company(me), framework()).run.row.pk
+    with pytest.raises(Conflict, match="has no report"):
+        sharing.list_links(me, waiting)
+
+
+def test_a_badge_of_a_report_is_shown_on_request():
+    me = owner()
+    report = finished(me)
     with pytest.raises(NotFound):
         sharing.badge_of(report.pk)
     sharing.set_badge(me, report.run_id, shown=True)
@@ -40,12 +131,25 @@ def test_a_stranger_shares_and_revokes_nothing(who):
     report = finished(me)
     token = sharing.share_report(me, report.run_id)
     sharing.set_badge(me, report.run_id, shown=True)
+    (link,) = sharing.list_links(me, report.run_id)
     actor = {"visitor": lambda: VISITOR, "another owner": owner, "reviewer": reviewer}[who]()
     for attempt in (
         lambda: sharing.share_report(actor, report.run_id),
+        lambda: sharing.list_links(actor, report.run_id),
+        lambda: sharing.revoke_link(actor, report.run_id, link.link_id),
         lambda: sharing.unshare_report(actor, report.run_id),
         lambda: sharing.set_badge(actor, report.run_id, shown=False),
     ):
         with pytest.raises(NotFound):
             attempt()
     assert sharing.shared_report(token).pk == sharing.badge_of(report.pk).pk == report.pk
+
+
+def test_a_link_of_one_report_is_not_revoked_by_another_report_of_the_same_owner():
+    me = owner()
+    mine, other = finished(me), finished(me)
+    token = sharing.share_report(me, mine.run_id)
+    (link,) = sharing.list_links(me, mine.run_id)
+    with pytest.raises(NotFound):
+        sharing.revoke_link(me, other.run_id, link.link_id)
+    assert sharing.shared_report(token).pk == mine.pk

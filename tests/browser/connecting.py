@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from browser.keys import Keys
 from browser.tour import origin
 from make.apps import proof
 from services.product import Product
@@ -13,7 +14,8 @@ FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
 def stations(page: Any, product: Product) -> Iterator[str]:
-    """Lead *page*, which is signed in, from station to station; gives each one's name."""
+    """Lead *page*, which is signed in, from station to station by keyboard; gives each one's name."""
+    keys = Keys(page)
     redirect, shown = f"{origin(product)}/connect", proof()
     metadata = {"redirect_uris": [redirect], "client_name": "Harbour Agent"}
     body = json.dumps(metadata).encode()
@@ -32,7 +34,7 @@ def stations(page: Any, product: Product) -> Iterator[str]:
     yield "tokens-none"
     page.goto(f"{origin(product)}/oauth/authorize?{urlencode(asked)}")
     yield "consent"
-    page.get_by_role("button", name="Connect", exact=True).click()
+    keys.press(page.get_by_role("button", name="Connect", exact=True))
     page.wait_for_url("**/connect?**")
     code = parse_qs(urlsplit(page.url).query)["code"][0]
     fields = {
@@ -44,8 +46,8 @@ def stations(page: Any, product: Product) -> Iterator[str]:
     answer = product.request("POST", "/oauth/token", FORM, urlencode(fields).encode())
     assert answer.status == 200, answer
     page.goto(f"{origin(product)}/manage/tokens")
-    page.get_by_label("Name").fill("laptop")
-    page.get_by_role("button", name="Create token").click()
+    keys.write(page.get_by_label("Name"), "laptop")
+    keys.press(page.get_by_role("button", name="Create token"))
     page.get_by_text("Your new token").wait_for()
     yield "token-made"
     page.goto(f"{origin(product)}/manage/tokens")

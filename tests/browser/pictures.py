@@ -68,13 +68,13 @@ def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as place, Product(owned_registry(Path(place) / "data")) as product:
         product.wait_ready()
         token = run("user", "token", EMAIL, "--name", "Agent", data=product.data).stdout.strip()
-        with chromium() as browser:
+        with chromium(whole=True) as browser:
             page = browser.new_page(viewport={"width": 1100, "height": 760})
             page.goto(f"{product.url}/companies/{COMPANY}")
             page.wait_for_load_state()
             _store(page.screenshot(), folder / "company.png")
         transcript = asyncio.run(_transcript(product.url, token))
-        with chromium() as browser:
+        with chromium(whole=True) as browser:
             page = browser.new_page(viewport={"width": 900, "height": 400})
             page.set_content(transcript)
             _store(page.screenshot(full_page=True), folder / "agent.png")

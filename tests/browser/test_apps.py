@@ -20,7 +20,6 @@ from muniment.mcp.protocol.transport import encoded
 from muniment.mcp.tools.owner.server import owner_declarations
 from services.node import node, packages
 
-pytestmark = [pytest.mark.timeout(300)]
 BASE = "http://registry.test"
 EVIL = '<img src=x onerror="top.hacked=1"><script>top.hacked=1</script>'
 ALL = {"openLinks": {}, "serverTools": {}, "updateModelContext": {"text": {}}}

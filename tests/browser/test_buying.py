@@ -16,7 +16,6 @@ from services.raw import exchange, status
 from services.stripe import KEY, WEBHOOK_SECRET, Stripe, signed
 from services.uploads import Owner
 
-pytestmark = pytest.mark.timeout(300)
 PASSWORD = "four harbours, one tide"
 HOOK = "/billing/stripe/webhook"
 FOUR_MINUTES_LATER = """

@@ -17,7 +17,7 @@ from services.leaks import PLANTED, PLANTS, left_behind, look_through, sqlite_du
 from services.mail import Mailbox
 from services.node import node
 from services.owner import EMAIL, PASSWORD, Agent, agree, answers, by_browser, owned_instance, result_of, spoil
-from services.ports import free_port, wait_until
+from services.ports import SEEN_WITHIN_S, free_port, wait_until
 from services.product import run
 from services.walk import Walk
 
@@ -86,7 +86,7 @@ def test_the_official_python_client_goes_the_whole_way_and_renews_by_itself(inst
             return first, listed.structured_content, before, again.structured_content
 
         done = agent.work(job)
-        agree(page, agent.to_open.get(timeout=40), sign_in=True)
+        agree(page, agent.to_open.get(timeout=90), sign_in=True)
         tools, listed, before, profile = result_of(done)
     assert set(tools) >= TOOLS
     assert [each["id"] for each in listed["data"]] == [slug]
@@ -117,12 +117,12 @@ def test_a_personal_token_by_header_opens_the_tools_in_each_client(instance, sec
     assert set(tools) >= TOOLS
     assert listed["data"][0]["id"] == slug
     for kind in ("client", "sdk", "remote"):
-        done = node("manage.mjs", kind, url, timeout_s=60, SUITE_TOKEN=text, MCP_REMOTE_CONFIG_DIR=str(tmp_path))
+        done = node("manage.mjs", kind, url, timeout_s=150, SUITE_TOKEN=text, MCP_REMOTE_CONFIG_DIR=str(tmp_path))
         seen = json.loads(done.stdout.splitlines()[-1])
         assert set(seen["tools"]) >= TOOLS, kind
         assert seen["first"] == slug, kind
     header = ("--header", f"Authorization: Bearer {text}")
-    done = node(INSPECTOR, "--cli", url, "--transport", "http", *header, "--method", "tools/list", timeout_s=60)
+    done = node(INSPECTOR, "--cli", url, "--transport", "http", *header, "--method", "tools/list", timeout_s=150)
     assert {tool["name"] for tool in json.loads(done.stdout)["tools"]} >= TOOLS
 
 
@@ -153,7 +153,7 @@ def test_a_revoked_token_is_refused_within_a_second(instance, secrets):
             refused.add(answer.process)
         else:
             assert answer.process not in {revoked.process, *refused}, "a revocation holds at once, on every process"
-            assert began - answered < 1
+            assert began - answered < SEEN_WITHIN_S
 
 
 @pytest.mark.requirement("owners.edits")
@@ -185,7 +185,7 @@ def test_an_owners_work_by_agent_takes_five_calls_and_twelve_kilobytes(instance,
             return await call(client, "update_my_company", **change, expectedVersion=version)
 
         done = agent.work(job)
-        agree(page, agent.to_open.get(timeout=40), sign_in=True)
+        agree(page, agent.to_open.get(timeout=90), sign_in=True)
         applied = result_of(done)
     secrets |= agent.secrets()
     assert applied["data"]["applied"] == ["description"]
@@ -198,7 +198,7 @@ def test_an_owners_work_by_agent_takes_five_calls_and_twelve_kilobytes(instance,
     page.locator("form[action$='/revert'] button").first.click()
     wait_until(
         lambda: product.data_of(shown)["company"].get("description") != "Tried by an agent.",
-        within_s=10,
+        within_s=60,
         what="the page's revert being public",
     )
 
@@ -221,7 +221,7 @@ def test_mcp_remote_signs_in_through_the_browser_and_renews_by_itself(instance, 
     call = ("manage.mjs", "remote", f"{product.url}/api/manage/mcp")
     first = by_browser(page, *call, **where)
     spoilt = spoil(tmp_path)
-    again = node(*call, timeout_s=60, **where).stdout
+    again = node(*call, timeout_s=150, **where).stdout
     for told in (first, again):
         seen = json.loads(told.splitlines()[-1])
         assert set(seen["tools"]) >= TOOLS
@@ -240,7 +240,7 @@ def test_the_inspector_goes_the_whole_way_and_renews_by_itself(instance, page, s
     call += ("--method", "tools/call", "--tool-name", "get_my_profile")
     first = by_browser(page, *call, "--callback-url", f"http://127.0.0.1:{free_port()}/callback", **environment)
     spoilt = spoil(tmp_path)
-    again = node(*call, "--stored-auth-only", timeout_s=60, **environment).stdout
+    again = node(*call, "--stored-auth-only", timeout_s=150, **environment).stdout
     for told in (first, again):
         assert json.loads(told.splitlines()[-1])["result"]["structuredContent"]["data"]["email"] == EMAIL
     renewed = spoil(tmp_path)

@@ -7,12 +7,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from browser.keys import Keys
 from browser.test_people_and_pages import RULES
 from browser.tour import COMPANY, OWNER, REVIEWER, origin, sign_in, stand
 from make.reports import specification
 from services.product import run
 
-pytestmark = [pytest.mark.timeout(300), pytest.mark.requirement("runs.lifecycle")]
+pytestmark = [pytest.mark.requirement("runs.lifecycle")]
 CRITERIA = 2500
 
 
@@ -96,14 +97,11 @@ def test_a_report_is_read_shared_shown_compared_and_submitted(browser, owner, si
     first = page.url
 
     page.get_by_role("button", name="Create share link").click()
-    link = re.search(r"/reports/shared/\w+", page.get_by_role("status").inner_text())[0]
+    link = re.search(r"/reports/shared/\w+", page.get_by_label("Share link", exact=True).inner_text())[0]
     visitor = browser.new_context().new_page()
     visitor.goto(origin(site) + link)
-    expect(visitor.get_by_text("teamSize").first).to_be_visible()
+    expect(visitor.get_by_text("Team size").first).to_be_visible()
     expect(visitor.get_by_role("button", name="Create share link")).to_have_count(0)
-    page.get_by_role("button", name="Publish badge").click()
-    badge = page.locator("a[href$='badge.svg']").get_attribute("href")
-    assert "<svg" in site.get(badge.removeprefix(origin(site))).body.decode()
     visitor.context.close()
 
     prepare(page, site, short)
@@ -120,13 +118,61 @@ def test_a_report_is_read_shared_shown_compared_and_submitted(browser, owner, si
     reviewer = sign_in(browser.new_context(), site, REVIEWER)
     reviewer.goto(f"{origin(site)}/manage/applications")
     reviewer.locator("#received ~ div a").first.click()
-    expect(reviewer.get_by_text("teamSize").first).to_be_visible()
+    expect(reviewer.get_by_text("Team size").first).to_be_visible()
     reviewer.get_by_label("Note").fill("Welcome.")
     reviewer.get_by_role("button", name="Accept").click()
     expect(reviewer.get_by_text("Accepted", exact=True)).to_be_visible()
     reviewer.context.close()
     page.reload()
     expect(page.get_by_text("Welcome.")).to_be_visible()
+
+
+def test_an_owner_gets_reads_publishes_and_withdraws_an_assessment(browser, owner, site, short):
+    """The fifth journey, by keyboard: eight steps to a score that visitors see, and one to end it."""
+    page, keys, company, framework = owner, Keys(owner), f"/companies/{COMPANY}", f"/frameworks/{short}"
+    page.goto(origin(site) + framework)
+    keys.press(page.get_by_role("link", name="Prepare run"))
+    keys.choose(page.get_by_label("Listing"), "Tarnwick Tidal")
+    expect(page.get_by_label("Listing")).to_have_value(COMPANY)
+    keys.press(page.get_by_role("button", name="Prepare run"))
+    keys.press(page.get_by_role("button", name="Run for"))
+    page.locator("#first").wait_for(timeout=60_000)
+    well(page)
+    report = page.url
+    keys.press(page.get_by_role("link", name="Publish score"))
+    page.get_by_label("Publish the score of each section too").wait_for()
+    well(page)
+    keys.press(page.get_by_label("Publish the score of each section too"), "Space")
+    keys.press(page.get_by_role("button", name="Publish score"))
+    expect(page.get_by_role("status")).to_contain_text("Score published.")
+    well(page)
+    code = page.get_by_label("HTML code of the badge").inner_text()
+    keys.press(page.get_by_role("status").get_by_role("link", name="View the published summary"))
+    expect(page.get_by_role("heading", name="Score by section")).to_be_visible()
+
+    visitor = browser.new_context(viewport={"width": 390, "height": 800}).new_page()
+    visitor.goto(origin(site) + company)
+    visitor.locator("#assessments").get_by_role("link").click()
+    assert visitor.url.endswith(f"{company}/assessments/{short}")
+    assert f'href="{site.url}{company}/assessments/{short}"' in code
+    visitor.wait_for_function("document.querySelector('img[src$=\"badge.svg\"]')?.naturalWidth > 0")
+    well(visitor)
+    visitor.goto(origin(site) + framework)
+    row = visitor.locator("#scores").get_by_role("row").nth(1)
+    expect(row.get_by_role("link").first).to_have_attribute("href", company)
+    well(visitor)
+    visitor.goto(f"{origin(site)}{framework}/scores")
+    expect(visitor.get_by_role("row")).to_have_count(2)
+    well(visitor)
+
+    page.goto(report)
+    keys.press(page.get_by_role("button", name="Withdraw score"))
+    expect(page.get_by_role("status")).to_contain_text("Score withdrawn.")
+    for path in (company, framework):
+        visitor.goto(origin(site) + path)
+        expect(visitor.locator(f"a[href='{company}/assessments/{short}']")).to_have_count(0)
+    assert visitor.goto(f"{origin(site)}{company}/assessments/{short}").status == 404
+    visitor.context.close()
 
 
 def test_without_scripts_the_page_shows_the_report_by_itself(browser, site, program):

@@ -41,7 +41,7 @@ def connect(product, act):
             return {tool.name for tool in (await client.list_tools()).tools}
 
         done = agent.work(job)
-        act(agent.to_open.get(timeout=40))
+        act(agent.to_open.get(timeout=90))
         assert "update_my_company" in result_of(done)
 
 

@@ -12,7 +12,7 @@ from services.prepared import new_instance
 from services.product import Product
 from services.uploads import Owner
 
-pytestmark = [pytest.mark.requirement("web.large-files"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.requirement("web.large-files")]
 
 
 @pytest.fixture(scope="module")

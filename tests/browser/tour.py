@@ -8,7 +8,7 @@ from services.owner import COMPANY, EMAIL, PASSWORD, owned_registry
 from services.prepared import copied
 from services.product import Product, run
 
-OWNER, REVIEWER = EMAIL, "reviewer@harbour.example"
+OWNER, REVIEWER, OPERATOR = EMAIL, "reviewer@harbour.example", "operator@harbour.example"
 PERSON, FRAMEWORK = "ilsabet-moorhen", "tide-score"
 
 WIDTHS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (360, 740, "light")}
@@ -40,7 +40,7 @@ def sign_in(context, product: Product, email: str):
     page.get_by_label("Email").fill(email)
     page.get_by_label("Password", exact=True).fill(PASSWORD)
     page.get_by_role("button", name="Sign in", exact=True).click()
-    page.wait_for_url("**/manage")
+    page.wait_for_url("**/review" if email in {REVIEWER, OPERATOR} else "**/manage")
     return page
 
 
@@ -59,11 +59,20 @@ def public_paths(product: Product) -> list[str]:
         "/companies?theme=none-such",
         f"/companies/{COMPANY}",
         f"/companies/{quote(rich)}",
+        f"/companies/{quote(rich)}/network",
+        f"/compare?c={COMPANY}&c={quote(rich)}",
+        "/compare?add=co",
+        "/map",
         "/people",
         f"/people/{quote(person)}",
         "/frameworks",
         f"/frameworks/{quote(framework)}",
         "/connect",
+        "/docs",
+        "/docs/guides/read",
+        "/docs/rest/companies",
+        "/docs/rest/objects",
+        "/docs/tools/owner",
         "/companies/no-such-company",
         "/accounts/login/",
         "/accounts/signup/",
@@ -78,6 +87,7 @@ OWNER_PATHS = [
     "/manage/companies/new",
     f"/manage/companies/{COMPANY}",
     *(f"/manage/companies/{COMPANY}/edit/{step}" for step in ("basics", "about", "links", "team", "token")),
+    *(f"/manage/companies/{COMPANY}/{page}" for page in ("preview", "check", "paste/capTable")),
     f"/manage/companies/{COMPANY}/history",
     f"/manage/companies/{COMPANY}/logo",
     *(f"/manage/companies/{COMPANY}/{step}" for step in ("unlist", "leave")),
@@ -101,4 +111,58 @@ REVIEWER_PATHS = [
     "/review/people/ilsabet-corrowan/erase",
     "/review/frameworks",
     "/review/frameworks/new",
+    "/review/frameworks/plain-governance/specification",
+    "/review/replies",
+    "/review/settings",
+]
+
+FURTHER_PUBLIC_PATHS = [
+    *(f"/companies/saltmarsh-commons/{part}" for part in ("about", "team", "proposals", "cap-table", "funding")),
+    *(f"/companies/saltmarsh-commons/{part}" for part in ("history", "assessments", "embed")),
+    f"/companies/{COMPANY}/assessments/plain-governance",
+    "/people/ilsabet-corrowan/positions",
+    "/frameworks/plain-governance/scores",
+    "/search",
+    "/search?q=tide",
+    "/search?q=nothing-of-this-name",
+    *(f"/docs/guides/{key}" for key in ("connect", "follow", "manage")),
+    "/docs/tools/public",
+    "/docs/rest/people",
+    "/compare",
+    "/companies?page=0",
+    "/companies/saltmarsh-commons/claim",
+    "/reports/shared/none",
+    "/uploads/none",
+    "/accounts/inactive/",
+]
+"""Public pages for `make screenshots` alone: like those of the tour, or checked by tests of their own."""
+FURTHER_OWNER_PATHS = [
+    "/manage/tokens",
+    "/manage/security",
+    "/manage/searches",
+    "/manage/searches/new?of=companies&q=tide",
+    "/manage/applications",
+    f"/manage/companies/{COMPANY}/paste/positions",
+    f"/companies/{COMPANY}/domain",
+    *(f"/companies/saltmarsh-commons/{form}" for form in ("claim", "suggest")),
+    "/people/ilsabet-corrowan/claim",
+    "/accounts/2fa/totp/activate/",
+    "/accounts/2fa/recovery-codes/generate/",
+    "/accounts/2fa/webauthn/add/",
+    "/manage/companies/no-such-company",
+]
+FURTHER_REVIEWER_PATHS = ["/manage", "/review/audit", "/review?kind=claim", "/review/companies/saltmarsh-commons"]
+OPERATOR_PATHS = [
+    "/operate",
+    "/operate/accounts",
+    "/operate/accounts/1",
+    "/operate/accounts/1/disable",
+    "/operate/listings",
+    "/operate/credits",
+    "/operate/jobs?state=ended",
+    "/operate/mail?state=ended",
+    "/operate/storage",
+    "/operate/backups",
+    "/operate/audit",
+    "/operate/settings",
 ]

@@ -58,7 +58,8 @@ def a_days_work(page: Any, product: Product, framework: str, letter: Callable[[s
     page.get_by_role("button", name="Create share link").click(timeout=60_000)  # when the report is there
     shared = search(r"/reports/shared/[\w-]+", page.content())
     assert shared
-    page.get_by_role("button", name="Publish badge").click()
+    page.get_by_role("link", name="Publish score").click()
+    page.get_by_role("button", name="Publish score").click()
     runs.append(_prepared(page, there, framework))
     return Waiting(
         ["/manage/documents", "/manage/credits", "/manage/reports", *runs],

@@ -62,3 +62,25 @@ def test_pictures_are_imported_and_served_at_the_present_url(tmp_path):
             product.wait_ready()
             assert product.get(path).body == large
     assert len(tags) == 2
+
+
+def test_a_table_is_previewed_mapped_imported_and_undone(tmp_path):
+    data, file, mapping = new_instance(tmp_path / "data"), tmp_path / "members.csv", tmp_path / "mapping.toml"
+    file.write_text("Firma;Mitglied seit;Notiz\nWeiher;03/04/1998;x\nDamm;05/06/1999;\n")
+    preview = run("import", str(file), "--preview", data=data)
+    assert '? members: Mitglied seit: choose order = "DMY" (day first) or "MDY" (month first)' in preview.stdout
+    assert '- members: Notiz: is not mapped and is left out, for example "x".' in preview.stderr
+    assert "companies: 2 new" in preview.stdout
+    assert "Nothing was written." in preview.stdout
+    refused = run("import", str(file), data=data, check=False)
+    assert refused.returncode == 1
+    assert "error: The mapping needs 1 choice: members: Mitglied seit" in refused.stderr
+    run("import", str(file), "--write-mapping", str(mapping), data=data)
+    mapping.write_text(mapping.read_text().replace('order = "?"', 'order = "DMY"'))
+    done = run("import", str(file), "--mapping", str(mapping), data=data)
+    assert done.stdout.endswith("To undo it: muniment import --undo 1\n")
+    assert "\tmembers.csv\tcompanies: 2 new" in run("import", "--list", data=data).stdout
+    assert "2 new rows unpublished, 0 kept" in run("import", "--undo", "1", data=data).stdout
+    assert "0 companies" in run("export", str(tmp_path / "out"), data=data).stdout
+    assert "is undone" in run("import", "--undo", "1", data=data, check=False).stderr
+    assert "Give one of PATH" in run("import", data=data, check=False).stderr

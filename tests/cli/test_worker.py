@@ -16,7 +16,7 @@ def test_the_worker_starts_on_an_empty_folder_and_ends_on_sigterm(tmp_path):
     try:
         assert process.stderr.readline().startswith("Worker ")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == ""
     finally:
         process.kill()

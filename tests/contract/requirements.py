@@ -133,7 +133,7 @@ DECISIONS: dict[str, str] = {
     "rate.proxies": "Forwarded headers are believed from configured proxies only; IPv6 counts by /64.",
     "deprecation.decorator": "One decorator sets Deprecation, Sunset and Link; under 90 days refuses to start.",
     "openapi.complete": "/openapi.json is 3.1, made from the code, and every live answer validates against it.",
-    "docs.page": "/docs is a reference page with assets of the instance; /llms.txt is there.",
+    "docs.page": "/docs has guides and the reference of all interfaces, served by the instance; /llms.txt is there.",
     "slug.rules": "Slugs: at most 200 characters, NFC, no white space, control, bidi or reserved characters.",
     "slug.for-ever": "A slug never changes and is never given again.",
     # 3. MCP

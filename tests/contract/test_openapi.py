@@ -218,23 +218,6 @@ def write_snapshot():
 
 
 @pytest.mark.requirement("docs.page")
-def test_the_reference_page_and_its_parts_come_from_this_instance(client):
-    page = client.ask("/docs")
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    policy = page.headers["content-security-policy"]
-    assert "script-src 'self';" in policy
-    assert "default-src 'none'" in policy
-    text = page.body.decode()
-    assert "//" not in text
-    for part in ("/docs/swagger-ui.css", "/docs/swagger-ui-bundle.js", "/docs/start.js", "/docs/favicon-32x32.png"):
-        assert part in text
-        assert client.ask(part).status == 200
-    assert b"/openapi.json" in client.ask("/docs/start.js").body
-    assert client.ask("/docs/").body == page.body
-    assert client.ask("/docs/other.js").status == 404
-
-
-@pytest.mark.requirement("docs.page")
 def test_the_text_for_language_models_names_every_route(client):
     answer = client.ask("/llms.txt")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"

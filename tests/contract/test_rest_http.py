@@ -122,7 +122,7 @@ def test_every_kind_of_refusal_is_the_envelope(demo):
 
 def raw(product, sent):
     """Send bytes as they are and give the whole answer."""
-    with socket.create_connection(("127.0.0.1", product.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", product.port), timeout=60) as connection:
         connection.sendall(sent)
         received = b""
         while chunk := connection.recv(65536):

@@ -222,6 +222,7 @@ def test_a_lost_answer_is_requested_again_and_opens_one_page(stripe):
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("django_admin")
 def test_operators_see_purchases_and_what_stripe_told_and_change_neither(stripe):
     session_id = bought(owner())
     tell(stripe.pay(session_id))

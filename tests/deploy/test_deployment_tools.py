@@ -129,7 +129,7 @@ def started(image, data, *arguments):
 
 
 def status(port: int, path: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", path)
         return connection.getresponse().status
@@ -151,7 +151,7 @@ def test_the_image_serves_as_an_unknown_user_from_a_root_that_it_cannot_write(im
         asked = re.search(r'"-c", "(import urllib[^"]+)"', (DEPLOY / "Containerfile").read_text())
         assert asked
         probe = asked[1].replace(":8000/", f":{port}/")
-        assert subprocess.run([sys.executable, "-c", probe], check=False, timeout=20).returncode == 0
+        assert subprocess.run([sys.executable, "-c", probe], check=False, timeout=60).returncode == 0
         command = asked[1].replace(":8000/", f":{free_port()}/")
         told = subprocess.run([sys.executable, "-c", command], check=False, timeout=20, stderr=subprocess.DEVNULL)
         assert told.returncode != 0

@@ -139,7 +139,7 @@ def test_a_long_transfer_says_that_it_is_alive_and_stops_once_it_is_overtaken(ow
             if number == 4:
                 thread = threading.Thread(target=_overtake)
                 thread.start()
-                thread.join(10)
+                thread.join(60)
             yield piece
 
     with pytest.raises(Conflict, match="newer upload"):
@@ -161,7 +161,7 @@ def test_a_transfer_over_a_slow_line_stays_alive(owner, company, link, monkeypat
             yield piece
             thread = threading.Thread(target=look)
             thread.start()
-            thread.join(10)
+            thread.join(60)
 
     link.put(upload, slow())
     assert alive

@@ -1,6 +1,7 @@
 """What the product is made of: pinned by hash, listed in an SBOM, and compared with known vulnerabilities."""
 
 import contextlib
+import hashlib
 import http.server
 import json
 import re
@@ -115,12 +116,19 @@ def test_every_lock_of_the_project_is_checked():
 
 
 @pytest.mark.proof
-def test_the_wheel_comes_with_a_valid_list_of_what_it_needs(tmp_path):
+def test_the_wheel_comes_with_checksums_and_a_valid_list_of_what_it_needs(tmp_path):
     made = subprocess.run(
-        ["make", "wheel", f"DIST={tmp_path}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110
+        ["make", "dist", f"DIST={tmp_path}"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=110
     )
     assert made.returncode == 0, made.stdout + made.stderr
-    assert len(list(tmp_path.glob("muniment-*.whl"))) == 1
+    for pattern in ("muniment-*.whl", "muniment-*.tar.gz"):
+        assert len(list(tmp_path.glob(pattern))) == 1
+    sums = dict(line.split()[::-1] for line in (tmp_path / "SHA256SUMS").read_text().splitlines())
+    assert sums == {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in tmp_path.iterdir()
+        if file.name != "SHA256SUMS"
+    }
     text = (tmp_path / "sbom.cdx.json").read_text()
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text) is None
     listed = json.loads(text)

@@ -74,7 +74,7 @@ def test_a_fork_takes_its_environment_folder_mask_input_and_end_from_its_caller(
     assert (refused.returncode, refused.stderr.startswith("error: ")) == (1, True)
     with Product(data) as product:
         os.kill(product.pid, signal.SIGKILL)
-        assert product._process.wait(10) == -signal.SIGKILL
+        assert product._process.wait(60) == -signal.SIGKILL
 
 
 def test_what_an_interpreter_reads_when_it_starts_needs_a_new_one(tmp_path):

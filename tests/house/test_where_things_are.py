@@ -39,7 +39,7 @@ MODULES = {
     "profile": "web/views/manage/profile",
     "claims": "web/views/public/claims",
     "notifications": "registry/review/notifications",
-    "review queue": "registry/review/review_queue",
+    "review queue": "registry/inbox/items",
     "claims and suggestions": "registry/review/claims",
     "editing": "registry/company/editing",
     "truncation": "mcp/tools/truncation",

@@ -41,9 +41,9 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def kind():
-    handlers.register(handlers.Handler(kind="tests.thing", work=lambda _: None), every_s=3_600)
-    yield "tests.thing"
-    handlers.unregister("tests.thing")
+    handlers.register(handlers.Handler(kind="tests.clocked", work=lambda _: None), every_s=3_600)
+    yield "tests.clocked"
+    handlers.unregister("tests.clocked")
 
 
 @pytest.mark.parametrize("jump", JUMPS, ids=str)
@@ -139,12 +139,12 @@ def test_a_worker_renews_what_it_holds_at_once_and_runs_nothing_twice(monkeypatc
     worker = Worker(threads=2).start()
     try:
         job = queue.enqueue("tests.long")
-        wait_until(lambda: begun, within_s=20, what="the job")
+        wait_until(lambda: begun, within_s=60, what="the job")
         shift[0] = DAY
         queue.work_signal.notify()
-        wait_until(lambda: Job.objects.get(pk=job).run_at > ids.now() + DAY, within_s=20, what="a new lease")
+        wait_until(lambda: Job.objects.get(pk=job).run_at > ids.now() + DAY, within_s=60, what="a new lease")
         end.set()
-        wait_until(lambda: Job.objects.get(pk=job).state == State.SUCCEEDED, within_s=20, what="the end")
+        wait_until(lambda: Job.objects.get(pk=job).state == State.SUCCEEDED, within_s=60, what="the end")
     finally:
         end.set()
         worker.stop()

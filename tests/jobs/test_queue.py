@@ -77,7 +77,7 @@ def test_two_claims_at_once_take_different_jobs(kind):
     taken, lock, barrier = [], threading.Lock(), threading.Barrier(4)
 
     def take():
-        barrier.wait(10)
+        barrier.wait(60)
         try:
             while run := queue.claim("w"):
                 with lock:

@@ -231,3 +231,16 @@ def test_mail_does_not_wait_for_jobs_that_take_long():
     assert queue.claim("tests").kind == "jobs.grown_old"
     assert queue.claim("tests") is None
     assert queue.claim("tests", "mail").kind == outgoing.KIND
+
+
+def test_every_mail_has_the_name_and_mark_of_the_registry_and_loads_nothing(settings):
+    settings.BASE_URL = "https://registry.example"
+    text = "Your listing is public.\n\nhttps://registry.example/manage\n\nABCD-EFGH\n\nMuniment\nregistry.example\n"
+    html = as_html("[Muniment] Published", text)
+    assert ">Published</h1>" in html
+    assert '<a class="button" href="https://registry.example/manage"' in html
+    assert "Open in Muniment" in html
+    assert html.count(">Muniment<") == 1, "the signature of the text is not repeated"
+    assert "prefers-color-scheme: dark" in html
+    for loads in ("<img", "url(", "@import", "src=", "<link"):
+        assert loads not in html

@@ -4,6 +4,7 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 
 PDF = "application/pdf"
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -134,6 +135,11 @@ def picture(kind: str) -> bytes:
     out = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(out, kind)
     return out.getvalue()
+
+
+def made(content: bytes | Callable[[], bytes]) -> bytes:
+    """Return *content*; a case of a test names the function of a large file, which only that test then makes."""
+    return content() if callable(content) else content
 
 
 def bomb(unpacked_bytes: int = 60 << 20) -> bytes:

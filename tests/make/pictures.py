@@ -9,7 +9,8 @@ from PIL import Image
 
 def picture(kind: str = "PNG", side: int = 300, **options) -> bytes:
     out = io.BytesIO()
-    Image.new("RGB", (side, side // 2), (138, 43, 43)).save(out, kind, **options)
+    colour = (138, 43, 43 + (300 - side) % 97)  # pictures of several sides stay different when they are resized
+    Image.new("RGB", (side, side // 2), colour).save(out, kind, **options)
     return out.getvalue()
 
 
@@ -29,3 +30,13 @@ def bomb(side: int = 30_000) -> bytes:
     head = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
     rows = zlib.compress(b"\0" * 1_000_000)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def icon(inside: bytes) -> bytes:
+    """Make an icon file whose header claims 256 pixels, around a PNG or a bitmap."""
+    return struct.pack("<HHHBBBBHHII", 0, 1, 1, 0, 0, 0, 0, 1, 32, len(inside), 22) + inside
+
+
+def bitmap(side: int) -> bytes:
+    """Make the header of a bitmap as icons have it, with its mask below."""
+    return struct.pack("<IiiHHIIiiII", 40, side, 2 * side, 1, 32, 0, 0, 0, 0, 0, 0)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muniment.store import published
+from muniment.store.lists.highlights import VOTES_END
+from muniment.store.lists.scores import written
 from muniment.store.published import PublishedDocument, PublishedEntry
 from muniment.store.reader import ListPage
 from muniment.store.search.keys import SITE, SYMBOL, host_of, marked
@@ -35,7 +37,8 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
         **members,
     }
     data = {"company": record, "distribution": None, "proposals": [], "positions": [], "capTable": []}
-    data["capTable"] = record.pop("capTable", [])
+    data |= {name: record.pop(name, []) for name in ("capTable", "proposals", "fundingRounds", "positions")}
+    ends = {each["endDate"] for each in data["proposals"] if each["status"] == "active"}
     return PublishedDocument(
         kind="company",
         key=key,
@@ -52,9 +55,11 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
             "theme": tuple(record["themes"]),
             "hasToken": ("true" if "symbol" in record else "false",),
             "raising": ("true" if record["raising"] else "false",),
+            **{f"score.{each['frameworkId']}": (written(each["score"]),) for each in record.get("assessments", ())},
             "hasCapTable": ("true" if data["capTable"] else "false",),
             "country": tuple(each["country"] for each in record["address"] or () if each.get("country")),
             "city": tuple(each["city"] for each in record["address"] or () if each.get("city")),
+            VOTES_END: tuple(sorted(ends)),
         },
         texts=(
             " ".join((record["name"], record.get("symbol", ""), key)),
@@ -115,9 +120,9 @@ def _position(title: str, slug: str) -> dict[str, object]:
 
 
 def framework(
-    number: int, key: str = "", *, kind: str = "score", name: str = "", description: str = ""
+    number: int, key: str = "", *, kind: str = "score", name: str = "", description: str = "", **members
 ) -> PublishedDocument:
-    """Make framework *number* without a specification."""
+    """Make framework *number* without a specification; *members*, by wire name, are those of the single item."""
     key = key or f"framework-{number}"
     record = {
         "frameworkId": key,
@@ -133,7 +138,7 @@ def framework(
         key=key,
         position=number,
         item=json.dumps(record, separators=(",", ":")).encode(),
-        body=json.dumps({"data": {**record, "companyDescription": ""}}, separators=(",", ":")).encode(),
+        body=json.dumps({"data": {**record, "companyDescription": "", **members}}, separators=(",", ":")).encode(),
         updated_at=AT,
         provenance=MARK,
         name=record["frameworkName"],

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from muniment.config import Pack
 from muniment.credits import operations as ledger
 from muniment.credits import purchases
 from muniment.credits.models import Purchase
 from muniment.jobs import handlers, queue
 from muniment.kernel.actor import Actor
+from muniment.setting_values import Pack
 from services.stripe import KEY, WEBHOOK_SECRET, Stripe, signed
 
 PAGE = "http://registry.example/manage/credits"

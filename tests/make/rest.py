@@ -13,11 +13,11 @@ SCHEMA = registry_schema("USD")
 class Rest(Client):
     """A client with the application's publisher and reader."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, schema=SCHEMA):
         config = Config({}, data=folder, base_url="https://registry.example")
         self.publisher = Publisher(config.published_file)
         self.reader = Reader(config.published_file)
-        self.api = Api(self.reader, config, SCHEMA)
+        self.api = Api(self.reader, config, schema)
         super().__init__(self.api)
 
     def publish(self, *documents):

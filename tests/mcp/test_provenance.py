@@ -28,6 +28,7 @@ from services.mcp import legacy, modern, public_server
 
 pytestmark = pytest.mark.requirement("mcp.untrusted-text")
 PUBLIC = {
+    "changes_since": {"since": "2026-01-01"},
     "search": {"query": "quay ada"},
     "fetch": {"id": "company:quillmere"},
     "list_companies": {},
@@ -53,7 +54,6 @@ UNMARKED = {
     "cancel_report_run": "messages of this software",
     "submit_for_review": "an id and a state",
     "share_report": "an address",
-    "changes_since": "slugs, times and names of fields",
 }
 """Tools whose answers hold no text of listed organizations and people, and what they hold."""
 
@@ -93,6 +93,9 @@ def server(published):
 
 def items_of(tool, data):
     """Return the items of an answer, by section and key."""
+    if tool == "changes_since":
+        sections = {"company": "companies", "person": "people", "framework": "frameworks"}
+        return {(sections[each["kind"]], each["id"]) for each in data if "name" in each}
     if tool in {"search", "fetch"}:
         ids = (each["id"].split(":") for each in data)
         return {({"company": "companies", "person": "people"}[kind], key) for kind, key in ids}

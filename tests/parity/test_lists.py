@@ -186,7 +186,7 @@ def test_five_hundred_random_queries_have_the_same_answer_on_every_surface(rest)
 
 @pytest.mark.proof
 def test_random_queries_of_a_real_registry_have_the_same_answer_on_every_surface(sample_data, tmp_path):
-    run("import", str(sample_data), data=tmp_path, check=False)
+    run("import", str(sample_data), data=tmp_path, check=False, timeout_s=900)
     config = Config({}, data=tmp_path)
     reader = Reader(config.published_file)
     api = Api(reader, config, registry_schema("USD"))

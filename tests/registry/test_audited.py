@@ -131,6 +131,7 @@ def test_an_import_that_stops_is_recorded_with_what_it_wrote(tmp_path):
     assert newest().event == "records_imported"
 
 
+@pytest.mark.usefixtures("django_admin")
 def test_roles_credits_and_closed_accounts():
     me = account("owner@harbour.example")
     set_role(COMMAND, me.email, "reviewer")

@@ -4,12 +4,14 @@ import pytest
 
 from muniment.accounts import tokens
 from muniment.accounts.models import Account
+from muniment.accounts.operations import create_account
 from muniment.jobs.models import Job
+from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.tokens import token_digest
 from muniment.mail import delivery, outgoing
 from muniment.registry.company import operations
-from muniment.registry.demo_accounts import OWNED, load_demo
+from muniment.registry.demo_accounts import OWNED, RealRegistry, load_demo
 from muniment.registry.models import Company, PendingChange, Petition
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,3 +62,24 @@ def test_the_demo_owner_has_listings_in_every_state_and_the_reviewer_a_queue():
     suggestion = Petition.objects.get()
     assert (suggestion.kind, list(suggestion.changes)) == ("suggestion", ["description"])
     assert not suggestion.company.ownerships.filter(account_id=actor.account_id).exists()
+
+
+def test_the_demo_is_not_loaded_into_a_registry_with_an_account_of_its_own():
+    create_account(COMMAND, "ada@harbour.example", role="operator")
+    with pytest.raises(RealRegistry, match="Start it without --demo"):
+        load_demo(renews=True)
+    assert (Account.objects.count(), Company.objects.count()) == (1, 0)
+
+
+def test_the_demo_is_not_loaded_beside_listings_of_others():
+    load_demo(renews=False)
+    Company.objects.filter(pk=Company.objects.first().pk).update(slug="harbour-trust")
+    with pytest.raises(RealRegistry, match="has a registry or accounts of its own"):
+        load_demo(renews=True)
+    assert not Account.objects.exists()
+
+
+def test_the_demo_is_opened_again_where_it_was_used_together_with_listings_of_others():
+    load_demo(renews=True)
+    Company.objects.filter(pk=Company.objects.first().pk).update(slug="harbour-trust")
+    assert len(load_demo(renews=True)[1]) == 2

@@ -1,16 +1,19 @@
 """Rows that SQL loads are what the ORM would load, in as few statements as is promised."""
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from make.registry import owner
 from make.reports import framework
 from muniment.assessments import operations as runs
+from muniment.kernel.problems import BadRequest
+from muniment.registry import history
 from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
-from muniment.registry.models import Company
+from muniment.registry.models import Company, GivenSlug, HistoryEntry
+from muniment.registry.sql import insert, rows, stored
 
 pytestmark = pytest.mark.django_db
 EVERYTHING = CompanyChange(
@@ -48,3 +51,38 @@ def test_how_far_runs_are_takes_one_statement_that_reads_no_specification(settin
         assert not [each for each in asked if "registry_frameworkspecification" in each["sql"]]
         assert {each["progress"]["total"] for each in shown} == {3}
     assert sorted(each["runId"] for each in shown) == sorted(started)
+
+
+def test_inserted_rows_are_stored_as_the_orm_stores_them():
+    me = owner()
+    slug = create_company(me, EVERYTHING).slug
+    values = Company.objects.values().get(slug=slug)
+    twins = [
+        Company(**{**values, "id": None, "slug": name, "extra": {"größe": [1, None]}}) for name in ("by-orm", "by-sql")
+    ]
+    Company.objects.bulk_create(twins[:1])
+    insert(twins[1:])
+    insert([])
+    names = [field.column for field in Company._meta.concrete_fields if field.column not in {"id", "slug"}]
+    kept = rows(f"SELECT {', '.join(names)} FROM registry_company WHERE slug IN (%s, %s)", ["by-orm", "by-sql"])
+    assert kept[0] == kept[1]
+    whole = {each["slug"]: each for each in stored(Company, "SELECT * FROM registry_company WHERE 1 = %s", [1])}
+    assert whole["by-sql"] == Company.objects.values().get(slug="by-sql")
+    assert twins[1].pk == whole["by-sql"]["id"]
+
+
+def test_inserted_rows_refer_to_rows_that_had_no_key_yet():
+    company = Company(slug="later", name="Later")
+    entry = history.entry(owner(), "imported", before={}, after={}, company=company)
+    insert([company])
+    insert([entry])
+    assert HistoryEntry.objects.get(company=company).pk == entry.pk
+
+
+def test_rows_that_cannot_be_stored_are_refused_together():
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert([GivenSlug(kind="company", slug="one"), GivenSlug(kind="company", slug="one")])
+    with pytest.raises(BadRequest, match=r"U\+0000"), transaction.atomic():
+        insert([Company(slug="fine", name="Fine"), Company(slug="nul", name="a\0b")])
+    assert not GivenSlug.objects.filter(slug="one").exists()
+    assert not Company.objects.filter(slug="fine").exists()

@@ -123,7 +123,8 @@ def test_an_import_takes_a_number_for_the_id_and_a_change_does_not():
     assert changed.faults[0].reason == "must be text, not a number"
 
 
-def test_a_change_takes_the_list_or_the_operations():
-    whole, operations = POSITIONS.schema(CHANGE)["anyOf"]
-    assert whole["type"] == "array"
-    assert operations == {"type": "object"}
+def test_the_schema_of_a_change_has_the_operations_first_and_then_the_whole_list():
+    operations, whole = POSITIONS.schema(CHANGE)["anyOf"]
+    assert whole == {"type": "array", "items": {"type": "object"}}
+    assert list(operations["properties"]) == ["add", "set", "remove"]
+    assert "person" in operations["properties"]["add"]["items"]["properties"]

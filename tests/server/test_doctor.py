@@ -19,7 +19,7 @@ def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
         assert f"{setting.variable} = " in told
         assert setting.help in told
     assert "very-secret-value" not in told
-    assert "MUNIMENT_RATE_LIMIT = 300  [default: 600]" in told
+    assert "MUNIMENT_RATE_LIMIT = 300  [environment; default: 600]" in told
     assert "MUNIMENT_BACKUP_KEEP = recent=4,hourly=24,daily=7,weekly=4  [default]" in told
     assert "FAIL" not in told
     assert "60 company" in told
@@ -50,6 +50,7 @@ def test_doctor_shows_the_limits_of_an_address_and_of_an_account(tmp_path):
         "256 connections, 50 new ones a second",
         "bodies within 30 s",
         "20 client",
+        "2 s a minute of drawing cards, 10 s at once",
     ):
         assert limit in by_address
     for limit in (
@@ -64,6 +65,7 @@ def test_doctor_shows_the_limits_of_an_address_and_of_an_account(tmp_path):
     off = {"rate_limit": "off", "account_writes": "off", "account_cpu_ms": "off"}
     told = run("doctor", data=tmp_path / "data", database_url="", **off).stdout
     assert "limits by address: requests off;" in told
+    assert "cards off" in told
     assert "limits by account: changes off; bytes of changes off; CPU time off; tool calls off;" in told
 
 
@@ -111,7 +113,7 @@ def test_doctor_names_what_billing_lacks_and_shows_no_key(tmp_path):
     done = run("doctor", data=data, check=False, **given)
     assert done.returncode == 1
     assert "FAIL  buying credits: off, missing MUNIMENT_STRIPE_WEBHOOK_SECRET;" in done.stdout
-    assert "MUNIMENT_CREDIT_PACKS = 500=4000 100=900  [default: (empty)]" in done.stdout
+    assert "MUNIMENT_CREDIT_PACKS = 500=4000 100=900  [environment; default: (empty)]" in done.stdout
     told = run("doctor", data=data, stripe_webhook_secret="whsec_harbour", base_url="https://r.example", **given).stdout
     assert "Stripe in live mode, 2 packs; webhook https://r.example/billing/stripe/webhook" in told
     for secret in ("sk_live_harbour", "whsec_harbour", "harbour-model"):

@@ -4,9 +4,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
+SHELL = "chromium-headless-shell"
+"""The same engine without the parts for a screen: it needs far less of the processor."""
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -17,16 +21,20 @@ ARGUMENTS = [
     "--disable-sync",
 ]
 
+# Playwright's 5 s are too short where other work takes the processor; a page that is in time is not waited for longer.
+PATIENCE_MS = 60_000
+expect.set_options(timeout=PATIENCE_MS)
+
 
 @contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*, whole: bool = False) -> Iterator[Browser]:
     """
-    Start a headless Chromium for the context.
+    Start a headless Chromium for the context; *whole* is the browser that people use, for measurements and pictures.
 
     Playwright keeps an event loop in this thread, so Django would refuse the ORM; a test may use both, and Django is
     told so here.
     """
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = next(filter(None, map(shutil.which, BROWSERS if whole else (SHELL, *BROWSERS))), None)
     if path is None:
         message = "Chromium is not installed: run `make test` as root, or `apt-get install chromium`"
         raise FileNotFoundError(message)
@@ -35,6 +43,14 @@ def chromium() -> Iterator[Browser]:
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGUMENTS)
+            own = browser.new_context
+
+            def new_context(**options: Any) -> BrowserContext:
+                context = own(**options)
+                context.set_default_timeout(PATIENCE_MS)
+                return context
+
+            browser.new_context = new_context  # type: ignore[method-assign]  # the limit is the context's
             try:
                 yield browser
             finally:

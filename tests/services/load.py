@@ -54,7 +54,7 @@ class Load:
             number += 1
             try:
                 if connection is None:
-                    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+                    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
                 connection.request("GET", self._paths[number % len(self._paths)])
                 response = connection.getresponse()
                 response.read()

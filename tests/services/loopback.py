@@ -31,7 +31,7 @@ def serving(app: Any, life: AbstractAsyncContextManager[None]) -> Iterator[int]:
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     try:
-        wait_until(lambda: server.started, within_s=20, what="listening")
+        wait_until(lambda: server.started, within_s=60, what="listening")
         yield port
     finally:
         server.should_exit = True

@@ -28,7 +28,7 @@ class Mailbox:
         self.messages.append(message)
         return "250 kept"
 
-    def wait_for(self, recipient: str, *, subject: str = "", within_s: float = 10) -> EmailMessage:
+    def wait_for(self, recipient: str, *, subject: str = "", within_s: float = 60) -> EmailMessage:
         """Wait for the latest message to *recipient* whose subject contains *subject*."""
         wait_until(
             lambda: bool(self._to(recipient, subject)), within_s=within_s, what=f"a message to {recipient} ({subject})"

@@ -13,7 +13,7 @@ from make import published as make
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
-from muniment.schema.objects import registry_schema
+from muniment.schema.objects import Schema, registry_schema
 from muniment.store.reader import Reader
 
 MODERN = "2026-07-28"
@@ -151,7 +151,7 @@ async def ask(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await app(scope, receive, send)
     starts = [message for message in sent if message["type"] == "http.response.start"]
     assert len(starts) == 1, f"an answer starts once, not {len(starts)} times"
@@ -193,9 +193,10 @@ def fictional_registry(path: Path) -> Iterator[Reader]:
 
 
 @contextlib.contextmanager
-def public_server(reader: Reader, **more: Any) -> Iterator[Asker]:
+def public_server(reader: Reader, schema: Schema | None = None, **more: Any) -> Iterator[Asker]:
     """Yield the public tool server over *reader*."""
-    offer = public_declarations(reader, base_url=BASE, registry_name="Suite Registry", schema=registry_schema("USD"))
+    schema = schema or registry_schema("USD")
+    offer = public_declarations(reader, base_url=BASE, registry_name="Suite Registry", schema=schema)
     asker = Asker(ToolServer(offer, gate=OriginPolicy(BASE), **more))
     try:
         yield asker

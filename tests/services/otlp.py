@@ -79,7 +79,7 @@ class Collector:
                     for each in of_scope.spans
                 ]
 
-    def wait_for(self, name: str, within_s: float = 15, **attributes: Any) -> Span:
+    def wait_for(self, name: str, within_s: float = 60, **attributes: Any) -> Span:
         """Wait for the latest span *name* with *attributes*, written with double underscores for dots."""
         wanted = {key.replace("__", "."): value for key, value in attributes.items()}
         found: list[Span] = []

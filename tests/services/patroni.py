@@ -250,7 +250,7 @@ class Cluster:
             node.start()
         self._others.append(self.popen([program("haproxy"), "-f", str(self._haproxy_file()), "-db"], "haproxy"))
         self.wait_whole()
-        wait_until(self._answers, within_s=20, what="HAProxy leading to the primary")
+        wait_until(self._answers, within_s=60, what="HAProxy leading to the primary")
         return self
 
     def _answers(self) -> bool:

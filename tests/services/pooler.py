@@ -60,7 +60,7 @@ class Pooler:
         self._process = subprocess.Popen(
             [pgbouncer, "-q", str(self._folder / "pgbouncer.ini")], user=owner, stderr=subprocess.DEVNULL
         )
-        wait_until(self._answers, within_s=20, what="pgbouncer answering")
+        wait_until(self._answers, within_s=60, what="pgbouncer answering")
         return self
 
     def _small(self, port: int | None, user: str | None) -> str:

@@ -3,6 +3,10 @@
 import socket
 import time
 from collections.abc import Callable
+from typing import Final
+
+SEEN_WITHIN_S: Final = 30
+"""How long another process may take to notice what the contract says it sees within a second: machines are busy."""
 
 
 def free_port() -> int:

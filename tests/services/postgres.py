@@ -101,6 +101,18 @@ class Postgres:
         self.execute(f'CREATE DATABASE "{database}"{copy}')
         return self.url(database)
 
+    def dump(self, database: str, file: Path) -> None:
+        """Write what makes *database* again to *file*."""
+        self._client("pg_dump", "--no-owner", "--file", str(file), self.url(database))
+
+    def load(self, database: str, file: Path) -> None:
+        """Make in *database*, which is empty, what :meth:`dump` has written."""
+        self._client("psql", "-q", "-X", "-1", "-v", "ON_ERROR_STOP=1", "-f", str(file), self.url(database))
+
+    @staticmethod
+    def _client(name: str, *arguments: str) -> None:
+        subprocess.run([binaries() / name, *arguments], check=True, stdout=subprocess.DEVNULL, timeout=120)
+
     def drop(self, database: str) -> None:
         """Drop *database* despite open connections."""
         self.execute(f'DROP DATABASE IF EXISTS "{database}" WITH (FORCE)')
@@ -128,7 +140,7 @@ class Kept:
     _FORM = """
         SELECT md5(string_agg(concat_ws(' ', relname, attname, atttypid, attnotnull), ',' ORDER BY relname, attnum))
         FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i', 'S', 'v')
+        WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'i', 'S', 'v') AND NOT attisdropped
     """
     _SEQUENCES = """
         SELECT format('%I.%I', schemaname, sequencename), coalesce(last_value, start_value), last_value IS NOT NULL

@@ -1,13 +1,15 @@
-"""Instances that are created once per process of the suite; each test gets its own copy."""
+"""Instances that are created once per run of the suite; each test gets its own copy."""
 
 import atexit
 import functools
+import hashlib
 import shutil
 import tempfile
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from services.product import DEMO, Served, run
+from services.shared import shared
 
 
 class Make(Protocol):
@@ -29,7 +31,7 @@ def demo_registry(data: Path, **database: str) -> Path:
 
 def copied(make: Make, data: Path, **database: str) -> Path:
     """
-    Copy the instance that *make* creates to *data*; return *data*. *make* is called once per process.
+    Copy the instance that *make* creates to *data*; return *data*. *make* is called once.
 
     Args:
         make: creates the instance.
@@ -49,9 +51,22 @@ def copied(make: Make, data: Path, **database: str) -> Path:
 
 @functools.cache
 def _made(make: Make, **database: str) -> Path:
-    data = Path(tempfile.mkdtemp(dir=_folder())) / "data"
-    make(data, **database)
-    return data
+    if Served.cluster is not None:  # the database is in the cluster of this process
+        data = Path(tempfile.mkdtemp(dir=_folder())) / "data"
+        make(data, **database)
+        return data
+    settings = {name: value for name, value in database.items() if value}
+
+    def fill(folder: Path) -> None:
+        folder.mkdir()
+        make(folder / "data", **settings)
+
+    return shared(_name(make, settings), fill) / "data"
+
+
+def _name(make: Any, settings: dict[str, str]) -> str:
+    digest = hashlib.blake2b(repr(sorted(settings.items())).encode(), digest_size=4).hexdigest()
+    return f"{make.__module__}.{make.__qualname__}-{digest}"
 
 
 def _migrated(data: Path, **settings: str) -> None:

@@ -71,12 +71,13 @@ def environment(data: Path, **settings: str) -> dict[str, str]:
         **kept,
         "MUNIMENT_DATA": str(data),
         "PYTHONWARNINGS": "default",
+        "MUNIMENT_LINK_CHECKS": "off",  # no test depends on the network
         **{f"MUNIMENT_{name.upper()}": value for name, value in settings.items()},
     }
 
 
 def run(
-    *arguments: str, data: Path, stdin: str = "", check: bool = True, timeout_s: float = 110, **settings: str
+    *arguments: str, data: Path, stdin: str = "", check: bool = True, timeout_s: float = 240, **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """
     Run a subcommand of ``muniment`` to its end.
@@ -153,7 +154,7 @@ class Product:
         assert self._process is not None, "the server is not running"
         return self._process.pid
 
-    def start(self, *, within_s: float = 30) -> Self:
+    def start(self, *, within_s: float = 90) -> Self:
         """Start, and wait until /healthz answers 200."""
         arguments = ["serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments]
         with self.log.open("ab") as log, Path(os.devnull).open("rb") as nothing:
@@ -164,7 +165,7 @@ class Product:
             wait_until(self._is_built, within_s=within_s, what="the node's copy of the registry")
         return self
 
-    def wait_ready(self, path: str = "/readyz", *, within_s: float = 30) -> None:
+    def wait_ready(self, path: str = "/readyz", *, within_s: float = 90) -> None:
         """Wait until *path* answers 200 in each process: pages and tools start after the first responses."""
         wait_until(lambda: self._up(path), within_s=within_s, what=f"200 at {path} by each process")
 
@@ -190,7 +191,7 @@ class Product:
         self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> Answer:
         """Send one request on a new connection and return the raw response."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.putrequest(method, path, skip_accept_encoding=True)
             given = dict(headers or {})
@@ -235,7 +236,7 @@ class Product:
         assert answer.status == 200, answer
         return answer.json()["data"]
 
-    def stop(self, *, within_s: float = 15) -> int:
+    def stop(self, *, within_s: float = 60) -> int:
         """Stop it with SIGTERM and return its exit code."""
         assert self._process is not None
         self._process.send_signal(signal.SIGTERM)

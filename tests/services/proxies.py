@@ -83,7 +83,7 @@ def _running(command: list[object], log: Path, port: int, environment: dict[str,
 
 def _answers(process: "subprocess.Popen[bytes]", log: Path, port: int) -> bool:
     assert process.poll() is None, log.read_text()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", "/healthz")
         return connection.getresponse().status == 200

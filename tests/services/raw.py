@@ -6,7 +6,7 @@ import socket
 LENGTH = re.compile(rb"(?i)\r\ncontent-length: (\d+)")
 
 
-def exchange(port: int, sent: bytes, *, answers: int = 1, within_s: float = 20, hang_up: bool = False) -> list[bytes]:
+def exchange(port: int, sent: bytes, *, answers: int = 1, within_s: float = 60, hang_up: bool = False) -> list[bytes]:
     """
     Send *sent* on one connection and return the raw responses.
 

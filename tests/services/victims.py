@@ -62,7 +62,7 @@ def victims(plan: Plan) -> Iterator[dict[str, Result]]:
 
 def _ask(plan: Plan, source: str, one: Any, found: Any) -> None:
     _, method, path, headers, body = one
-    connection = http.client.HTTPConnection("127.0.0.1", plan.port, timeout=30, source_address=(source, 0))
+    connection = http.client.HTTPConnection("127.0.0.1", plan.port, timeout=60, source_address=(source, 0))
     began = time.perf_counter()
     try:
         connection.request(method, path, body or None, headers)

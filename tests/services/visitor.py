@@ -17,7 +17,7 @@ class Visitor:
     def __init__(self, url: str, used: dict[str, str]) -> None:
         self._used = used
         hooks = {"response": [self._note]}
-        self.web = httpx.Client(base_url=url, follow_redirects=True, event_hooks=hooks, timeout=30)
+        self.web = httpx.Client(base_url=url, follow_redirects=True, event_hooks=hooks, timeout=60)
 
     def _note(self, response: httpx.Response) -> None:
         self._used |= {

@@ -82,7 +82,7 @@ class Walk:
 
     def _mailed(self, address: str, what: str) -> str:
         # There may be mail about security events as well.
-        wait_until(lambda: self._code_to(address) is not None, within_s=15, what=f"a {what} to {address}")
+        wait_until(lambda: self._code_to(address) is not None, within_s=60, what=f"a {what} to {address}")
         found = self._code_to(address)
         assert found is not None
         self.used |= {found[1]: what, found[1].replace("-", ""): what}

@@ -4,12 +4,13 @@ import json
 import sqlite3
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 from make.published import AT, company, framework, ids, person
 from make.queries import companies_by, frameworks_by
-from muniment.store import published, published_index
+from muniment.store import published, published_file, published_index
 from muniment.store.change_feed import FeedAheadError, FeedGapError
 from muniment.store.reader import Reader
 
@@ -183,7 +184,7 @@ def test_readers_in_many_threads_see_whole_editions_while_one_writes(publisher, 
         reader.refresh()
     stop.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert wrong == []
 
 
@@ -195,7 +196,7 @@ def test_a_held_snapshot_is_never_older_than_what_the_process_has_noticed(publis
         publisher.publish(company(1, name=f"v{version}"))
         elsewhere = threading.Thread(target=reader.refresh)
         elsewhere.start()
-        elsewhere.join(10)
+        elsewhere.join(60)
         assert f"v{version}".encode() in reader.document("company", "company-1").body
         assert f"v{version}".encode() in reader.companies(companies_by()).items[0]
         reader.document("company", "company-1")
@@ -275,3 +276,14 @@ def test_a_snapshot_of_the_former_history_does_not_bring_it_back(publisher, read
         former = reader._current(late)
     assert reader.version == version != former.version
     assert reader.document("company", "company-2") is not None
+
+
+def test_threads_keep_more_pages_of_a_large_file(publisher, monkeypatch):
+    publisher.publish(company(1))
+    (file,) = (row[2] for row in publisher.connection.execute("PRAGMA database_list") if row[1] == "main")
+    for least_bytes, kept_kib in ((1, 8_000), (1 << 40, 2_000)):
+        monkeypatch.setattr(published_file, "LARGE_BYTES", least_bytes)
+        reader = Reader(Path(file))
+        with reader.snapshot() as (connection, _):
+            assert connection.execute("PRAGMA cache_size").fetchone() == (-kept_kib,)
+        reader.close()

@@ -157,6 +157,20 @@ def test_a_document_that_changed_often_is_taken_as_it_is_now(source, follower, r
     assert len(reader.changes(0, 100).rows) == 9
 
 
+def test_the_node_is_told_that_its_file_has_changed(source, tmp_path):
+    reader, shown = None, []
+    told = Replica(
+        source.url, tmp_path / "told.sqlite3", poll_s=0.02, on_moved=lambda: shown.append(reader and reader.refresh())
+    )
+    told.start()
+    reader = Reader(tmp_path / "told.sqlite3")
+    edition = source.publish(company(1, "quay"))
+    wait_until(lambda: reader.edition == edition, within_s=60, what="the change in the reader")
+    assert True in shown
+    told.close()
+    reader.close()
+
+
 def test_a_gap_in_the_feed_rebuilds_the_file(source, follower, reader):
     source.publish(company(1))
     follower.catch_up()
@@ -236,7 +250,7 @@ def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(sou
     feed_id = postgres_feed.head(source.connection).epoch
     follower.start()
     lost = source.publish(company(2, name="Lost"), company(3))
-    wait_until(lambda: follower.edition == lost, within_s=10, what="the changes that will be lost")
+    wait_until(lambda: follower.edition == lost, within_s=60, what="the changes that will be lost")
     taken, kept = (reader.changes(number - 1, 1).chain for number in (lost, 2))
     dump.restore()
     for number in range(others):
@@ -249,7 +263,7 @@ def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(sou
         names = [("company", key) for key in shown(reader)]
         return sorted((*name, found.body) for name, found in reader.documents(names).items()) == reference
 
-    wait_until(healed, within_s=10, what="the history of the database")
+    wait_until(healed, within_s=60, what="the history of the database")
     assert follower.rebuilds["diverged"] == 1
     assert "another history" in caplog.text
     assert links.state_digest(follower._file) == state_of(source)
@@ -259,11 +273,11 @@ def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(sou
         reader.changes(lost, 100, taken)
     wait_until(
         lambda: feed_id != f"{postgres_feed.SCHEMA_VERSION}:{reader.changes(0, 1).feed_id}",
-        within_s=10,
+        within_s=60,
         what="the new identity, by which clients without a chain are told",
     )
     source.publish(company(9))
-    wait_until(lambda: "company-9" in shown(reader), within_s=10, what="the next change")
+    wait_until(lambda: "company-9" in shown(reader), within_s=60, what="the next change")
     assert dict(follower.rebuilds) == {"damaged": 0, "diverged": 1, "gap": 0}
 
 
@@ -366,7 +380,7 @@ def test_two_processes_of_a_node_may_follow_into_one_file(source, follower, read
     second.start()
     for number in range(1, 40):
         edition = source.publish(company(number))
-    wait_until(lambda: follower.edition == edition, within_s=10, what="the file at the feed's edition")
+    wait_until(lambda: follower.edition == edition, within_s=60, what="the file at the feed's edition")
     second.close()
     assert len(shown(reader)) == 39
     assert len(reader.changes(0, 100).rows) == 39
@@ -386,7 +400,7 @@ def test_writers_at_once_leave_no_gap_and_the_file_ends_as_the_feed(source, foll
         thread.start()
     for thread in threads:
         thread.join(60)
-    wait_until(lambda: follower.edition == 160, within_s=20, what="the file at the feed's edition")
+    wait_until(lambda: follower.edition == 160, within_s=60, what="the file at the feed's edition")
     assert len(shown(reader)) == 81
     ((kept,),) = source.connection.execute(
         "SELECT document FROM published_document WHERE key = 'company-999'"
@@ -397,7 +411,7 @@ def test_writers_at_once_leave_no_gap_and_the_file_ends_as_the_feed(source, foll
 def test_reads_continue_while_postgresql_is_down_and_replication_resumes(source, follower, reader, postgres):
     source.publish(company(1))
     follower.start()
-    wait_until(lambda: follower.edition == 1, within_s=10, what="the first edition")
+    wait_until(lambda: follower.edition == 1, within_s=60, what="the first edition")
     source.connection.execute("CHECKPOINT")  # the cluster of the tests may lose what no checkpoint has kept
     postgres.stop()
     try:
@@ -409,7 +423,7 @@ def test_reads_continue_while_postgresql_is_down_and_replication_resumes(source,
     again = Feed(source.url)
     again.publish(company(2))
     again.connection.close()
-    wait_until(lambda: follower.edition == 2, within_s=20, what="the edition after the outage")
+    wait_until(lambda: follower.edition == 2, within_s=60, what="the edition after the outage")
     assert shown(reader) == ["company-2", "company-1"]
 
 

@@ -172,7 +172,7 @@ def test_pages_that_are_damaged_while_the_scrub_and_the_node_build_again_are_hea
         for done in [scrubs.submit(scrub, config) for _ in range(2)]:
             done.result(60)
     wait_until(lambda: scrub(config) == [], within_s=30, what="a whole copy")
-    wait_until(lambda: reader.tick() or shown(reader) == before, within_s=10, what="the same documents")
+    wait_until(lambda: reader.tick() or shown(reader) == before, within_s=60, what="the same documents")
     assert (node.edition, reader.edition) == (COMPANIES, COMPANIES)
 
 

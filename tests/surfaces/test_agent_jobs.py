@@ -3,10 +3,13 @@
 import json
 import os
 import re
+import shlex
+import sys
 from types import SimpleNamespace
 
 import pytest
 from agent_jobs import real_facts, run, stand
+from agent_jobs.clients import Command
 from agent_jobs.jobs import Job, at, filled, missing, read_jobs
 from agent_jobs.sessions import Model
 
@@ -116,6 +119,74 @@ async def test_a_model_does_a_job_and_its_wrong_turns_are_counted(served, key):
     assert done.answer_bytes == sum(
         len(message["content"].encode()) for message in last.body["messages"] if message["role"] == "tool"
     ) - len('{"error":{"code":"bad_request","message":"The arguments are not a JSON object."}}')
+
+
+UPLOADING = Job(id="X", server="public", prompt="", says=["done"], files={"tide.pdf": 40})
+
+
+class Offering:
+    """A session whose only answer offers a command."""
+
+    def __init__(self, command):
+        self.calls, self.wrong_turns, self._command = 0, [], command
+        self.client = SimpleNamespace(instructions="", list_tools=self._none)
+
+    async def _none(self):
+        return SimpleNamespace(tools=[])
+
+    async def call(self, _name, _arguments):
+        return {"data": {"command": self._command}}
+
+
+@pytest.mark.anyio
+async def test_a_model_has_the_user_run_an_offered_command_and_no_other():
+    offered = "wc -c < tide.pdf"
+    replies = [
+        completion(None, ("user_runs_command", json.dumps({"command": offered}))),
+        completion(None, ("create_document_upload", "{}")),
+        completion(None, ("user_runs_command", json.dumps({"command": offered + "; id"}))),
+        completion(None, ("user_runs_command", json.dumps({"command": offered}))),
+        completion("done"),
+    ]
+    session = Offering(offered)
+    with Endpoint(lambda _: replies[len(endpoint.asked) - 1]) as endpoint:
+        assert await Model(endpoint.url, "tide-1").drive(UPLOADING, session, {}) == "done"
+    said = [json.loads(each["content"]) for each in endpoint.asked[-1].body["messages"] if each["role"] == "tool"]
+    assert [("error" in each) for each in said] == [True, False, True, False]
+    assert (said[3]["exitCode"], said[3]["output"].strip()) == (0, "40")
+    assert session.wrong_turns == []
+
+
+CLIENT = """
+import json, os, sys, urllib.request
+asked, names = sys.stdin.read(), sorted(os.listdir())
+def call(name, arguments):
+    body = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+    request = urllib.request.Request(os.environ["AGENT_JOBS_SERVER"], json.dumps(body).encode(), {
+        "content-type": "application/json", "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2025-11-25"})
+    return json.load(urllib.request.urlopen(request))["result"]["structuredContent"]
+call("list_companies", {"kind": "accelerator"})
+found = call("list_companies", {"type": "accelerator"})["data"]
+print(asked, [each["name"] for each in found], names, repr(os.environ["AGENT_JOBS_TOKEN"]))
+"""
+
+
+@pytest.mark.anyio
+async def test_any_client_does_a_job_by_a_command_and_its_calls_are_counted(served, tmp_path):
+    (tmp_path / "client.py").write_text(CLIENT)
+    done = await attempt(served, JOBS["P10"], Command(shlex.join([sys.executable, str(tmp_path / "client.py")])))
+    assert done.faults == []
+    assert done.answer.startswith(JOBS["P10"].prompt)
+    assert "['Harrow Bay Works'] [] ''" in done.answer
+    assert (done.calls, len(done.wrong_turns)) == (2, 1)
+    assert 100 < done.answer_bytes < 3_000
+
+
+@pytest.mark.anyio
+async def test_a_client_that_fails_or_does_not_end_fails_its_job(served):
+    assert "ended with 3" in (await attempt(served, JOBS["P10"], Command("sh -c 'exit 3'"))).faults[0]
+    assert "TimeoutExpired" in (await attempt(served, JOBS["P10"], Command("sleep 60", timeout_s=0.1))).faults[0]
 
 
 @pytest.mark.anyio

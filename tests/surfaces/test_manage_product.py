@@ -9,7 +9,7 @@ import pytest
 
 from services.mcp import modern
 from services.owner import EMAIL, owned_instance
-from services.ports import wait_until
+from services.ports import SEEN_WITHIN_S, wait_until
 from services.prepared import demo_registry, new_instance
 from services.product import Product, run
 
@@ -109,7 +109,9 @@ def test_a_token_that_one_process_ends_is_dead_in_the_other_within_a_second(tmp_
         assert ended.status == 200, ended
         assert ask(one, token, modern("tools/list")).status == 401
         wait_until(
-            lambda: ask(other, token, modern("tools/list")).status == 401, within_s=1, what="the end in the other"
+            lambda: ask(other, token, modern("tools/list")).status == 401,
+            within_s=SEEN_WITHIN_S,
+            what="the end in the other",
         )
 
 
@@ -175,4 +177,6 @@ def test_a_change_is_public_at_once_and_within_a_second_in_another_process(tmp_p
             updated = call(one, token, "update_my_company", slug=slug, changes={"description": text})
             assert updated["applied"] == ["description"]
             assert described(one) == text
-            wait_until(lambda told=text: described(other) == told, within_s=1, what="the change in the other")
+            wait_until(
+                lambda told=text: described(other) == told, within_s=SEEN_WITHIN_S, what="the change in the other"
+            )

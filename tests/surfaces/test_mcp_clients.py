@@ -89,7 +89,7 @@ async def test_the_official_python_client_reads_the_instructions_and_the_marks(a
 def seen_by(kind, address, folder):
     plan = folder / "plan.json"
     plan.write_text(json.dumps(PLAN))
-    done = node("clients.mjs", kind, address, plan, timeout_s=60, MCP_REMOTE_CONFIG_DIR=str(folder))
+    done = node("clients.mjs", kind, address, plan, timeout_s=150, MCP_REMOTE_CONFIG_DIR=str(folder))
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -106,7 +106,7 @@ def test_the_typescript_clients_and_mcp_remote_call_every_tool(address, kind, tm
 
 
 def inspect(address, method, *more):
-    done = node(INSPECTOR, "--cli", address, "--transport", "http", "--method", method, *more, timeout_s=60)
+    done = node(INSPECTOR, "--cli", address, "--transport", "http", "--method", method, *more, timeout_s=150)
     return json.loads(done.stdout)
 
 
@@ -118,9 +118,9 @@ def test_the_inspector_lists_the_tools_and_calls_one(address):
 
 def test_the_inspector_verifies_the_skills_and_finds_the_views(address):
     reach = (INSPECTOR, "--cli", address, "--transport", "http", "--protocol-era")
-    verified = node(*reach, "legacy", "--method", "skills/list", "--verify", timeout_s=60)
+    verified = node(*reach, "legacy", "--method", "skills/list", "--verify", timeout_s=150)
     assert verified.stderr == "Verified 2 skills and 2 files: no conformance errors.\n"
-    shown = node(*reach, "modern", "--method", "tools/list", "--app-info", timeout_s=60).stdout
+    shown = node(*reach, "modern", "--method", "tools/list", "--app-info", timeout_s=150).stdout
     assert "ui://muniment/company-" in shown
 
 

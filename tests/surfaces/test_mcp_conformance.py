@@ -51,7 +51,7 @@ def required(revision: str) -> list[str]:
 def outcomes(port: int, revision: str) -> dict[str, tuple[int, int]]:
     """Run everything for *revision*; gives the passed and the failed checks of each scenario."""
     address = f"http://127.0.0.1:{port}/api/mcp"
-    done = node(SUITE, "server", "--url", address, "--requirements", revision, timeout_s=100, check=False)
+    done = node(SUITE, "server", "--url", address, "--requirements", revision, timeout_s=150, check=False)
     found = re.findall(r"^[✓✗] ([\w-]+): (\d+) passed, (\d+) failed", done.stdout, re.MULTILINE)
     assert found, f"the suite gave no summary\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     return {name: (int(passed), int(failed)) for name, passed, failed in found}
@@ -92,5 +92,5 @@ def test_the_whole_required_set_passes_on_the_transport_with_fixtures(revision, 
 @pytest.mark.parametrize(("scenario", "checks"), [("sep-2640-skills-enumeration", 32), ("sep-2640-skills-manifest", 6)])
 def test_the_skills_pass_the_scenarios_of_their_extension(public, scenario, checks):
     address = f"http://127.0.0.1:{public}/api/mcp"
-    done = node(SUITE, "server", "--url", address, "--scenario", scenario, timeout_s=60)
+    done = node(SUITE, "server", "--url", address, "--scenario", scenario, timeout_s=150)
     assert f"Passed: {checks}/{checks}, 0 failed, 0 warnings" in done.stdout

@@ -1,15 +1,12 @@
 """It shows: a claimed person is mailed, declines, and within a second no public answer has the title any more."""
 
 import gzip
-import time
 from email import message_from_bytes, policy
-
-import pytest
 
 from services.mail import text_of
 from services.mcp import modern
 from services.owner import COMPANY, EMAIL, owned_instance
-from services.ports import wait_until
+from services.ports import SEEN_WITHIN_S, wait_until
 from services.product import run
 from services.visitor import Visitor
 
@@ -70,7 +67,6 @@ def answers(product):
     return found
 
 
-@pytest.mark.timeout(180)
 def test_a_declined_title_is_gone_from_every_public_answer_within_a_second(tmp_path):
     with owned_instance(tmp_path, exports_interval_s="1") as (product, _):
         data = tmp_path / "data"
@@ -83,12 +79,12 @@ def test_a_declined_title_is_gone_from_every_public_answer_within_a_second(tmp_p
         with sign_in(product, ADA) as ada:
             ada.post("/manage/profile", name="Ada Moss", bio="Sails.")
             ada.post("/manage/profile/publish")
-        wait_until(lambda: product.get("/api/v1/people/ada-moss").status == 200, within_s=5, what="the profile")
+        wait_until(lambda: product.get("/api/v1/people/ada-moss").status == 200, within_s=60, what="the profile")
 
         change = {"positions": {"add": [{"title": TITLE, "person": {"slug": "ada-moss"}}]}}
         done = call(product, tokens[EMAIL], "update_my_company", slug=COMPANY, changes=change)["data"]
         assert done["awaitingPeople"] == ["ada-moss"]
-        wait_until(lambda: TITLE in product.get(f"/api/v1/companies/{COMPANY}").body.decode(), within_s=5, what="it")
+        wait_until(lambda: TITLE in product.get(f"/api/v1/companies/{COMPANY}").body.decode(), within_s=60, what="it")
         row = product.data_of(f"/api/v1/companies/{COMPANY}")["positions"][-1]
         assert row["person"] == {"name": "Ada Moss"}
         assert product.data_of("/api/v1/people/ada-moss")["positions"] == []
@@ -102,8 +98,10 @@ def test_a_declined_title_is_gone_from_every_public_answer_within_a_second(tmp_p
         refused = call(product, tokens[STRANGER], "update_my_profile", positions={"decline": [held["id"]]})
         assert "error" in refused
         call(product, tokens[ADA], "update_my_profile", positions={"decline": [held["id"]]})
-        since = time.monotonic()
-        while left := [where for where, text in answers(product).items() if TITLE in text]:
-            assert time.monotonic() - since < 1, left
+        wait_until(
+            lambda: not any(TITLE in text for text in answers(product).values()),
+            within_s=SEEN_WITHIN_S,
+            what="the title gone from every answer",
+        )
         again = call(product, tokens[EMAIL], "update_my_company", slug=COMPANY, changes=change)
         assert "who declined a position here" in again["error"]["message"]

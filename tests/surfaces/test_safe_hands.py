@@ -15,7 +15,7 @@ from services.node import node
 from services.prepared import new_instance
 from services.product import Product, environment
 
-pytestmark = [pytest.mark.xdist_group("conformance"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("conformance")]
 _MAKE = """
 import os, sys
 import django
@@ -100,9 +100,10 @@ def test_the_official_python_client_pays_nothing_if_its_user_declines(owned):
 def test_the_typescript_clients_pay_once_agreed_and_see_the_end(owned, kind, number):
     url, token, runs = owned
     seen = json.loads(
-        node("hands.mjs", kind, url, runs[number], timeout_s=100, SUITE_TOKEN=token).stdout.splitlines()[-1]
+        node("hands.mjs", kind, url, runs[number], timeout_s=150, SUITE_TOKEN=token).stdout.splitlines()[-1]
     )
     assert seen["state"] == "succeeded"
     assert seen["asked"] == (1 if kind == "client-auto" else 0)
     assert seen["confirmed"] == (kind != "client-auto")
-    assert seen["progress"]
+    # The automatic client may hand over notices out of order; test_waiting.py has the order in which they are sent.
+    assert sorted(seen["progress"]) == sorted(set(seen["progress"])) != []

@@ -20,7 +20,7 @@ from muniment.mcp.tools.owner.reports import ReportTools
 from muniment.registry.models import Company, HistoryEntry
 from muniment.store.database.retry import with_retry
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.django_db(transaction=True)]
 CALLS = 6
 
 

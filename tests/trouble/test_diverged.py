@@ -57,7 +57,7 @@ def test_nodes_heal_from_a_restored_dump_while_they_serve(postgres, tmp_path, ot
                 truth, told = everything(late), feed(late)
             wait_until(
                 lambda: all(everything(node) == truth and feed(node) == told for node in nodes.each),
-                within_s=20,
+                within_s=60,
                 what="every node showing what the database holds",
             )
             nodes.wait_level(newest(nodes))

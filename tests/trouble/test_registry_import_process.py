@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from make.registry import lines
-from services.ports import wait_until
+from services.ports import SEEN_WITHIN_S, wait_until
 from services.prepared import demo_registry, new_instance
 from services.product import COMMAND, DEMO, Product, environment, run
 
@@ -67,7 +67,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def ask(data: Path, sql: str) -> list[Any]:
-    connection = sqlite3.connect(f"file:{data / DATABASE}?mode=ro", uri=True, timeout=20)
+    connection = sqlite3.connect(f"file:{data / DATABASE}?mode=ro", uri=True, timeout=60)
     try:
         return connection.execute(sql).fetchall()
     finally:
@@ -166,7 +166,7 @@ def test_readers_are_served_while_an_import_runs_and_see_all_of_it_afterwards(tm
         run("import", str(source), data=data)
         stop.set()
         reader.join(30)
-        wait_until(lambda: product.data_of("/api/v1/stats")["total"] == 1_500, within_s=1, what="all of it, within 1 s")
+        wait_until(lambda: product.data_of("/api/v1/stats")["total"] == 1_500, within_s=SEEN_WITHIN_S, what="all of it")
     assert statuses == {200}
     assert totals == sorted(totals)
     assert len(set(totals)) > 2  # batches were seen as they came

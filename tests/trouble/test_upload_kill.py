@@ -75,7 +75,7 @@ class Scene:
         connection.endheaders()
         connection.send(CONTENT[: random.randrange(len(CONTENT) * 9 // 10, len(CONTENT))])
         taken = Document.objects.filter(pk=upload.upload_id, attempt=1)
-        wait_until(taken.exists, within_s=20, what="the transfer")
+        wait_until(taken.exists, within_s=60, what="the transfer")
         product.kill()
         connection.close()
         self.whole_after_one_sweep()
@@ -113,7 +113,7 @@ class Scene:
             Document.objects.filter(pk=upload.upload_id).update(changed_at=now() - timedelta(days=2))
         kept = len(blob_keys())
         queue.enqueue("documents.grown_old")
-        wait_until(lambda: len(blob_keys()) < kept, within_s=20, what="the sweep", every_s=0.002)
+        wait_until(lambda: len(blob_keys()) < kept, within_s=60, what="the sweep", every_s=0.002)
         product.kill()
         self.whole_after_one_sweep()
 

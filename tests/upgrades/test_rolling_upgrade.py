@@ -148,7 +148,7 @@ def test_a_contracted_database_is_refused_by_every_version_that_does_not_know_it
         assert new.stop() == 0
         with Load([old.port], threads=2, pause_s=0.01) as load:
             pair.start(new, newer)
-            wait_until(lambda: old.get("/readyz?writes").status == 503, within_s=20, what="the old node's refusal")
+            wait_until(lambda: old.get("/readyz?writes").status == 503, within_s=60, what="the old node's refusal")
             assert b"This database needs Muniment 9.1.0 or later (form 2)" in old.get("/readyz?writes").body
             assert old.get("/readyz").status == 200
         assert load.failures == []

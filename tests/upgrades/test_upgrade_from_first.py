@@ -153,7 +153,7 @@ def decoded(answer: Any) -> Any:
     try:
         return [_with_known_dates(json.loads(line)) for line in answer.splitlines()]
     except json.JSONDecodeError:
-        return answer
+        return re.sub(r"<lastmod>[^<]*</lastmod>", "", answer)  # later versions tell it in site maps
 
 
 def _with_known_dates(line: Any) -> Any:
@@ -244,7 +244,7 @@ def test_a_session_stays_signed_in_and_its_draft_can_be_submitted(upgraded):
     page = f"/manage/companies/{COMPANIES['draft']}"
     with upgraded.as_account(KNOWN["owner"]) as owner:
         assert "Slackwater Ferry" in owner.get(f"{page}/edit/basics")
-        owner.post(f"{page}/submit", **hidden(owner.get(page), f"{page}/submit"))
+        owner.post(f"{page}/submit", **hidden(owner.get(f"{page}/check"), f"{page}/submit"))
     mine = upgraded.tool("get_my_company", slug=COMPANIES["draft"])["data"]
     assert mine["state"] == "submitted"
 
@@ -266,10 +266,10 @@ def test_every_pending_review_can_be_decided(upgraded):
         answer = upgraded.product.get(f"/api/v1/companies/{COMPANIES[key]}")
         return answer.json()["data"]["company"] if answer.status == 200 else {}
 
-    wait_until(lambda: company("submitted").get("name") == "Brine and Bramble", within_s=10, what="the listing public")
-    wait_until(lambda: company("mine")["name"] == KNOWN["renamed"], within_s=10, what="the new name")
+    wait_until(lambda: company("submitted").get("name") == "Brine and Bramble", within_s=60, what="the listing public")
+    wait_until(lambda: company("mine")["name"] == KNOWN["renamed"], within_s=60, what="the new name")
     wait_until(
-        lambda: company("suggested")["description"] == "Founded by its members.", within_s=10, what="the suggested text"
+        lambda: company("suggested")["description"] == "Founded by its members.", within_s=60, what="the suggested text"
     )
     with upgraded.as_account(KNOWN["visitor"]) as visitor:
         assert f"/manage/companies/{COMPANIES['claimed']}" in visitor.get("/manage")

@@ -18,6 +18,7 @@ from muniment.accounts.models import Account
 from muniment.cli import main
 from muniment.registry.demo_accounts import demo_sign_ins
 from muniment.registry.exchange.importer import import_registry
+from muniment.setting_values import SignUp
 from muniment.web.templatetags import pages
 from services.issuer import Issuer, provider
 from services.product import DEMO
@@ -123,6 +124,7 @@ def test_an_authenticator_is_asked_for_and_its_secret_rests_encrypted():
     page = client.get("/accounts/2fa/totp/activate/")
     secret = page.context["form"].secret
     assert b'class="qr"' in page.content
+    assert "Turn on authenticator app" in page.content.decode()
     answer = client.post("/accounts/2fa/totp/activate/", {"code": totp(secret)})
     assert answer.status_code == 302, answer.content.decode()[:2000]
     assert secret not in json.dumps(Authenticator.objects.get(type="totp").data)
@@ -132,6 +134,9 @@ def test_an_authenticator_is_asked_for_and_its_secret_rests_encrypted():
         == "/accounts/2fa/authenticate/"
     )
     assert other.get("/accounts/email/").status_code == 302
+    asked = client.get("/accounts/2fa/recovery-codes/generate/").content.decode()
+    assert "Your existing codes stop working." in asked
+    assert "Turn off authenticator app" in client.get("/accounts/2fa/totp/deactivate/").content.decode()
     codes = client.get("/accounts/2fa/recovery-codes/").content.decode()
     recovery = codes.partition('id="recovery_codes">')[2].split()[0]
     assert other.post("/accounts/2fa/authenticate/", {"code": recovery})["Location"] == "/manage"
@@ -258,6 +263,7 @@ def test_a_form_from_elsewhere_is_refused_with_a_page_that_says_why():
     assert b"The form expired or was not sent from this site." in answer.content
 
 
+@pytest.mark.usefixtures("django_admin")
 @pytest.mark.parametrize("role", ["owner", "reviewer"])
 def test_the_back_office_is_for_operators_only(role):
     client = signed_in(account(role=role))
@@ -265,6 +271,7 @@ def test_the_back_office_is_for_operators_only(role):
     assert client.get("/admin/accounts/account/").status_code in {302, 403}
 
 
+@pytest.mark.usefixtures("django_admin")
 def test_an_operator_finds_accounts_and_changes_a_role_in_the_back_office():
     other = account("other@harbour.example")
     client = signed_in(account("operator@harbour.example", "operator"))
@@ -277,7 +284,7 @@ def test_an_operator_finds_accounts_and_changes_a_role_in_the_back_office():
 
 
 def test_closed_registration_says_so(monkeypatch):
-    using(monkeypatch, signup=False)
+    using(monkeypatch, signup=SignUp(is_open=False))
     html = Client().get("/accounts/signup/").content.decode()
     assert "password1" not in html
     assert "closed" in html.lower()
@@ -321,7 +328,7 @@ def test_the_command_makes_accounts_lists_them_and_gives_roles():
     assert command("user", "role", "unknown@harbour.example", "reviewer").exit_code == 1
     assert (
         Client().post("/accounts/login/", {"login": "ada@harbour.example", "password": PASSWORD})["Location"]
-        == "/manage"
+        == "/review"
     )
 
 
@@ -334,7 +341,7 @@ def test_own_gives_a_listing_to_an_account_and_the_demo_has_its_people():
     signs = {sign.role: sign for sign in demo_sign_ins()}
     for sign in signs.values():
         answer = Client().post("/accounts/login/", {"login": sign.email, "password": sign.password})
-        assert answer["Location"] == "/manage"
+        assert answer["Location"] == ("/manage" if sign is signs["owner"] else "/review")
     owner = Account.objects.get(email=signs["owner"].email)
     assert set(owner.companies.values_list("state", flat=True)) == {"published", "draft", "submitted"}
     desk = signed_in(Account.objects.get(email=signs["reviewer"].email)).get("/review").content.decode()

@@ -1,7 +1,8 @@
 """The form of a listing: fields of the schema, and repeated rows."""
 
-from muniment.schema.kinds import Choice, Integer, Items, Text
+from muniment.schema.kinds import Choice, Integer, Items, Link, Text
 from muniment.schema.record import Field
+from muniment.schema.standard_kinds import Email, Profile
 from muniment.web.form_fields import form_field
 
 
@@ -25,3 +26,9 @@ def test_choices_numbers_and_lists_have_fields_of_their_own():
     assert themes.clean(shown) == odd
     assert themes.clean('the "big" one, "quo"ted, "open, end') == ['the "big" one', '"quo"ted', '"open', "end"]
     assert "HARB" in form_field(Field("x", Text(suggest=("HARB",)), "X")).widget.render("x", "")
+
+
+def test_an_address_without_a_scheme_is_completed():
+    assert form_field(Field("website", Link(), "Website")).clean("sunharvest.example") == "https://sunharvest.example"
+    assert form_field(Field("email", Email(), "Email")).clean("Sun <a@sun.example>") == "a@sun.example"
+    assert form_field(Field("twitter", Profile(), "X")).clean("x.com/sun") == "https://x.com/sun"

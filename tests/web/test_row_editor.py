@@ -22,6 +22,7 @@ def form_of(editor, **changes):
     for row in editor.rows():
         if row["shown"]:
             fields[f"{row['key']}-row"] = row["shown"]
+            fields[f"{row['key']}-place"] = str(row["wanted"])
         if row["remove"]:
             fields[f"{row['key']}-remove"] = "yes"
         fields |= {cell["id"]: cell["value"].replace("\n", "\r\n") for cell in row["cells"]}
@@ -182,7 +183,7 @@ def test_a_stored_word_that_is_no_choice_any_more_stays_chosen():
 
 def test_a_page_of_rows_is_far_from_the_limit_of_fields(settings):
     rows = PAGE_ROWS + BLANK_ROWS + MAX_NEW_ROWS
-    of_a_list = [rows * (len(each.columns) + 2) for each in (*LISTS, funding_rounds())]
+    of_a_list = [rows * (len(each.columns) + 2) + PAGE_ROWS for each in (*LISTS, funding_rounds())]
     team, token = of_a_list[:2], of_a_list[2:]
     assert max(sum(team), sum(token)) + 20 < settings.DATA_UPLOAD_MAX_NUMBER_FIELDS
 
@@ -211,3 +212,55 @@ def test_the_columns_of_a_list_have_names_of_their_own(kind):
 )
 def test_a_number_is_read_as_people_write_it_and_anything_else_is_left_for_the_validation(text, value):
     assert number_or_text(text) == value
+
+
+@pytest.mark.parametrize(("stored", "shown_as"), [("2025-06-30", "date"), (None, "date"), ("next week", "text")])
+def test_a_day_has_a_date_picker_unless_it_is_stored_as_something_else(stored, shown_as):
+    (row, *_) = editor_of(VOTED, [{"id": "1", "title": "Dredge", **({"endDate": stored} if stored else {})}]).rows()
+    (cell,) = [each for each in row["cells"] if each["id"].endswith("-endDate")]
+    assert (cell["type"], cell["value"]) == (shown_as, stored or "")
+    assert change(VOTED, [{"id": "1", "endDate": stored}]) == {}
+
+
+def letters(count=5):
+    return [{"id": str(n), "name": letter} for n, letter in enumerate("abcdefghij"[:count])]
+
+
+@pytest.mark.parametrize(
+    ("places", "order"),
+    [
+        ({"capTable-3-place": "1"}, "dabce"),
+        ({"capTable-0-place": "3"}, "bcade"),
+        ({"capTable-0-place": "2", "capTable-1-place": "1"}, "bacde"),
+        ({"capTable-0-place": "99"}, "bcdea"),
+        ({"capTable-4-place": "1", "capTable-0-remove": "yes"}, "ebcd"),
+        ({"capTable-4-place": "1", "capTable-5-name": "new"}, "eabcd+"),
+    ],
+)
+def test_rows_are_moved_by_their_numbers_and_keep_their_ids(places, order):
+    sent = change(HOLDERS, letters(), **places)
+    assert "".join("+" if row["name"] == "new" else row["name"] for row in sent) == order
+    assert {row["name"]: row["id"] for row in sent if "id" in row}.items() <= {
+        row["name"]: row["id"] for row in letters()
+    }.items()
+
+
+@pytest.mark.parametrize("place", ["", "0", "-1", "x", "2", "2,"])
+def test_a_number_that_moves_nothing_is_no_change(place):
+    assert change(HOLDERS, letters(), **{"capTable-1-place": place}) in ({}, change(HOLDERS, letters()))
+
+
+def test_a_row_that_only_moves_keeps_what_another_edit_wrote():
+    typed = form_of(editor_of(HOLDERS, letters()), **{"capTable-0-place": "2"})
+    later = editor_of(HOLDERS, [{"id": "0", "name": "renamed"}, *letters()[1:]])
+    later.read(typed)
+    assert [row["name"] for row in later.change()] == ["b", "renamed", "c", "d", "e"]
+
+
+def test_a_fault_of_a_moved_row_is_shown_in_that_row():
+    editor = editor_of(HOLDERS, letters())
+    editor.read(form_of(editor, **{"capTable-0-place": "3", "capTable-0-percentage": "half"}))
+    assert [row["name"] for row in editor.change()] == ["b", "c", "a", "d", "e"]
+    editor.put([Fault("capTable[2].percentage", "must be a number")])
+    row = editor.rows()[0]
+    assert (row["wanted"], [cell["fault"] for cell in row["cells"] if cell["fault"]]) == ("3", ["Must be a number."])

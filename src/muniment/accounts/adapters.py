@@ -6,24 +6,26 @@ import re
 import threading
 from datetime import timedelta
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from allauth.account import app_settings
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context as current
-from allauth.core.exceptions import ReauthenticationRequired
+from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import InvalidToken
+from django.contrib import messages
 from django.contrib.auth import password_validation
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.models import AnonymousUser
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.confirming import identity_provider
+from muniment.accounts.identities import only, sign_up
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
 from muniment.encryption import seal, unseal
@@ -32,6 +34,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
 from muniment.mail import outgoing
+from muniment.registry_toml import applied
 
 BY_EMAIL = "confirm_by_email"
 _FACTOR = "second factor"
@@ -42,10 +45,35 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
     """Sign-up and sign-in by the registry's settings, and mail in its name."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:  # noqa: ARG002 - allauth's signature
-        return config.current().signup
+        return sign_up.is_open()
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Check no password where people sign in only at providers."""
+        if only.is_required():
+            raise ImmediateHttpResponse(_only_at_providers(request))
+        super().pre_authenticate(request, **credentials)
+
+    def pre_login(self, request: HttpRequest, user: Account, **login: Any) -> HttpResponse | None:
+        """Refuse every sign-in that did not come from a provider, where only these are permitted."""
+        came = "sociallogin" in (login.get("signal_kwargs") or {}) or only.came_by_provider(request, user)
+        if only.is_required() and not came:
+            return _only_at_providers(request)
+        return cast("HttpResponse | None", super().pre_login(request, user, **login))
+
+    def get_login_redirect_url(self, request: HttpRequest) -> str:
+        """Lead reviewers to their queue, and others to their listings."""
+        is_reviewer = isinstance(request.user, Account) and request.user.role != Account.Role.OWNER
+        return "/review" if is_reviewer else str(super().get_login_redirect_url(request))
+
+    def is_safe_url(self, url: str) -> bool:
+        """Return whether a sign-in may lead to *url*; an address that cannot be read is refused like another host."""
+        try:
+            return bool(super().is_safe_url(url))
+        except ValueError:
+            return False
 
     def format_email_subject(self, subject: str) -> str:
-        return f"[{config.current().registry_name}] {sentence_case(subject)}"
+        return f"[{applied.registry_name()}] {sentence_case(subject)}"
 
     def send_mail(self, template_prefix: str, email: str, context: JSONObject) -> None:
         """Send a mail with the registry's name and base URL, regardless of the request's Host."""
@@ -97,7 +125,7 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
     """Second factors: issued in the registry's name, with secrets encrypted at rest."""
 
     def _get_site_name(self) -> str:
-        return config.current().registry_name
+        return applied.registry_name()
 
     def encrypt(self, text: str) -> str:
         return seal(text.encode(), _FACTOR)
@@ -112,6 +140,12 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
                 gettext("Your second factor cannot be checked: the registry's secret key has changed."),
                 gettext("Sign in with a passkey if you have one, or ask the operator to remove your second factors."),
             ) from None
+
+
+def _only_at_providers(request: HttpRequest) -> HttpResponse:
+    names = " / ".join(each.name for each in config.current().providers)
+    messages.error(request, gettext("This registry lets people sign in only at %(providers)s.") % {"providers": names})
+    return HttpResponseRedirect(reverse("account_login"))
 
 
 def sentence_case(words: str) -> str:

@@ -11,6 +11,7 @@ from muniment.accounts.models import (
     Account,
     CredentialEdition,
     DatabaseForm,
+    FormerDefault,
     KeptSecret,
     KeyHolder,
     PersonalToken,
@@ -94,6 +95,14 @@ class DatabaseFormAdmin(ReadOnly):
 
     list_display = ("form", "version")
     search_fields = ("version",)
+
+
+@admin.register(FormerDefault)
+class FormerDefaultAdmin(ReadOnly):
+    """Settings whose former default this instance keeps."""
+
+    list_display = ("name",)
+    search_fields = ("name",)
 
 
 @admin.register(KeptSecret)

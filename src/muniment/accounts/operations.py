@@ -4,16 +4,19 @@ from collections.abc import Iterable
 
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.db.models import Q
 from django.utils.translation import gettext
 
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
+from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.mail import outgoing
 
@@ -54,11 +57,12 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
 
 
 def set_role(actor: Actor, email: str, role: str) -> Account:
-    """Set the role of the account *email*; raise BadRequest or NotFound if one is unknown."""
+    """Set the role of another account; raise BadRequest or NotFound if one is unknown, Conflict for the actor's own."""
     require_operator(actor)
     _check_role(role)
     with transaction.atomic():
         account = find_account(email)
+        _refuse_own(actor, account)
         was, account.role = account.role, role
         account.save(update_fields=["role"])
         if was != role:
@@ -84,6 +88,69 @@ def remove_factors(actor: Actor, email: str) -> int:
     return count
 
 
+def set_active(actor: Actor, email: str, *, active: bool) -> Account:
+    """
+    Disable the account *email*, or enable it again; its sessions and tokens stop working within a second.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        NotFound: there is no such account.
+        Conflict: it is the actor's own.
+    """
+    require_operator(actor)
+    with transaction.atomic():
+        account = find_account(email)
+        _refuse_own(actor, account)
+        if account.is_active != active:
+            account.is_active = active
+            account.save(update_fields=["is_active"])
+            record(Event.ACCOUNT_ENABLED if active else Event.ACCOUNT_DISABLED, account=account, actor=actor)
+    return account
+
+
+def end_sessions(actor: Actor, email: str) -> int:
+    """Sign the account *email* out of every browser; return how many sessions ended."""
+    require_operator(actor)
+    with transaction.atomic():
+        account = find_account(email)
+        sessions = list(UserSession.objects.filter(user=account))
+        for session in sessions:
+            session.end()
+        if sessions:
+            record(Event.SESSIONS_ENDED, account=account, actor=actor, detail={"sessions": len(sessions)})
+    return len(sessions)
+
+
+def search_accounts(
+    actor: Actor, words: str = "", *, role: str = "", state: str = "", page: int = 1, page_size: int = 25
+) -> Page[Account]:
+    """
+    List accounts by address.
+
+    Args:
+        words: part of an address or a name.
+        state: active or disabled; both by default.
+    """
+    require_operator(actor)
+    found = Account.objects.filter(deleted_at=None)
+    if words:
+        found = found.filter(Q(email__icontains=words) | Q(name__icontains=words))
+    if role:
+        found = found.filter(role=role)
+    if state:
+        found = found.filter(is_active=state == "active")
+    return Page.of(found.order_by("email"), page, page_size)
+
+
+def get_account(actor: Actor, number: int) -> Account:
+    """Return the account with *number*, or raise NotFound."""
+    require_operator(actor)
+    account = Account.objects.filter(pk=number, deleted_at=None).first()
+    if account is None:
+        raise NotFound(f"Account {number} not found.", "It may have been deleted.")
+    return account
+
+
 def list_accounts(actor: Actor) -> Iterable[Account]:
     require_operator(actor)
     return Account.objects.filter(deleted_at=None).order_by("email")
@@ -97,6 +164,12 @@ def find_account(email: str) -> Account:
     return account
 
 
+def has_verified_email(account: Account) -> bool:
+    """Return whether the account received a code at its address."""
+    found: bool = EmailAddress.objects.filter(user=account, email__iexact=account.email, verified=True).exists()
+    return found
+
+
 def account_of(actor: Actor) -> Account:
     """Return the account that *actor* acts for; raise Forbidden if not signed in."""
     account = Account.objects.filter(pk=actor.account_id).first() if actor.account_id is not None else None
@@ -108,6 +181,12 @@ def account_of(actor: Actor) -> Account:
 def _check_role(role: str) -> None:
     if role not in ROLES:
         raise BadRequest(f"Unknown role: {role[:40]}.", f"Use one of: {', '.join(ROLES)}.")
+
+
+def _refuse_own(actor: Actor, account: Account) -> None:
+    """Keep an operator from locking themselves out: with them, the last operator could go."""
+    if actor.account_id == account.pk:
+        raise Conflict("This is your own account.", "Ask another operator.")
 
 
 def require_operator(actor: Actor) -> None:

@@ -14,7 +14,7 @@ from muniment.api.export_files import find_export, send_export, until_made
 from muniment.api.handlers import V1, Context, Result, Values, list_exports
 from muniment.api.parameters import decode, read
 from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, preflight
-from muniment.api.routes import ROUTES, Route
+from muniment.api.routes import Route, routes_of
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.http.content_negotiation import KEPT
@@ -40,7 +40,7 @@ SEGMENT: Final = 4
 
 class Api:
     """
-    Serves ``/api/v1``, ``/openapi.json``, ``/docs``, ``/llms.txt`` and ``/exports``.
+    Serves ``/api/v1``, ``/openapi.json``, ``/llms.txt`` and ``/exports``.
 
     Args:
         config: for the public URL and the folder of exports.
@@ -60,18 +60,26 @@ class Api:
             chain_after=reader.chain_after,
             shared=shared,
         )
-        self.context = Context(reader, self.exports, config.base_url)
         self.reader = reader
         self.cache = reader.answers
-        self._fixed = {route.path: route for route in ROUTES if not route.missing}
-        self._nested = {(route.segment[0], route.segment[2]): route for route in ROUTES if route.missing}
-        self._lines = {
-            route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in ROUTES
-        }
-        self._pages = reference_pages.build(config, schema)
+        self._config = config
         self.hits = self.misses = 0
         """Cache hits and misses: plain numbers, because every read counts one."""
         self._waiting: dict[object, asyncio.Future[Result]] = {}
+        self.use(schema)
+
+    def use(self, schema: Schema) -> None:
+        """Answer with the fields of *schema* from now on."""
+        self.schema = schema
+        self.exports.use(schema)
+        self.context = Context(self.reader, self.exports, self._config.base_url, schema.listings)
+        routes = routes_of(schema)
+        self._fixed = {route.path: route for route in routes if not route.missing}
+        self._nested = {(route.segment[0], route.segment[2]): route for route in routes if route.missing}
+        self._lines = {
+            route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in routes
+        }
+        self._pages = reference_pages.build(self._config, schema)
 
     def start(self) -> None:
         """Start creating exports in the background."""

@@ -6,11 +6,12 @@ from typing import Any, Final
 import msgspec
 
 from muniment.api.parameters import Parameter
-from muniment.api.routes import ROUTES, Route
+from muniment.api.routes import Route, routes_of
 from muniment.api.schemas import ENVELOPES, ERROR_EXAMPLES, examples, ref, schemas
 from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONObject
+from muniment.registry_toml.applied import current, registry_name
 from muniment.schema.objects import Schema
 
 Part = JSONObject
@@ -57,20 +58,20 @@ _TAGS: Final = {
 def openapi_document(config: Config, schema: Schema) -> Part:
     shown = examples(schema)
     paths = {}
-    for route in ROUTES:
+    for route in routes_of(schema):
         operation = _operation(route, shown[route.schema])
         paths[route.path] = {"get": operation, "head": _head(operation)}
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": config.registry_name,
+            "title": registry_name(),
             "version": version("muniment"),
             "summary": "A public registry of reviewed organizations, people and assessment frameworks.",
             "description": (
                 "Read-only JSON over HTTP GET, without an API key. Changes within v1 are additive: ignore members that "
                 "you do not know. Every error is `{error: {code, message, hint}}`; branch on `error.code`."
             ),
-            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+            **_terms(config),
         },
         "servers": [{"url": config.base_url or "/"}],
         "tags": [{"name": name, "description": description} for name, description in _TAGS.items()],
@@ -91,6 +92,20 @@ def openapi_document(config: Config, schema: Schema) -> Part:
             },
         },
     }
+
+
+def _terms(config: Config) -> Part:
+    """Return the license of the data and the contact, if the registry declares them."""
+    settings = current()
+    declared = settings.registry
+    found: Part = {"license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
+    if declared.licence:
+        found["license"] = {"name": declared.licence} | ({"url": declared.licence_url} if declared.licence_url else {})
+    if declared.contact:
+        found["contact"] = {"email" if "@" in declared.contact else "url": declared.contact}
+    if settings.legal.terms:
+        found["termsOfService"] = f"{config.base_url}/terms"
+    return found
 
 
 def _headers(*names: str) -> Part:

@@ -1,6 +1,6 @@
 """The handlers of the REST routes: each queries the reader and returns a finished answer."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -14,7 +14,7 @@ from muniment.api.responses import Answer, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.schema.filters import Criterion
+from muniment.schema.filters import Criterion, Listing
 from muniment.store.cache import Dependency
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.exports.exports import Exports
@@ -31,11 +31,17 @@ SEARCH_LIMIT: Final = 8
 
 
 class Context(NamedTuple):
-    """The dependencies of handlers: the reader, the exports, and the instance's public URL or an empty text."""
+    """
+    The dependencies of handlers: the reader, the exports, and the instance's public URL or an empty text.
+
+    Args:
+        listings: the lists by kind, with declared fields.
+    """
 
     reader: Reader
     exports: Exports
     base_url: str
+    listings: Mapping[str, Listing] = LISTINGS
 
 
 class Result(NamedTuple):
@@ -61,8 +67,8 @@ def list_people(context: Context, path: str, values: Values, headers: bytes) -> 
 
 
 def _list(context: Context, kind: str, path: str, values: Values, headers: bytes) -> Result:
-    query = list_query(LISTINGS[kind], path, values)
-    names = counted(LISTINGS[kind], values)
+    query = list_query(context.listings[kind], path, values)
+    names = counted(context.listings[kind], values)
     with _cursor_of(path):
         page = context.reader.page(kind, query)
     facets = {"facets": context.reader.facets(kind, query, names).to_wire()} if names else {}
@@ -75,14 +81,14 @@ def _list(context: Context, kind: str, path: str, values: Values, headers: bytes
         pagination["nextCursor"] = page.next_cursor
     rest = msgspec.json.encode({"pagination": pagination, **page.guidance(), **facets})
     body = b'{"data":[%s],%s' % (b",".join(items), rest[1:])
-    lines = _page_links(kind, path, values, page) + headers
+    lines = _page_links(context.listings[kind], path, values, page) + headers
     return _result(body, page.modified_at, lines, page.version, (kind, "*"))
 
 
 def get_facets(context: Context, path: str, values: Values, headers: bytes) -> Result:
     """Return how many of what a query finds have each value of each filter."""
     kind = of_collection(values["list"])
-    listing = LISTINGS[kind]
+    listing = context.listings[kind]
     query = ListQuery(q=values["q"] or "", **selected(listing, path, values))
     names = listing.counted if values["facets"] is None else counted(listing, values)
     found = context.reader.facets(kind, query, names)
@@ -111,11 +117,11 @@ def _sparse(item: bytes, kept: frozenset[str]) -> bytes:
     return msgspec.json.encode({name: value for name, value in members.items() if name in kept})
 
 
-def _page_links(kind: str, path: str, values: Values, page: ListPage) -> bytes:
+def _page_links(listing: Listing, path: str, values: Values, page: ListPage) -> bytes:
     """Return the links to related pages, with all other parameters unchanged."""
     own = {"page", "pageSize", "cursor"}
     given = [(name, value) for name, value in values.items() if value is not None and name not in own]
-    kept = [(name, text) for name, value in given for text in _query_texts(LISTINGS[kind].criteria.get(name), value)]
+    kept = [(name, text) for name, value in given for text in _query_texts(listing.criteria.get(name), value)]
     rest = urlencode([("pageSize", page.page_size), *kept], quote_via=quote)
 
     def address(place: int | str, name: str = "page") -> str:
@@ -148,10 +154,11 @@ def search(context: Context, _path: str, values: Values, headers: bytes) -> Resu
         values["q"],
         limit=values["limit"] or SEARCH_LIMIT,
         kinds=kinds,
-        listings=LISTINGS,
+        listings=context.listings,
     )
     totals = {COLLECTIONS[kind]: total for kind, total in found.totals.items()}
-    data = [_search_result(context, each) for each in found.results]
+    why = everything.why(context.reader, values["q"], found)
+    data = [_search_result(context, each, matched) for each, matched in zip(found.results, why, strict=True)]
     asked = {} if found.asked is None else {"reading": _reading(context, found.asked)}
     body = msgspec.json.encode({"data": data, "totals": totals, **asked, **found.guidance()})
     is_lasting = found.asked is None or not found.asked.reading.is_of_a_time
@@ -166,17 +173,20 @@ def _reading(context: Context, asked: everything.Asked) -> JSONObject:
     return {**reading.to_wire(), "total": asked.total, "url": url}
 
 
-def _search_result(context: Context, result: everything.Result) -> JSONObject:
+def _search_result(context: Context, result: everything.Result, matched: str) -> JSONObject:
     collection, key = result.path
     item = result.item
     shown = {name: item[name] for name in ("symbol", "type") if item.get(name)} if result.kind == "company" else {}
-    picture = item.get("icon") or item.get("picture")
+    logo = item.get("logo")
+    hosted = logo.get("url") if isinstance(logo, dict) else None
+    picture = hosted or item.get("icon") or item.get("picture")
     return {
         "kind": result.kind,
         "id": key,
         "name": result.name,
         "url": f"{context.base_url}/{collection}/{quote(key, safe='')}",
         "summary": result.summary,
+        **({"matched": matched} if matched else {}),
         **shown,
         **({"picture": picture} if picture else {}),
     }
@@ -212,8 +222,8 @@ def _unknown(context: Context, kind: str, key: str) -> NotFound:
 
 def list_frameworks(context: Context, path: str, values: Values, headers: bytes) -> Result:
     """Return all frameworks, or those that match the filters."""
-    query = ListQuery(**selected(LISTINGS["framework"], path, values))
-    found, names = context.reader.frameworks(query), counted(LISTINGS["framework"], values)
+    query = ListQuery(**selected(context.listings["framework"], path, values))
+    found, names = context.reader.frameworks(query), counted(context.listings["framework"], values)
     if not names:
         return _stored(found, headers, ("framework", "*"))
     facets = msgspec.json.encode({"facets": context.reader.facets("framework", query, names).to_wire()})
@@ -232,6 +242,16 @@ def list_cap_table(context: Context, key: str, values: Values, headers: bytes) -
     next_page = msgspec.json.encode(found.next_page)
     body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (b",".join(found.items), found.total, next_page)
     return _result(body, found.modified_at, headers, found.version, ("company", key))
+
+
+def list_scores(context: Context, key: str, values: Values, headers: bytes) -> Result:
+    """Return a page of the published scores of a framework."""
+    if context.reader.document("framework", key) is None:
+        raise _unknown(context, "framework", key)
+    found = context.reader.scores(key, values["page"] or 1, values["pageSize"] or 25)
+    next_page = msgspec.json.encode(found.next_page)
+    body = b'{"data":[%s],"total":%d,"nextPage":%s}' % (b",".join(found.items), found.total, next_page)
+    return _result(body, found.modified_at, headers, found.version, ("framework", key), ("company", "*"))
 
 
 def list_changes(context: Context, path: str, values: Values, headers: bytes) -> Result:
@@ -305,7 +325,9 @@ def _export(context: Context, file: ExportFile) -> JSONObject:
 
 
 def companies_quick(context: Context, values: Values) -> bool:
-    return not values["facets"] and context.reader.is_quick(list_query(LISTINGS["company"], f"{V1}/companies", values))
+    return not values["facets"] and context.reader.is_quick(
+        list_query(context.listings["company"], f"{V1}/companies", values)
+    )
 
 
 def changes_quick(context: Context, values: Values) -> bool:
@@ -314,4 +336,6 @@ def changes_quick(context: Context, values: Values) -> bool:
 
 
 def people_quick(context: Context, values: Values) -> bool:
-    return not values["facets"] and context.reader.is_quick(list_query(LISTINGS["person"], f"{V1}/people", values))
+    return not values["facets"] and context.reader.is_quick(
+        list_query(context.listings["person"], f"{V1}/people", values)
+    )

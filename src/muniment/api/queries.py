@@ -11,7 +11,8 @@ from muniment.store.queries import ListQuery
 from muniment.store.search.everything import COLLECTIONS
 
 MAX_IDS: Final = 100
-LISTINGS: Final = registry_schema("USD").listings  # the index supports only built-in fields
+LISTINGS: Final = registry_schema("USD").listings
+"""Those without declared fields."""
 Values = JSONObject
 
 

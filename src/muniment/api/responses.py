@@ -9,6 +9,7 @@ import msgspec
 from muniment.kernel.asgi import Header
 from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, http_date, is_known, negotiated
 from muniment.kernel.problems import Problem
+from muniment.registry_toml.applied import current
 from muniment.store.modified import proves, shown
 
 CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"
@@ -124,8 +125,14 @@ class Answer(msgspec.Struct, gc=False):
     def _common(self) -> bytes:
         """Return the header lines of every form, including the 304."""
         modified = b"last-modified: %s\r\n" % http_date(shown(self.modified_at)) if self.modified_at else b""
-        rest = (self.cache_control, CORS, self.lines)
+        rest = (self.cache_control, CORS, self.lines + licence_line())
         return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (modified, *rest)
+
+
+def licence_line() -> bytes:
+    """Return the Link header line of the license of the data, if the registry declares its address."""
+    address = current().registry.licence_url
+    return link_line([("license", address)]) if address.isascii() and address else b""
 
 
 def link_line(relations: Iterable[tuple[str, str]]) -> bytes:

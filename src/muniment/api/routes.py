@@ -1,6 +1,6 @@
 """The REST routes: their parameters and descriptions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
@@ -25,11 +25,14 @@ from muniment.api.handlers import (
     list_exports,
     list_frameworks,
     list_people,
+    list_scores,
     people_quick,
     search,
 )
 from muniment.api.parameters import Parameter, criterion, hexadecimal, one_of, some_of, sort, text, whole_number, words
 from muniment.api.queries import LISTINGS, MAX_IDS
+from muniment.schema.filters import Listing
+from muniment.schema.objects import Schema
 from muniment.store.published import KINDS
 from muniment.store.search.everything import COLLECTIONS
 
@@ -126,15 +129,21 @@ SEARCH: Final = (
         default=SEARCH_LIMIT,
     ),
 )
-CRITERIA: Final = {kind: tuple(map(criterion, each.criteria.values())) for kind, each in LISTINGS.items()}
 
 
-def _list_of(kind: str) -> tuple[Parameter, ...]:
-    return (PAGE, PAGE_SIZE, Q, sort(LISTINGS[kind]), FIELDS, CURSOR, IDS, *CRITERIA[kind], _facets_of(kind))
+def _criteria(listing: Listing) -> tuple[Parameter, ...]:
+    return tuple(map(criterion, listing.criteria.values()))
 
 
-def _facets_of(*kinds: str) -> Parameter:
-    names = dict.fromkeys(name for kind in kinds for name in LISTINGS[kind].counted)
+CRITERIA: Final = {kind: _criteria(each) for kind, each in LISTINGS.items()}
+
+
+def _list_of(listing: Listing) -> tuple[Parameter, ...]:
+    return (PAGE, PAGE_SIZE, Q, sort(listing), FIELDS, CURSOR, IDS, *_criteria(listing), _facets_of(listing))
+
+
+def _facets_of(*listings: Listing) -> Parameter:
+    names = dict.fromkeys(name for listing in listings for name in listing.counted)
     help_ = (
         "Count the values of these filters within the query, separated by commas. The counts of a filter ignore what "
         "is chosen for it. Any of: "
@@ -142,13 +151,14 @@ def _facets_of(*kinds: str) -> Parameter:
     return some_of("facets", f"{help_}{', '.join(names)}.", tuple(names))
 
 
-_EVERY: Final = {each.name: each for kind in reversed(KINDS) for each in CRITERIA[kind]}
-FACETED: Final = (
-    one_of("list", "The list whose values are counted; companies by default.", tuple(COLLECTIONS.values())),
-    Q,
-    *_EVERY.values(),
-    _facets_of(*KINDS),
-)
+def _faceted(listings: Mapping[str, Listing]) -> tuple[Parameter, ...]:
+    every = {each.name: each for kind in reversed(KINDS) for each in _criteria(listings[kind])}
+    return (
+        one_of("list", "The list whose values are counted; companies by default.", tuple(COLLECTIONS.values())),
+        Q,
+        *every.values(),
+        _facets_of(*(listings[kind] for kind in KINDS)),
+    )
 
 
 ROUTES: Final = (
@@ -160,7 +170,7 @@ ROUTES: Final = (
         description="All reviewed companies, newest first, in pages.",
         schema="CompanyList",
         answer=list_companies,
-        parameters=_list_of("company"),
+        parameters=_list_of(LISTINGS["company"]),
         quick=companies_quick,
     ),
     Route(
@@ -193,7 +203,7 @@ ROUTES: Final = (
         description="All public people, newest first, each with the number of reviewed companies they work at.",
         schema="PersonList",
         answer=list_people,
-        parameters=_list_of("person"),
+        parameters=_list_of(LISTINGS["person"]),
         quick=people_quick,
     ),
     Route(
@@ -214,7 +224,7 @@ ROUTES: Final = (
         description="All frameworks, in the order of their first publication.",
         schema="FrameworkList",
         answer=list_frameworks,
-        parameters=(*CRITERIA["framework"], _facets_of("framework")),
+        parameters=(*CRITERIA["framework"], _facets_of(LISTINGS["framework"])),
     ),
     Route(
         path=f"{V1}/frameworks/{{frameworkId}}",
@@ -224,6 +234,19 @@ ROUTES: Final = (
         description="One framework. Its specification is private.",
         schema="FrameworkOne",
         answer=get_framework,
+        missing="framework",
+    ),
+    Route(
+        path=f"{V1}/frameworks/{{frameworkId}}/scores",
+        operation_id="listScores",
+        tag="Frameworks",
+        summary="List a framework's published scores",
+        description="The scores that companies have published, the best first, in pages. Each company has one: that of "
+        "its latest published report, with the score that it replaced.",
+        schema="ScorePage",
+        answer=list_scores,
+        parameters=(PAGE, PAGE_SIZE),
+        quick=lambda _context, _values: False,
         missing="framework",
     ),
     Route(
@@ -252,7 +275,7 @@ ROUTES: Final = (
         "so that they show the alternatives. `more` is the number of further values.",
         schema="Facets",
         answer=get_facets,
-        parameters=FACETED,
+        parameters=_faceted(LISTINGS),
         quick=lambda _context, _values: False,
     ),
     Route(
@@ -290,3 +313,14 @@ ROUTES: Final = (
         answer=list_exports,
     ),
 )
+
+
+def routes_of(schema: Schema) -> tuple[Route, ...]:
+    """Return the routes with the parameters of the fields that *schema* declares."""
+    listings = schema.listings
+    own = {
+        "listCompanies": _list_of(listings["company"]),
+        "listPeople": _list_of(listings["person"]),
+        "getFacets": _faceted(listings),
+    }
+    return tuple(replace(each, parameters=own.get(each.operation_id, each.parameters)) for each in ROUTES)

@@ -10,15 +10,17 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Internal, MethodNotAllowed, NotFound
 from muniment.schema.company_parts import (
     ADDRESS,
+    ASSESSMENT,
     CAP_TABLE_ENTRY,
     DISTRIBUTION,
     FORMER_NAME,
+    LOGO,
     POSITION,
     PROPOSAL,
     SOCIALS,
     VERIFIED_DOMAIN,
 )
-from muniment.schema.framework import COMPANY_OF_FRAMEWORK
+from muniment.schema.framework import COMPANY_OF_FRAMEWORK, RANKED_SCORE
 from muniment.schema.kinds import CONTRACT, JsonSchema
 from muniment.schema.objects import STATS, Schema
 from muniment.store.search.everything import COLLECTIONS
@@ -74,7 +76,9 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
             SOCIALS,
             ADDRESS,
             FORMER_NAME,
+            LOGO,
             VERIFIED_DOMAIN,
+            ASSESSMENT,
             schema.company,
             DISTRIBUTION,
             PROPOSAL,
@@ -82,10 +86,10 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
             CAP_TABLE_ENTRY,
         ),
         *(schema.funding_round, schema.bundle),
-        *(schema.person, COMPANY_OF_FRAMEWORK, schema.framework, STATS),
+        *(schema.person, COMPANY_OF_FRAMEWORK, RANKED_SCORE, schema.framework, STATS),
     )
-    name = "companyDescription"
-    detail = _open_object({name: schema.framework.by_name[name].schema(CONTRACT)}, name)
+    members = {each.name: each.schema(CONTRACT) for each in schema.framework.fields if not each.shown}
+    detail = _open_object(members, *members)
     return {
         **{record.name: record.definition(CONTRACT) for record in records},
         "FrameworkDetail": {"allOf": [ref("Framework"), detail]},
@@ -98,11 +102,12 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
                 "name": TEXT,
                 "url": _described({"type": "string", "format": "uri-reference"}, "Its page."),
                 "summary": _described(TEXT, "The beginning of its description, without Markdown; may be empty."),
+                "matched": _described(TEXT, "By what it is found, such as `name`, `domain river.example` or a person."),
                 "symbol": _described(TEXT, "Of a company's token."),
                 "type": _described(TEXT, "Of a company."),
                 "picture": _described(TEXT, "The address of its logo or picture."),
             },
-            *("symbol", "type", "picture"),
+            *("matched", "symbol", "type", "picture"),
         ),
         "Reading": _open_object(
             {
@@ -208,6 +213,7 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     },
     "Facets": _open_object({"data": ref("FacetValues"), "total": _described(COUNT, "What the query finds.")}),
     "FrameworkOne": _one("FrameworkDetail"),
+    "ScorePage": _list_of("RankedScore", total=COUNT, nextPage={"type": ["integer", "null"]}),
     "StatsOne": _one("Stats"),
     "SearchResults": _list_of(
         "SearchResult",
@@ -252,7 +258,8 @@ def examples(schema: Schema) -> JSONObject:
         "PersonList": {"data": [listed], "pagination": _PAGINATION},
         "PersonDetail": {"data": detailed},
         "FrameworkList": {"data": [framework]},
-        "FrameworkOne": {"data": {**framework, "companyDescription": ""}},
+        "FrameworkOne": {"data": {**framework, "companyDescription": "", "topScores": [RANKED_SCORE.sample()]}},
+        "ScorePage": {"data": [RANKED_SCORE.sample()], "total": 1, "nextPage": None},
         "Facets": {"data": {"status": {"values": [{"value": "active", "count": 1}], "more": 0}}, "total": 1},
         "StatsOne": {"data": STATS.sample()},
         "SearchResults": {"data": [_RESULT], "totals": {"companies": 1, "people": 0, "frameworks": 0}},

@@ -13,8 +13,14 @@ class AssessmentsConfig(AppConfig):
 
     def ready(self) -> None:
         import muniment.assessments.run_job  # noqa: F401 - importing it registers the job
-        from muniment.assessments import operations, personal_data
+        from muniment.accounts.keys import sealed
+        from muniment.assessments import operations, personal_data, sharing
+        from muniment.assessments.models import ShareLink
 
         personal_data.register()
+        links = sealed.of_column(
+            "addresses of share links", ShareLink.objects.exclude(sealed="").all, "sealed", sharing.PURPOSE
+        )
+        sealed.KINDS.append(links)
         sweep = handlers.Handler(kind="assessments.grown_old", work=lambda _: operations.expire_runs())
         handlers.register(sweep, every_s=3600)

@@ -1,14 +1,18 @@
 """Compare two reports of the same company and framework (assessment-spec/1, report: owners compare two runs)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+from django.db.models import OuterRef, Subquery
 
 from muniment.assessments.models import Report, ReportRun, RunState
 from muniment.assessments.operations import get_report, get_run
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping
 from muniment.kernel.problems import BadRequest
+from muniment.registry.sql import marks, rows
 
 MAX_OTHERS: Final = 50
 Course = Literal["worse", "better", "changed", "new", "gone", "evidence", "same"]
@@ -90,6 +94,49 @@ def other_runs(actor: Actor, run_id: str) -> list[ReportRun]:
     row = get_run(actor, run_id).row
     found = ReportRun.objects.filter(company=row.company, framework=row.framework, state=RunState.SUCCEEDED)
     return list(found.exclude(pk=row.pk).order_by("-finished_at", "-pk")[:MAX_OTHERS])
+
+
+class Outcome(NamedTuple):
+    """The score of a run's report with its grade, and the score of the run of the same two before it, if any."""
+
+    score: float | None
+    grade: str
+    before: float | None
+
+
+class _Overall(msgspec.Struct):
+    score: float | None = None
+    band: str | None = None
+
+
+class _Scored(msgspec.Struct):
+    overall: _Overall
+
+
+_decode: Final = msgspec.json.Decoder(_Scored).decode
+
+
+def outcomes(run_ids: Iterable[str]) -> dict[str, Outcome]:
+    """Return what runs with a report came to, by id; callers must be allowed to read the runs."""
+    same = {name: OuterRef(name) for name in ("company_id", "framework_id")}
+    earlier = ReportRun.objects.filter(**same, state=RunState.SUCCEEDED, finished_at__lt=OuterRef("finished_at"))
+    found = ReportRun.objects.filter(pk__in=list(run_ids), state=RunState.SUCCEEDED)
+    before = Subquery(earlier.order_by("-finished_at", "-pk").values("pk")[:1])
+    pairs = dict(found.annotate(before=before).values_list("pk", "before"))
+    wanted = [name for pair in pairs.items() for name in pair if name]
+    if not wanted:
+        return {}
+    texts = rows(f"SELECT run_id, document FROM assessments_report WHERE run_id IN ({marks(wanted)})", wanted)
+    scored = {run_id: _decode(text).overall for run_id, text in texts}
+    return {
+        run_id: Outcome(
+            scored[run_id].score,
+            scored[run_id].band or "",
+            scored[previous].score if previous in scored else None,
+        )
+        for run_id, previous in pairs.items()
+        if run_id in scored
+    }
 
 
 def compare_documents(before: JSONMapping, after: JSONMapping) -> tuple[list[ComparedSection], list[ComparedCriterion]]:

@@ -68,7 +68,11 @@ class ReportRun(models.Model):
 
 
 class Report(models.Model):
-    """The result of a run. All other forms are derived from the document, which never changes."""
+    """
+    The result of a run. All other forms are derived from the document, which never changes.
+
+    ``share_digest`` and ``badge`` are of earlier versions: their links are ShareLinks now, their badges still shown.
+    """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
     run = models.OneToOneField(ReportRun, models.PROTECT, related_name="report")
@@ -84,6 +88,29 @@ class Report(models.Model):
 
     def __str__(self) -> str:
         return f"report {self.id}"
+
+
+class ShareLink(models.Model):
+    """
+    A link with which anyone can read a report: its token as a digest, and sealed for the report's owners.
+
+    A link of an earlier version has no sealed token: it works, and its address cannot be shown.
+    """
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    report = models.ForeignKey(Report, models.CASCADE, related_name="links")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    name = Text(blank=True, default="")
+    digest = models.CharField(max_length=64)
+    sealed = Text(blank=True, default="")
+    created_at = models.DateTimeField(default=now)
+    opened_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["digest"], name="share_link_digest_unique")]
+
+    def __str__(self) -> str:
+        return f"link {self.id} to report {self.report_id}"
 
 
 class Application(models.Model):

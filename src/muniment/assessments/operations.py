@@ -4,24 +4,24 @@ Operations on report runs. Starting one is free; executing it holds the credits,
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
+from datetime import timedelta
+from typing import Final
 
 import msgspec
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from muniment.accounts.models import Account
 from muniment.assessments.evaluation.missing_evidence import missing_evidence
 from muniment.assessments.models import ACTIVE, Report, ReportRun, RunState
+from muniment.assessments.run_views import RUN, RunView, count_criteria, is_expired, read_runs
 from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
 from muniment.documents.records import own_company
 from muniment.jobs import queue
-from muniment.jobs.models import Job
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.fairness import MAX_UNEXECUTED_RUNS
 from muniment.kernel.ids import now
@@ -33,60 +33,13 @@ from muniment.kernel.wire import timestamp
 from muniment.registry.company.access import no_company
 from muniment.registry.company.operations import get_company
 from muniment.registry.frameworks.operations import current_specification
-from muniment.registry.models import Company, Framework, FrameworkSpecification, State
+from muniment.registry.models import Company, Framework, State
 from muniment.registry.sql import marks
 
 KIND: Final = "assessments.executed"
 EXPIRES_AFTER_HOURS: Final = 24
 MAX_DOCUMENTS: Final = 50
 MAX_KEY: Final = 100
-_RUN: Final = "assessments_reportrun"
-_FINAL: Final = frozenset({RunState.SUCCEEDED, RunState.FAILED, RunState.CANCELED, RunState.EXPIRED})
-
-
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """A run as its owners see it, with its progress."""
-
-    row: ReportRun
-    progress: JSONObject
-    report_id: str | None
-
-    @property
-    def state(self) -> str:
-        """Return the run's state; a run that was not executed in time has expired."""
-        return RunState.EXPIRED if _is_expired(self.row) else self.row.state
-
-    @property
-    def is_final(self) -> bool:
-        return self.state in _FINAL
-
-    def to_wire(self) -> JSONObject:
-        row, is_active = self.row, self.state in ACTIVE
-        return {
-            "runId": row.pk,
-            "companySlug": row.company.slug,
-            "frameworkId": row.framework.slug,
-            "state": self.state,
-            "cost": row.cost,
-            "progress": self.progress,
-            "shouldPoll": is_active,
-            "pollAfterSeconds": 1 if is_active else None,
-            "error": row.error or None,
-            "createdAt": timestamp(row.created_at),
-            "startedAt": _moment(row.started_at),
-            "finishedAt": _moment(row.finished_at),
-            "reportId": self.report_id,
-        }
-
-
-class Standing(NamedTuple):
-    """How far a run is. One that is not active is over, or needs its owner."""
-
-    is_active: bool
-    done: int
-    total: int
-    step: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +64,6 @@ def evaluator_now() -> JSONObject:
     """Return the configured evaluator; a model receives passages of the evidence."""
     model = settings.MODEL.name if settings.MODEL.url else None
     return {"kind": "model" if model else "rules", "model": model}
-
-
-def _moment(at: datetime | None) -> str | None:
-    return timestamp(at) if at else None
-
-
-def _is_expired(row: ReportRun) -> bool:
-    return row.state == RunState.CREATED and row.expires_at <= now()
 
 
 def facts_of(slug: str) -> JSONObject:
@@ -175,8 +120,8 @@ def start_run(
             account_id=actor.account_id,
             via=actor.via,
             document_ids=chosen,
-            criteria=_count_criteria(specification),
-            cost=settings.RUN_COST if framework.run_cost is None else framework.run_cost,
+            criteria=count_criteria(specification),
+            cost=_cost(framework.run_cost),
             idempotency_key=idempotency_key or None,
             expires_at=now() + timedelta(hours=EXPIRES_AFTER_HOURS),
         )
@@ -199,6 +144,16 @@ def _framework(framework_id: str) -> Framework:
             f"There is no framework with the frameworkId {framework_id[:200]!r}.", "Call list_frameworks for valid ids."
         )
     return found
+
+
+def costs_of(framework_ids: Iterable[str]) -> dict[str, int]:
+    """Return the credits that a run of each of these frameworks costs, of those that are authored and not closed."""
+    authored = Framework.objects.filter(slug__in=list(framework_ids), closed=False, specifications__isnull=False)
+    return {slug: _cost(own) for slug, own in authored.values_list("slug", "run_cost").distinct()}
+
+
+def _cost(own: int | None) -> int:
+    return settings.RUN_COST if own is None else own
 
 
 def is_runnable(framework: Framework) -> bool:
@@ -273,7 +228,7 @@ def execute_run(actor: Actor, run_id: str, *, approve: Callable[[ReportRun], Non
     try:
         with transaction.atomic():
             row = _lock_run(actor, run_id)
-            if row.state == RunState.EXPIRED or _is_expired(row):
+            if row.state == RunState.EXPIRED or is_expired(row):
                 raise Conflict(
                     "The run has expired because it was not executed in time.",
                     "Start a new one with start_report_run, with a new idempotencyKey or none.",
@@ -319,20 +274,9 @@ def expire_runs() -> int:
 
 def get_run(actor: Actor, run_id: str) -> RunView:
     """Return a run of one of the actor's companies, or raise NotFound."""
-    for seen in _read_runs(actor, f"{_RUN}.id = %s", [run_id]):
+    for seen in read_runs(actor, f"{RUN}.id = %s", [run_id]):
         return seen
     raise _no_run(run_id)
-
-
-def standings(run_ids: Iterable[str]) -> dict[str, Standing]:
-    """Return how far runs are, by id; the caller has checked whose they are."""
-    wanted = list(run_ids)
-    jobs = dict(Job.objects.filter(pk__in=wanted).values_list("pk", "progress"))
-    found: dict[str, Standing] = {}
-    for row in ReportRun.objects.filter(pk__in=wanted).select_related("specification"):
-        seen = _progress(row, msgspec.json.encode(jobs.get(row.pk) or {}).decode())
-        found[row.pk] = Standing(row.state in ACTIVE, seen["done"], seen["total"], seen["step"])
-    return found
 
 
 def list_runs(
@@ -358,8 +302,8 @@ def list_runs(
     listed = Page.of(found.order_by("-created_at", "-pk").values_list("pk", flat=True), page, page_size)
     if not listed.items:
         return Page([], page, page_size, listed.total)
-    clause = f"{_RUN}.id IN ({marks(listed.items)}) ORDER BY {_RUN}.created_at DESC, {_RUN}.id DESC"
-    return Page(list(_read_runs(actor, clause, listed.items)), page, page_size, listed.total)
+    clause = f"{RUN}.id IN ({marks(listed.items)}) ORDER BY {RUN}.created_at DESC, {RUN}.id DESC"
+    return Page(list(read_runs(actor, clause, listed.items)), page, page_size, listed.total)
 
 
 def _in_state(state: str) -> Q:
@@ -392,41 +336,3 @@ def _lock_run(actor: Actor, run_id: str) -> ReportRun:
 
 def _no_run(run_id: str) -> NotFound:
     return NotFound(f"Report run {run_id[:60]!r} not found.", "Call list_my_runs for the ids of your runs.")
-
-
-def _read_runs(actor: Actor, clause: str, parameters: list[Any]) -> Iterator[RunView]:
-    """Return the actor's runs that meet *clause*, in one statement, because clients poll it."""
-    if actor.account_id is None:
-        return
-    statement = (
-        f"SELECT {_RUN}.*, company.slug AS company_slug, company.name AS company_name,"
-        " framework.slug AS framework_slug, framework.name AS framework_name,"
-        " job.progress AS job_progress, report.id AS made_id"
-        f" FROM {_RUN} JOIN registry_company company ON company.id = {_RUN}.company_id"
-        f" JOIN registry_framework framework ON framework.id = {_RUN}.framework_id"
-        f" LEFT JOIN jobs_job job ON job.id = {_RUN}.id"
-        f" LEFT JOIN assessments_report report ON report.run_id = {_RUN}.id"
-        " WHERE EXISTS (SELECT 1 FROM registry_ownership"
-        f" WHERE company_id = {_RUN}.company_id AND account_id = %s) AND {clause}"
-    )
-    named, using = ("id", "slug", "name"), connection.alias
-    for row in ReportRun.objects.raw(statement, [actor.account_id, *parameters]):
-        shown: Any = row  # with the statement's further columns
-        # Django loads the other columns on access.
-        row.company = Company.from_db(using, named, (row.company_id, shown.company_slug, shown.company_name))
-        row.framework = Framework.from_db(using, named, (row.framework_id, shown.framework_slug, shown.framework_name))
-        yield RunView(row, _progress(row, shown.job_progress), shown.made_id)
-
-
-def _count_criteria(specification: FrameworkSpecification) -> int:
-    return sum(len(section["criteria"]) for section in specification.document["sections"])
-
-
-def _progress(row: ReportRun, job_progress: str | None) -> JSONObject:
-    """Return a run's progress; *job_progress* is the stored progress of its job."""
-    total = row.criteria or _count_criteria(row.specification)  # started by a version that did not count them
-    if row.state in ACTIVE:
-        kept = msgspec.json.decode(job_progress) if job_progress else {}
-        step = str(kept.get("step") or row.state).partition(":")[0]
-        return {"done": kept.get("done") or 0, "total": total, "step": step}
-    return {"done": total if row.state == RunState.SUCCEEDED else 0, "total": total, "step": row.state}

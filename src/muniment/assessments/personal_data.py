@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part, personal_data
-from muniment.assessments.models import Application, Report, ReportRun
+from muniment.assessments.models import Application, Report, ReportRun, ShareLink
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
+from muniment.registry.models import Ownership, Score
 from muniment.registry.own_data import abandoned_drafts
 from muniment.registry.people.mentions import TEXTS, Searched
 
@@ -16,6 +17,10 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
     yield ArchiveEntry("report-runs.json", [_run(each) for each in runs])
     for report in Report.objects.filter(run__account=account).order_by("created_at", "pk").iterator():
         yield ArchiveEntry(f"reports/{report.run_id}.json", report.document)
+    scores = Score.objects.filter(account=account).select_related("company", "framework").order_by("pk")
+    yield ArchiveEntry("published-scores.json", [_score(each) for each in scores])
+    links = ShareLink.objects.filter(account=account).select_related("report").order_by("pk")
+    yield ArchiveEntry("share-links.json", [_link(each) for each in links])
     applications = Application.objects.filter(account=account).select_related("applicant", "framework").order_by("pk")
     yield ArchiveEntry(
         "applications.json",
@@ -45,8 +50,34 @@ def _run(row: ReportRun) -> JSONObject:
     }
 
 
+def _score(row: Score) -> JSONObject:
+    return {
+        "company": row.company.slug,
+        "framework": row.framework.slug,
+        "reportId": row.report_id,
+        "score": row.score,
+        "grade": row.grade,
+        "sections": row.sections,
+        "assessedAt": timestamp(row.assessed_at),
+        "publishedAt": timestamp(row.published_at),
+    }
+
+
+def _link(row: ShareLink) -> JSONObject:
+    """Return a link without its secret, which an archive must not contain."""
+    return {
+        "runId": row.report.run_id,
+        "name": row.name,
+        "createdAt": timestamp(row.created_at),
+        "openedAt": timestamp(row.opened_at) if row.opened_at else None,
+    }
+
+
 def _delete(account: Account) -> None:
     drafts = abandoned_drafts(account)
+    others = Ownership.objects.exclude(account=account).values("company_id")
+    left = ShareLink.objects.filter(report__run__company__ownerships__account=account)
+    left.exclude(report__run__company__in=others).delete()  # no owner is left to revoke them
     Application.objects.filter(applicant__in=drafts).delete()
     Report.objects.filter(run__company__in=drafts).delete()
     ReportRun.objects.filter(company__in=drafts).delete()

@@ -1,6 +1,7 @@
 """A report shortened to what fits an agent's context: the summary, or as much of the whole as fits."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -21,9 +22,14 @@ _SHORTER: Final = ((100, 300), (100, 100), (25, 100), (5, 100))
 _URGENT: Final = {"not_met": 0, "insufficient": 1, "partial": 2}
 
 
-def summary(report: JSONMapping, url: str) -> JSONObject:
-    """Return the scores, the number of criteria per status and the next steps; shortened until it fits."""
-    shown = _summary(report, url)
+def summary(report: JSONMapping, url: str, rises: Mapping[str, float] | None = None) -> JSONObject:
+    """
+    Return the scores, the number of criteria per status and the next steps; shortened until it fits.
+
+    Args:
+        rises: by how much each criterion would raise the score; the next steps begin with the largest.
+    """
+    shown = _summary(report, url, rises or {})
     for most, characters in _SHORTER:
         if _size(shown) <= BUDGET_BYTES:
             break
@@ -39,19 +45,19 @@ def _short(record: JSONMapping, characters: int) -> JSONObject:
     return {**record, **{key: f"{each[:characters].rstrip()}…" for key, each in long.items()}}
 
 
-def _summary(report: JSONMapping, url: str) -> JSONObject:
+def _summary(report: JSONMapping, url: str, rises: Mapping[str, float]) -> JSONObject:
     sections = []
     waiting = []
     for section in report["sections"]:
         counts = Counter(criterion["status"] for criterion in section["criteria"])
         sections.append({**{key: section[key] for key in ("id", "title", "score")}, "criteria": dict(counts)})
         waiting += [criterion for criterion in section["criteria"] if criterion["status"] in _URGENT]
-    waiting.sort(key=lambda criterion: _URGENT[criterion["status"]])
+    waiting.sort(key=lambda criterion: (-rises.get(criterion["id"], 0), _URGENT[criterion["status"]]))
     following = [{key: each[key] for key in ("id", "title", "status", "remediation")} for each in waiting[:MAX_NEXT]]
     return {**report, "sections": sections, "next": following, "nextTotal": len(waiting), "url": url}
 
 
-def full(report: JSONMapping, url: str) -> JSONObject:
+def full(report: JSONMapping, url: str, rises: Mapping[str, float] | None = None) -> JSONObject:
     """Return the whole report, with fewer and shorter quotes (and ``truncated``) if it would not fit."""
     whole = {**report, "url": url}
     if _size(whole) <= BUDGET_BYTES:
@@ -60,7 +66,7 @@ def full(report: JSONMapping, url: str) -> JSONObject:
         cut = {**_cut(report, most, characters), "truncated": True, "url": url}
         if _size(cut) <= BUDGET_BYTES:
             return cut
-    return {**summary(report, url), "truncated": True}
+    return {**summary(report, url, rises), "truncated": True}
 
 
 def compared(found: Comparison, url: str) -> JSONObject:

@@ -1,22 +1,89 @@
-"""Sharing a report: the whole by a link, the score by a badge. Source: assessment-spec/1, report."""
+"""Sharing a report: the whole by links, the score by a badge. Source: assessment-spec/1, report; decision 63."""
 
-from muniment.assessments.models import Report
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from cryptography.fernet import InvalidToken
+from django.db import transaction
+from django.db.models import Q
+
+from muniment.assessments.models import Report, ShareLink
 from muniment.assessments.operations import get_report
+from muniment.encryption import seal, unseal
 from muniment.kernel.actor import Actor
-from muniment.kernel.problems import NotFound
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import random_text, token_digest
 
+PURPOSE: Final = "share link"
+MAX_LINKS: Final = 20
+MAX_NAME: Final = 80
+_NOTED_EVERY: Final = timedelta(minutes=1)
+"""How exactly the last opening of a link is kept: readers write a row at most so often."""
 
-def share_report(actor: Actor, run_id: str) -> str:
-    """Create the secret of a link to the report; an earlier link stops working. Raises like `get_report`."""
-    token = random_text(32)
-    report = get_report(actor, run_id)
-    Report.objects.filter(pk=report.pk).update(share_digest=token_digest(token))
+
+class Link(NamedTuple):
+    """
+    A link to a report, as its owners see it.
+
+    Args:
+        token: its secret; empty if it cannot be opened, such as that of a link of an earlier version.
+        opened_at: when it was last opened, to the minute.
+    """
+
+    link_id: str
+    name: str
+    token: str
+    created_at: datetime
+    opened_at: datetime | None
+
+
+def share_report(actor: Actor, run_id: str, *, name: str = "") -> str:
+    """
+    Create a link to the report beside those that there are, and return its secret.
+
+    Args:
+        name: what its owners know it by.
+
+    Raises:
+        NotFound: the run is unknown, or not the actor's.
+        Conflict: there is no report, or it has too many links.
+        BadRequest: the name is too long or has invalid characters.
+    """
+    known_by, token = " ".join(name.split()), random_text(32)
+    if len(known_by) > MAX_NAME or text_fault(known_by):
+        raise BadRequest(f"The name must be text of at most {MAX_NAME} characters.", "Choose a shorter name.")
+    with transaction.atomic():
+        report = Report.objects.select_for_update().get(pk=get_report(actor, run_id).pk)
+        if report.links.count() >= MAX_LINKS:
+            raise Conflict(f"This report has {MAX_LINKS} links, the most allowed.", "Revoke one that is not used.")
+        ShareLink.objects.create(
+            report=report,
+            account_id=actor.account_id,
+            name=known_by,
+            digest=token_digest(token),
+            sealed=seal(token.encode(), PURPOSE),
+        )
     return token
 
 
+def list_links(actor: Actor, run_id: str) -> list[Link]:
+    """List the links to a report, the newest first. Raises like `get_report`."""
+    found = get_report(actor, run_id).links.order_by("-created_at", "-pk")
+    return [Link(each.pk, each.name, _token(each), each.created_at, each.opened_at) for each in found]
+
+
+def revoke_link(actor: Actor, run_id: str, link_id: str) -> None:
+    """Revoke one link to a report. Raises like `get_report`, and NotFound for a link that is not one of it."""
+    report = get_report(actor, run_id)
+    if not _revoke(report, Q(pk=link_id)):
+        raise NotFound("This link does not exist or was revoked.", "Reload the page to see the links that there are.")
+
+
 def unshare_report(actor: Actor, run_id: str) -> None:
-    Report.objects.filter(pk=get_report(actor, run_id).pk).update(share_digest="")
+    """Revoke all links to a report. Raises like `get_report`."""
+    _revoke(get_report(actor, run_id), Q())
 
 
 def set_badge(actor: Actor, run_id: str, *, shown: bool) -> None:
@@ -24,16 +91,33 @@ def set_badge(actor: Actor, run_id: str, *, shown: bool) -> None:
 
 
 def shared_report(token: str) -> Report:
-    """Return the report of a link; raise NotFound if the link is unknown or was revoked."""
-    found = Report.objects.filter(share_digest=token_digest(token)).first() if token else None
-    if found is None:
+    """Return the report of a link and note that it was opened; raise NotFound if it is unknown or was revoked."""
+    link = ShareLink.objects.filter(digest=token_digest(token)).first() if token else None
+    if link is None:
         raise NotFound("This link does not exist or was revoked.", "Ask the owner of the report for a new link.")
-    return found
+    unnoted = Q(opened_at=None) | Q(opened_at__lt=now() - _NOTED_EVERY)
+    ShareLink.objects.filter(unnoted, pk=link.pk).update(opened_at=now())
+    return Report.objects.select_related("run__company", "run__framework").get(pk=link.report_id)
 
 
 def badge_of(report_id: str) -> Report:
     """Return a report whose owners show its badge, or raise NotFound."""
     found = Report.objects.filter(pk=report_id, badge=True).first()
     if found is None:
-        raise NotFound("Badge not found.", "Owners can turn on a badge on the page of its report.")
+        raise NotFound("Badge not found.", "Owners publish the score of a report on its page, with a badge.")
     return found
+
+
+def _token(link: ShareLink) -> str:
+    try:
+        return unseal(link.sealed, PURPOSE).decode() if link.sealed else ""
+    except InvalidToken:  # the key was lost; the link itself still works
+        return ""
+
+
+def _revoke(report: Report, which: Q) -> int:
+    """Revoke links, also for nodes of an earlier version, and return how many."""
+    with transaction.atomic():
+        found = report.links.filter(which)
+        Report.objects.filter(pk=report.pk, share_digest__in=found.values("digest")).update(share_digest="")
+        return found.delete()[0]

@@ -1,9 +1,15 @@
 """The Django app of backups."""
 
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
 
 from muniment import config
 from muniment.jobs.handlers import register
+
+if TYPE_CHECKING:
+    from muniment.kernel.actor import Actor
+    from muniment.web.views.operate import contributed
 
 
 class BackupConfig(AppConfig):
@@ -14,7 +20,22 @@ class BackupConfig(AppConfig):
 
     def ready(self) -> None:
         from muniment.backup.scheduled import job
+        from muniment.web.views.operate import contributed as console
+
+        console.backups = (_read, _ask)
 
         settings = config.current()
         if settings.backup_place:
             register(job.HANDLER, every_s=settings.backup_interval_s)
+
+
+def _read() -> "contributed.BackupList":
+    from muniment.backup.scheduled.console import read_backups
+
+    return read_backups(config.current())
+
+
+def _ask(actor: "Actor") -> None:
+    from muniment.backup.scheduled.console import ask_for_backup
+
+    ask_for_backup(actor, config.current())

@@ -152,6 +152,8 @@ class _Loading:
             nodes = executor.loader.graph.node_map
             last = [key for key in sorted(wanted) if not wanted & {child.key for child in nodes[key].children}]
             executor.migrate(last)
+            if connection.vendor == "postgresql":  # Django makes foreign keys that it adds to a table immediate
+                connection.cursor().execute("SET CONSTRAINTS ALL DEFERRED")
             publisher.create_tables()
         self._tables = rows.tables(wanted)
         for name, columns in self.loaded.header.tables.items():

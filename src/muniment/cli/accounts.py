@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from muniment import config
 from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.kernel.actor import COMMAND, SCOPES
 
@@ -110,6 +111,22 @@ def user_remove_factors(email: str, *, yes: bool) -> None:
     with problems_as_errors():
         count = remove_factors(COMMAND, email)
     click.echo(f"{count} second factors and passkeys of {email} removed.")
+
+
+@user.command("sign-in-link")
+@click.argument("email")
+def user_sign_in_link(email: str) -> None:
+    """
+    Print a link that signs the account EMAIL in once, within 15 minutes.
+
+    It works also where people sign in only at an identity provider. Second factors are still asked for.
+    """
+    migrated()
+    from muniment.accounts.identities.only import sign_in_link
+
+    with problems_as_errors():
+        link = sign_in_link(COMMAND, email)
+    click.echo(f"{config.current().base_url or 'http://127.0.0.1:8000'}{link}")
 
 
 @user.command("export")

@@ -29,7 +29,7 @@ def audit(since: str, *, as_json: bool, as_csv: bool) -> None:
 
     with problems_as_errors():
         start = reading.read_since(since) if since else None
-        events = reading.stream(reading.audit_events(COMMAND, since=start))
+        events = reading.stream(reading.audit_events(COMMAND, reading.AuditFilter(since=start)))
         out = csv.writer(sys.stdout)
         if as_csv:
             out.writerow(reading.COLUMNS)

@@ -14,9 +14,9 @@ import obstore
 from django.db.utils import DatabaseError
 from rich.console import Console
 
-from muniment import config
-from muniment.cli.command import main, problems_as_errors, record_command, use_django
-from muniment.server.observability.logs import masked
+from muniment import config, setting_values
+from muniment.cli.command import main, problems_as_errors, record_command, require_instance, use_django
+from muniment.masking import masked
 
 if TYPE_CHECKING:
     from muniment.backup.loading import Loaded
@@ -57,7 +57,7 @@ def backup(file: Path | None, *, scheduled: bool) -> None:
     Without FILE, the backup is one of the scheduled backups: none is made if nothing has changed, the files of
     documents are copied once for all, and old backups are removed by MUNIMENT_BACKUP_KEEP.
     """
-    use_django()
+    use_django(tells=not scheduled)
     if file is None:
         _to_place(scheduled=scheduled)
         return
@@ -144,7 +144,7 @@ def backups(place: str | None, *, verify: bool) -> None:
 
     The default is the place that MUNIMENT_BACKUPS sets. Exits with status 1 if a backup is damaged.
     """
-    use_django()
+    use_django(may_lack_instance=True)
     from muniment.backup.scheduled.checking import check_all
     from muniment.backup.scheduled.restoring import shown
 
@@ -180,7 +180,7 @@ def _place(address: str | None) -> "Place":
     if not chosen or chosen == "off":
         raise click.UsageError("Name the place, or set MUNIMENT_BACKUPS.")
     try:
-        config.backup_address(chosen)
+        setting_values.backup_address(chosen)
     except ValueError as error:
         raise click.UsageError(f"The place {error}.") from None
     if not chosen.startswith("s3:") and not Path(chosen).is_dir():
@@ -207,7 +207,7 @@ def restore(source: str | None, at: str | None) -> None:
     """
     if at is None and (source is None or not Path(source).is_file()):
         raise click.UsageError("Name the file of a backup, or a time with --at.")
-    use_django()
+    use_django(may_lack_instance=True)
     if at is not None:
         _restore_at(source, at)
         return
@@ -254,8 +254,9 @@ def move(to: str, storage: str) -> None:
     command again. Afterwards start with the settings that the command prints.
     """
     source = config.current()
+    require_instance(source)
     target = config.use(_target(source, sys.stdin.readline().strip() if to == "-" else to, storage))
-    use_django()
+    use_django(may_lack_instance=True)
     from muniment.backup.moving import move as move_to
 
     with _progress() as tell:

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -13,9 +14,10 @@ import click
 from muniment import config, private_files
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import Problem
-from muniment.server.observability.logs import masked
+from muniment.masking import masked
 from muniment.server.process.exit_status import REFUSED
 from muniment.store.database.faults import disk_fault
+from muniment.store.sqlite.lost import note_of
 
 if TYPE_CHECKING:
     from muniment.registry.publishing.upgrade import Upgrade
@@ -24,12 +26,14 @@ MODULES: Final = {
     **dict.fromkeys(("backup", "backups", "move", "restore"), "backup"),
     **dict.fromkeys(("credits", "user"), "accounts"),
     **dict.fromkeys(("connect-kit", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
-    **dict.fromkeys(("export", "framework", "import", "own"), "registry"),
+    **dict.fromkeys(("export", "former-name", "framework", "import", "logos", "own"), "registry"),
     "audit": "audit",
     "feed": "feed",
+    "fields": "declared.fields",
     "keys": "keys",
     "person": "people",
     "serve": "serving",
+    "settings": "imports.registry_file",
     "worker": "worker",
 }
 """The module of each command. It is imported when the command is used: `serve` must not wait for the others."""
@@ -44,12 +48,17 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in MODULES:
             importlib.import_module(f"muniment.cli.{MODULES[cmd_name]}")
-        return super().get_command(ctx, cmd_name)
+        found = super().get_command(ctx, cmd_name)
+        if found is not None:
+            _take_data(found)
+        return found
 
     def all(self) -> dict[str, click.Command]:
         """Return every command by name, for the reference."""
         for module in sorted(set(MODULES.values())):
             importlib.import_module(f"muniment.cli.{module}")
+        for command in self.commands.values():
+            _take_data(command)
         return dict(sorted(self.commands.items()))
 
     def main(self, *args: Any, **extra: Any) -> Any:
@@ -73,19 +82,58 @@ class Commands(click.Group):
         sys.exit(code)
 
 
+def _take_data(command: click.Command) -> None:
+    """Add the option --data to *command* and its subcommands."""
+    if _DATA not in command.params:
+        command.params.append(_DATA)
+    for each in getattr(command, "commands", {}).values():
+        _take_data(each)
+
+
+def _read_settings(context: click.Context, _: click.Parameter, folder: Path | None) -> None:
+    """Read the settings of the command, with the data folder that it names; a group leaves that to its subcommand."""
+    try:
+        if folder is not None:
+            config.use_data(folder)
+        elif not isinstance(context.command, click.Group):
+            config.current()
+    except config.ConfigError as error:
+        raise click.ClickException(str(error)) from None
+
+
+_DATA: Final = click.Option(
+    ["--data"],
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    expose_value=False,
+    is_eager=True,
+    callback=_read_settings,
+    help="Data folder of the instance.  [default: MUNIMENT_DATA, or ./muniment-data]",
+)
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="muniment")
 def main() -> None:
     """Muniment: a registry in a box, for people and for agents."""
     private_files.begin()
-    try:
-        config.current()
-    except config.ConfigError as error:
-        raise click.ClickException(str(error)) from None
 
 
-def use_django() -> None:
-    """Load Django with this process's settings. Commands without a database skip it."""
+_take_data(main)
+
+
+def use_django(*, may_lack_instance: bool = False, tells: bool = True) -> None:
+    """
+    Load Django with this process's settings. Commands without a database skip it.
+
+    Args:
+        may_lack_instance: whether the command makes an instance, or needs none.
+        tells: whether to name variables that are no settings.
+    """
+    if tells:
+        tell_unknown_settings()
+    if not may_lack_instance:
+        require_instance(config.current())
     private_files.tighten(config.current().data)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
     import django
@@ -93,9 +141,28 @@ def use_django() -> None:
     django.setup()
 
 
-def migrated() -> "Upgrade":
+def tell_unknown_settings() -> None:
+    """Name each variable, and each name in the settings file, that no setting has."""
+    for unknown in config.current().unknown:
+        click.echo(f"Note: {unknown}", err=True)
+
+
+def require_instance(settings: config.Config) -> None:
+    """Refuse to make an instance in a folder that was not named: it may be the wrong working directory."""
+    file = settings.database_file
+    if settings.is_named or file.exists() or note_of(file).exists():
+        return
+    demo = config.DEMO_DATA / file.name
+    other = f" The demo is there with --data {config.DEMO_DATA}." if demo.exists() else ""
+    raise click.ClickException(
+        f"There is no instance in {settings.data.absolute()}. Name its folder with --data FOLDER or MUNIMENT_DATA,"
+        f" or make one here with muniment serve or muniment import.{other}"
+    )
+
+
+def migrated(*, may_lack_instance: bool = False) -> "Upgrade":
     """Load Django, and bring the database and the published documents to this version."""
-    use_django()
+    use_django(may_lack_instance=may_lack_instance)
     with refusals():
         return _upgraded()
 

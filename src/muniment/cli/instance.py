@@ -11,8 +11,9 @@ from muniment import __version__, config
 from muniment.api.contract import openapi_document
 from muniment.backup.proof import verify
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, use_django
+from muniment.declared_fields import instance_schema
 from muniment.kernel.json import JSONObject
-from muniment.schema.objects import registry_schema
+from muniment.registry_toml.applied import registry_name
 from muniment.server.doctor import examine, examine_ledger, examine_storage, examine_values, settings_lines
 from muniment.server.findings import FAIL, Finding, exit_status
 
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 @click.option("--storage", is_flag=True, help="Also verify every document against its blob.")
 @click.option("--values", is_flag=True, help="Also list the stored values that break a rule.")
 @click.option("--deep", is_flag=True, help="Verify everything stored; exits with 0 for OK, 3 for WARN, 1 for FAIL.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON, without the settings.")
 @click.option(
     "--backup",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="Verify this backup instead, without an instance.",
 )
-def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, backup: Path | None) -> None:
+def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, as_json: bool, backup: Path | None) -> None:
     """
     Check the instance.
 
@@ -43,18 +45,17 @@ def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, backup: Pat
     if backup is not None:
         _verify(backup)
         return
+    if as_json and deep:
+        raise click.UsageError("--json and --deep cannot be combined.")
     current = config.current()
-    click.echo("\n".join(settings_lines(current)))
-    click.echo()
+    if not as_json:
+        click.echo("\n".join(settings_lines(current)))
+        click.echo()
     findings = examine(current)
-    if ledger and all(finding.is_good for finding in findings):
-        findings.append(examine_ledger())
-    if storage and all(finding.is_good for finding in findings):
-        findings.extend(examine_storage())
-    if values and all(finding.is_good for finding in findings):
-        findings.extend(examine_values())
-    for finding in findings:
-        _show(finding)
+    for is_asked, check in ((ledger, examine_ledger), (storage, examine_storage), (values, examine_values)):
+        if is_asked and all(finding.is_good for finding in findings):
+            findings.extend(check())
+    _show_all(findings, as_json=as_json)
     if deep:
         use_django()
         from muniment.server.deep_checks import examine_deeply
@@ -65,6 +66,15 @@ def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, backup: Pat
         sys.exit(exit_status(findings))
     if not all(finding.is_good for finding in findings):
         sys.exit(FAIL)
+
+
+def _show_all(findings: list[Finding], *, as_json: bool) -> None:
+    if as_json:
+        shown = [{"mark": finding.mark, "what": finding.what, "says": finding.says} for finding in findings]
+        click.echo(json.dumps(shown, ensure_ascii=False))
+        return
+    for finding in findings:
+        _show(finding)
 
 
 def _show(finding: Finding) -> None:
@@ -95,7 +105,7 @@ def _verify(backup: Path) -> None:
 def openapi() -> None:
     """Print the OpenAPI 3.1 document of the REST API as JSON, as served at /openapi.json."""
     found = config.current()
-    click.echo(json.dumps(openapi_document(found, registry_schema(found.currency)), ensure_ascii=False, indent=2))
+    click.echo(json.dumps(openapi_document(found, instance_schema(found)), ensure_ascii=False, indent=2))
 
 
 @main.command()
@@ -105,7 +115,7 @@ def migrate() -> None:
 
     `serve` and `import` do this automatically; use this command to run it as a separate deployment step.
     """
-    upgrade = migrated()
+    upgrade = migrated(may_lack_instance=True)
     if upgrade.migrations:
         click.echo(f"{upgrade.migrations} migrations applied.")
     if upgrade.renewed:
@@ -178,13 +188,13 @@ def connect_kit(folder: Path) -> None:
     base = settings.base_url
     if not base:
         raise click.UsageError("Set MUNIMENT_BASE_URL to the address of the instance.")
-    use_django()
+    use_django(may_lack_instance=True)
     from muniment.mcp.cards import Identity
     from muniment.web.connecting import kit_page
     from muniment.web.connecting.bundle import bundle
     from muniment.web.connecting.links import tool_servers
 
-    name = settings.registry_name
+    name = registry_name()
     public, manage = tool_servers(base, name)
     identity = Identity(base_url=base, title=name, version=__version__)
     page = kit_page.as_markdown(public, manage, name)

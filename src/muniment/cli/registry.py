@@ -1,9 +1,9 @@
-"""Commands for registry data: import, export, owners, framework specifications."""
+"""Commands for registry data: import, export, owners, former names, logos, framework specifications."""
 
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 import msgspec
@@ -12,12 +12,21 @@ from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
+from muniment.cli.imports import tables
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 
+if TYPE_CHECKING:
+    from muniment.registry.logos.politeness import Fetched
+
 
 @main.command("import")
-@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.argument("path", type=tables.FileOrAddress(), required=False)
+@click.option("--mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Use an edited mapping.")
+@click.option("--write-mapping", type=click.Path(dir_okay=False, path_type=Path), help="Write the proposed mapping.")
+@click.option("--preview", "is_preview", is_flag=True, help="Show what a table would give; write nothing.")
+@click.option("--list", "is_list", is_flag=True, help="List the imports.")
+@click.option("--undo", type=int, metavar="ID", help="Undo an import.")
 @click.option("--draft", is_flag=True, help="Keep new listings unpublished, and published ones unchanged.")
 @click.option("--dry-run", is_flag=True, help="Read, validate and compare everything; write nothing.")
 @click.option("--strict", is_flag=True, help="Import nothing if any row or value is invalid.")
@@ -25,11 +34,25 @@ from muniment.kernel.problems import BadRequest
 @click.option("--relist", is_flag=True, help="Publish what was unlisted.")
 @click.option("--prune", is_flag=True, help="Unlist what earlier imports brought and the files no longer hold.")
 @click.option("--prune-limit", type=click.IntRange(0), help="Let --prune unlist N rows; default a tenth of each kind.")
-def import_(path: Path, *, prune: bool, prune_limit: int | None, **options: Any) -> None:
+def import_(
+    path: Path | str | None,
+    *,
+    mapping: Path | None,
+    write_mapping: Path | None,
+    is_preview: bool,
+    is_list: bool,
+    undo: int | None,
+    **options: Any,
+) -> None:
     """
-    Import a registry from PATH.
+    Import a registry or a table from PATH.
 
-    PATH is a folder with companies.jsonl, people.jsonl and frameworks.jsonl, or one such file. Rows without changes are
+    PATH is a folder with companies.jsonl, people.jsonl and frameworks.jsonl, or one such file; or a table: CSV, XLSX,
+    ODS, JSON, JSON Lines, a ZIP of these, or the URL of one. A table is imported by a mapping of its columns, which is
+    proposed and printed; write it with --write-mapping, edit it, and give it back with --mapping. What a table does not
+    have stays as it is stored. What is left out is reported in groups, with rows, an example and what to do.
+
+    Rows without changes are
     skipped, so running the command again changes nothing, or completes an interrupted import. Invalid rows are reported
     with file, line and field, and skipped; of a value that cannot be true, only the value is left out. The exit status
     is then 1.
@@ -39,8 +62,36 @@ def import_(path: Path, *, prune: bool, prune_limit: int | None, **options: Any)
 
     --prune works on each kind that has a file. It names every row before anything is written; with --dry-run, it only
     names them. Rows that owners or reviewers created, and claimed profiles, are never pruned.
+
+    --undo restores what was stored before an import, and unpublishes the rows that it created; rows that changed since
+    are kept and named. --list shows the imports with their ids.
     """
-    use_django()
+    if sum([path is not None, is_list, undo is not None]) != 1:
+        raise click.UsageError("Give one of PATH, --list and --undo.")
+    if path is None:
+        migrated()
+        with problems_as_errors():
+            if undo is None:
+                tables.list_runs()
+            else:
+                tables.undo(undo)
+        return
+    use_django(may_lack_instance=True)
+    from muniment.registry.publishing.upgrade import bring_up_to_date
+    from muniment.registry.tables.operations import is_table
+
+    if isinstance(path, str) or mapping or write_mapping or is_preview or is_table(path):
+        is_pruning = options.pop("prune")
+        if options.pop("prune_limit") is not None or is_pruning:
+            raise click.UsageError("--prune works on registry files, not on tables.")
+        with refusals():
+            bring_up_to_date()
+        tables.run(path, mapping=mapping, write_mapping=write_mapping, is_preview=is_preview, **options)
+        return
+    _import_registry(path, **options)
+
+
+def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **options: Any) -> None:
     from muniment.registry.exchange.importer import import_registry, sources_of
     from muniment.registry.publishing.upgrade import bring_up_to_date
     from muniment.registry.review.pruning import Pruning, plan_pruning
@@ -134,6 +185,75 @@ def own(email: str, slug: str) -> None:
     click.echo(f"{account.email} now owns {slug}.")
 
 
+@main.group("former-name")
+def former_name() -> None:
+    """Manage the former names of listings."""
+
+
+@former_name.command("list")
+@click.argument("slug")
+def former_name_list(slug: str) -> None:
+    """List the former names of the listing SLUG, each with its last day of use and who hides it."""
+    migrated()
+    from muniment.registry.names.operations import list_former_names
+
+    with problems_as_errors():
+        names = list_former_names(COMMAND, slug)
+    for each in names:
+        hidden = f"\thidden by {each['hidden']}" if "hidden" in each else ""
+        click.echo(f"{each['name']}\t{each.get('until') or ''}{hidden}".rstrip("\t"))
+
+
+@former_name.command("hide")
+@click.argument("slug")
+@click.argument("name")
+def former_name_hide(slug: str, name: str) -> None:
+    """Hide the former name NAME of the listing SLUG from everything public; owners cannot show it again."""
+    _set_former_name(slug, name, is_hidden=True)
+
+
+@former_name.command("show")
+@click.argument("slug")
+@click.argument("name")
+def former_name_show(slug: str, name: str) -> None:
+    """Show the hidden former name NAME of the listing SLUG again."""
+    _set_former_name(slug, name, is_hidden=False)
+
+
+def _set_former_name(slug: str, name: str, *, is_hidden: bool) -> None:
+    migrated()
+    from muniment.registry.names.operations import hide_former_name, show_former_name
+
+    with problems_as_errors():
+        (hide_former_name if is_hidden else show_former_name)(COMMAND, slug, name)
+    click.echo(f"{slug}: the former name is {'hidden' if is_hidden else 'public'}.")
+
+
+@former_name.command("remove")
+@click.argument("slug")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def former_name_remove(slug: str, name: str, *, yes: bool) -> None:
+    """
+    Remove the former name NAME of the listing SLUG for good.
+
+    The name leaves every public page, the search, the API, the history, and later exports and backups. Imports and
+    restores do not bring it back. A slug made of it stays.
+    """
+    migrated()
+    from muniment.registry.names.operations import remove_former_name
+    from muniment.registry.publishing.redaction import compact_database
+
+    if not yes:
+        click.confirm(f"Remove a former name of {slug}? This cannot be undone.", abort=True, err=True)
+    with problems_as_errors():
+        unwritten = remove_former_name(COMMAND, slug, name)
+        compact_database()
+    click.echo(f"{slug}: the former name is removed.")
+    for folder in unwritten:
+        click.echo(f"The suppression list could not be written to {folder}.", err=True)
+
+
 @main.group()
 def framework() -> None:
     """Manage the private specifications of frameworks."""
@@ -160,3 +280,65 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
     with problems_as_errors():
         found = author_framework(COMMAND, framework_id, document)
     click.echo(f"{framework_id} now uses version {found.version} of its specification.")
+
+
+@main.group()
+def logos() -> None:
+    """Manage the logos that listings name by URL."""
+
+
+@logos.command("fetch")
+@click.option("--again", is_flag=True, help="Retry the addresses that failed now, before they are due.")
+def logos_fetch(*, again: bool) -> None:
+    """
+    Fetch the logos of published listings now.
+
+    Each logo is fetched once, from public addresses only, checked, resized and served from this registry; pages and
+    apps never show the picture of another site. An address that fails is retried after an hour, or after 30 days
+    if the reason is lasting. The command works with MUNIMENT_FETCH_LOGOS=off too. It can be stopped at any time; run
+    it again to continue.
+    """
+    migrated()
+    from muniment.registry.logos import operations
+
+    if again:
+        operations.retry_failed()
+    total, reasons = operations.due().count(), dict[str, int]()
+    console = Console(stderr=True)
+    fetched = 0
+    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar:
+        task = bar.add_task("logos", total=total)
+
+        def tell(found: "Fetched", listings: int) -> None:
+            bar.advance(task, listings)
+            if found.fault is not None:
+                reasons[found.fault.reason] = reasons.get(found.fault.reason, 0) + listings
+                said = f"{found.address}: {found.fault.reason}"
+                bar.console.print(said, style="", highlight=False, markup=False, soft_wrap=True)
+
+        try:
+            while True:
+                done = operations.fetch_due(tell=tell)
+                fetched += done.fetched
+                if not done.left or not (done.fetched or done.failed):
+                    break
+        except KeyboardInterrupt:
+            bar.stop()
+            click.echo("Stopped. Run the same command again to fetch the rest.", err=True)
+            sys.exit(130)
+    record_command("logos fetch", fetched=fetched, failed=sum(reasons.values()))
+    click.echo(f"{fetched:,} of {total:,} listings have a logo now.")
+    for reason, count in sorted(reasons.items(), key=lambda each: -each[1]):
+        click.echo(f"{count:,} without: {reason}")
+
+
+@logos.command("remove")
+@click.confirmation_option(prompt="Remove every fetched logo from this registry?")
+def logos_remove() -> None:
+    """Remove every logo that was fetched; uploaded ones stay. Listings show monograms again."""
+    migrated()
+    from muniment.registry.logos import operations
+
+    removed = operations.remove_all()
+    record_command("logos remove", removed=removed)
+    click.echo(f"{removed:,} fetched logos removed.")

@@ -8,14 +8,21 @@ import sys
 import click
 
 from muniment import config, private_files
-from muniment.cli.command import Refused, main
+from muniment.cli.command import Refused, main, tell_unknown_settings
 from muniment.cli.extras import require_extras
+from muniment.registry_toml.applied import registry_name
+from muniment.server.app.startup import Refusal
 from muniment.server.observability import logs
 from muniment.server.process.exit_status import REFUSED
 from muniment.server.process.server_process import serve as run
 from muniment.server.process.sockets import bind
 from muniment.server.process.supervisor import Supervisor
 from muniment.server.process.worker_process import WorkerProcess
+
+_LOGOS = (
+    "Logos that listings name by URL are not fetched; listings show monograms. To fetch each once and serve it from"
+    " here, set MUNIMENT_FETCH_LOGOS=on, or run muniment logos fetch."
+)
 
 
 @main.command()
@@ -30,7 +37,11 @@ from muniment.server.process.worker_process import WorkerProcess
     type=click.IntRange(1, 64),
     help="Number of server processes; one per core is enough.",
 )
-@click.option("--demo", is_flag=True, help="Load a small fictional registry first, if the registry is empty.")
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Serve a small fictional registry from its own data folder, muniment-demo, or from the one that is named.",
+)
 @click.option("--member", hidden=True, help="State inherited from the supervisor.")
 def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None) -> None:
     """
@@ -41,12 +52,13 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     /readyz). SIGTERM or Ctrl-C finishes open requests, then stops. With several workers, a process that dies is
     replaced, and SIGHUP replaces all of them one by one without refusing requests.
     """
-    settings = config.current()
+    settings = _apart() if demo else config.current()
     require_extras(settings)
     if member is not None:
         _serve_among(member, _with_base_url(settings, host, port), demo=demo)
         return
     try:
+        is_new = not settings.on_postgresql and not settings.database_file.exists()
         settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         private_files.tighten(settings.data)
         listener = bind(host, port)
@@ -55,8 +67,11 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         way_out = "choose another port with --port" if is_taken else "check --host, --port and the data folder"
         raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
     admin = _admin_listener(settings)
+    tell_unknown_settings()
     settings = _with_base_url(settings, host, port)
-    click.echo(f"{settings.registry_name} on {settings.base_url} (data in {settings.data})", err=True)
+    click.echo(f"{registry_name()} on {settings.base_url} (data in {settings.data})", err=True)
+    if is_new and not settings.fetch_logos:
+        click.echo(_LOGOS, err=True)
     if workers > 1:
         logs.set_up(settings.log_format)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
@@ -65,6 +80,26 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
         sys.exit(supervisor.run())
     if refusal := run(settings, listener, admin=admin, load=_load_demo if demo else None):
         raise Refused(refusal)
+
+
+def _apart() -> config.Config:
+    """Return the settings of the demo: in a folder of its own, unless the operator named one, or a database."""
+    settings = config.current()
+    if settings.is_named:
+        return settings
+    for name in ("storage_url", "backups"):
+        if getattr(settings, name) not in {"", "off"}:
+            message = f"The demo must not use MUNIMENT_{name.upper()} of a real instance. Unset it"
+            raise click.ClickException(f"{message}, or name a data folder for the demo with --data FOLDER.")
+    demo = config.use_data(config.DEMO_DATA)
+    if settings.database_file.exists():
+        click.echo(
+            f"The demo has its own folder, {config.DEMO_DATA}. The instance in {settings.data} is left alone: open it"
+            f" with muniment serve or, if the demo was loaded into it before, with muniment serve --demo --data"
+            f" {settings.data}.",
+            err=True,
+        )
+    return demo
 
 
 def _admin_listener(settings: config.Config) -> socket.socket | None:
@@ -95,9 +130,12 @@ def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None
 
 def _load_demo(*, tells: bool = True) -> None:
     """Load the demo registry, or wait for another process that does; with *tells*, renew and print the sign-ins."""
-    from muniment.registry.demo_accounts import load_demo
+    from muniment.registry.demo_accounts import RealRegistry, load_demo
 
-    summary, sign_ins = load_demo(renews=tells)
+    try:
+        summary, sign_ins = load_demo(renews=tells)
+    except RealRegistry as error:
+        raise Refusal(str(error)) from None
     if summary is not None:
         click.echo(f"Demo registry loaded: {summary}.", err=True)
     for sign_in in sign_ins:

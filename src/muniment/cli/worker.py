@@ -1,7 +1,7 @@
 """The command that runs background jobs."""
 
 import signal
-import threading
+import socket
 from contextlib import ExitStack
 
 import click
@@ -34,17 +34,22 @@ def worker(threads: int, drain: int) -> None:
     migrated()
     from muniment.jobs.worker import Worker
 
-    stop = threading.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: stop.set())
+    # A handler that sets an Event deadlocks, or is heard too late, if the signal comes as the wait for it begins.
+    heard, wake = socket.socketpair()
+    wake.setblocking(False)  # noqa: FBT003 - the socket's own signature
     with ExitStack() as stack:
+        for end in (heard, wake):
+            stack.enter_context(end)
+        stack.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(wake.fileno()))
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, lambda *_: None)
         if settings.otlp_url:
             from muniment.server.observability.traces import Traces
 
             stack.callback(Traces(settings.otlp_url).close)
         running = Worker(threads=threads).start()
         click.echo(f"Worker {running.name} started.", err=True)
-        stop.wait()
+        heard.recv(1)
         if not running.stop(within_s=drain):
             left = "Some jobs did not reach a checkpoint in time; another worker continues them after their lease."
             click.echo(left, err=True)

@@ -16,7 +16,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from muniment import config
 from muniment.credits import billing
 from muniment.credits.billing import Order, ProviderUnavailable, Reversal, Session
 from muniment.credits.models import LedgerAccount, Notice, Purchase, PurchaseState
@@ -27,6 +26,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import format_price
+from muniment.registry_toml import applied
 
 PAGE_LIFETIME: Final = timedelta(hours=1)
 """How long a payment page stays open."""
@@ -72,7 +72,7 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
         )
     order = Order(
         purchase_id=purchase.pk,
-        title=f"{pack.credits:,} credits · {config.current().registry_name}",
+        title=f"{pack.credits:,} credits · {applied.registry_name()}",
         price_minor=pack.price_minor,
         currency=purchase.currency,
         success_url=f"{page_url}?bought={purchase.pk}",

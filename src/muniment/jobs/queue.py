@@ -321,6 +321,11 @@ class JobRun:
         if self._steps is not None:
             self._steps[name] = output
 
+    def report(self, done: int, total: int) -> None:
+        """Store the progress of work without steps; raise LeaseLost, Canceled or HandedBack as :meth:`check` does."""
+        self.check()
+        self._fenced(progress={"done": done, "total": total, "step": ""})
+
     def check(self) -> None:
         """Raise LeaseLost, Canceled or HandedBack to stop; call it between pieces of long work without steps."""
         if self._lost.is_set():

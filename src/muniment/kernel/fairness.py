@@ -25,6 +25,7 @@ LimitName = Literal[
     "written_bytes",
     "page_cpu",
     "body_time",
+    "drawing",
 ]
 BURST_OF_WRITES: Final = 2
 """How many minutes' worth of changes an account may make at once."""
@@ -44,6 +45,9 @@ BURST_OF_CONNECTIONS: Final = 512
 ASSETS_OF_A_PAGE: Final = 4
 PROBES_A_MINUTE: Final = 300
 BURST_OF_PROBES: Final = 100
+DRAWING_MS_A_MINUTE: Final = 2_000
+BURST_OF_DRAWING: Final = 5
+"""How many minutes' worth of drawing an address may have at once: about 200 cards."""
 BODY_SECONDS_A_MINUTE: Final = 600
 """How long the request bodies of an address may take together. Most arrive at once and cost nothing."""
 
@@ -89,6 +93,7 @@ _WORDS: Final[dict[LimitName, _Words]] = {
     "page_cpu": _Words(
         "The pages of this account have used too much computing time.", "Wait {wait_s} s, then try again."
     ),
+    "drawing": _Words("Too many cards were drawn for this address.", "Wait {wait_s} s, then try again."),
     "body_time": _Words(
         "The requests of this address have arrived too slowly.", "Wait {wait_s} s, then send each request at once."
     ),
@@ -129,6 +134,8 @@ class Fairness:
         """Milliseconds of CPU time of an account's pages, charged afterwards."""
         self.body_time = Limiter(BODY_SECONDS_A_MINUTE if rate else 0, BODY_SECONDS_A_MINUTE)
         """Seconds that request bodies of an address took, charged afterwards; uploads have a minimum rate instead."""
+        self.drawing = Limiter(DRAWING_MS_A_MINUTE if rate else 0, DRAWING_MS_A_MINUTE * BURST_OF_DRAWING)
+        """Milliseconds of CPU time for the cards that an address has drawn, charged afterwards."""
         self.refused: dict[str, int] = defaultdict(int)
         """Refusals by the name of the limit."""
         self._lock = threading.Lock()

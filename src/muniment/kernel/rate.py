@@ -4,7 +4,9 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 MAX_CLIENTS: Final = 50_000
 """Buckets per generation. Beyond it the older half is dropped, so that memory stays bounded."""
@@ -13,8 +15,8 @@ OVERDRAFT: Final = 1.0
 _ROUNDING: Final = 1e-6
 
 
-class Verdict(NamedTuple):
-    """The result of a rate limit check: whether the request is allowed, and how much remains."""
+class Verdict(msgspec.Struct, frozen=True, gc=False):
+    """The result of a rate limit check: whether the request is allowed, and how much remains. Each request has one."""
 
     allowed: bool
     remaining: int

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from enum import Enum
 from typing import Final, Literal
+from urllib.parse import quote
 
 
 class Unset(Enum):
@@ -148,8 +149,21 @@ def picture_address(path: str, base_url: str) -> str:
     return base_url + path if PICTURE_PATH.fullmatch(path) else path
 
 
+def summary_path(company: str, framework_id: str) -> str:
+    """Return the path of the page of a published score."""
+    return f"/companies/{quote(company, safe='')}/assessments/{quote(framework_id, safe='')}"
+
+
+_SUMMARY_MARK: Final = b'"url":"/companies/'
+_SUMMARY_VALUE: Final = re.compile(rb'(?<="url":)"(?=/companies/[^"/\\]+/assessments/[^"/\\]+")')
+"""The same of the path of a published summary."""
+
+
 def with_picture_addresses(content: bytes, base_url: str) -> bytes:
-    """Return encoded JSON with URLs in place of the paths of stored pictures."""
-    if _PICTURE_MARK not in content or not base_url:
+    """Return encoded JSON with URLs in place of the paths of stored pictures and of published summaries."""
+    if not base_url:
         return content
-    return _PICTURE_VALUE.sub(b'"' + base_url.encode(), content)
+    start = b'"' + base_url.encode()
+    if _PICTURE_MARK in content:
+        content = _PICTURE_VALUE.sub(start, content)
+    return _SUMMARY_VALUE.sub(start, content) if _SUMMARY_MARK in content else content

@@ -7,8 +7,9 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import mark_safe
+from django.utils.translation import gettext
 
-from muniment import config
+from muniment.registry_toml import applied
 
 _REST: Final = r"(?:/[^\s<>\"']*(?<![.,;:!?)])|(?=[\s)]|[.,;:!?](?:\s|$)|$))"
 """What follows a base URL: a path without the punctuation after it, or the end of the address."""
@@ -17,12 +18,34 @@ _CODE: Final = re.compile(r"\s*[A-Z0-9]{3,}(?:-[A-Z0-9]+)*\s*")
 
 def as_html(subject: str, text: str) -> str:
     """Return *text* as an HTML document. Only addresses of this registry become links: others were typed by people."""
-    blocks = [
-        {"text": mark_safe(_linked(block)), "is_code": bool(_CODE.fullmatch(block))}  # noqa: S308 - escaped there
-        for block in re.split(r"\n\s*\n", text.strip())
-    ]
-    name = config.current().registry_name
-    return render_to_string("mail/message.html", {"subject": subject, "blocks": blocks, "registry": name})
+    name = applied.registry_name()
+    blocks = [_block(each) for each in re.split(r"\n\s*\n", _without_signature(text.strip(), name))]
+    context = {
+        "subject": subject,
+        "heading": subject.removeprefix(f"[{name}] "),
+        "blocks": blocks,
+        "registry": name,
+        "initial": next((each for each in name if each.isalnum()), "·").upper(),
+        "address": settings.BASE_URL,
+        "open_label": gettext("Open in %(registry)s") % {"registry": name},
+    }
+    return render_to_string("mail/message.html", context)
+
+
+def _block(text: str) -> dict[str, object]:
+    """Return a paragraph; one that is only an address of this registry becomes a button."""
+    address = re.fullmatch(re.escape(settings.BASE_URL) + _REST, text.strip()) if settings.BASE_URL else None
+    return {
+        "text": mark_safe(_linked(text)),  # noqa: S308 - escaped there
+        "is_code": bool(_CODE.fullmatch(text)),
+        "address": address[0] if address else "",
+    }
+
+
+def _without_signature(text: str, name: str) -> str:
+    """Return *text* without the lines with the registry's name and host at its end, which the page has around it."""
+    host = settings.BASE_URL.partition("://")[2]
+    return re.sub(rf"\n\s*\n{re.escape(name)}\n{re.escape(host)}\s*\Z", "", text) if host else text
 
 
 def _linked(block: str) -> str:

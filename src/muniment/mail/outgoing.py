@@ -17,13 +17,13 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
-from muniment import config
 from muniment.encryption import seal
 from muniment.jobs.models import Job
 from muniment.jobs.queue import enqueue
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
 from muniment.mail.html import as_html
+from muniment.registry_toml import applied
 
 KIND: Final = "mail.requested"
 PURPOSE: Final = "mail"
@@ -47,7 +47,7 @@ def send(to: str, subject: str, text: str, *, kind: str = NOTICE, expires_at: da
         expires_at: when its code or link expires; it is not delivered later.
     """
     line = " ".join(subject.split())  # it contains names that users chose, and a header is one line
-    message = EmailMultiAlternatives(f"[{config.current().registry_name}] {line}", text, None, [to])
+    message = EmailMultiAlternatives(f"[{applied.registry_name()}] {line}", text, None, [to])
     send_message(message, kind=kind, expires_at=expires_at)
 
 

@@ -14,6 +14,7 @@ import msgspec
 
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.http.content_negotiation import is_known
+from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound
@@ -137,8 +138,11 @@ class Cards:
             return Reply(204, [*found.headers, (b"allow", _ALLOW.encode())], b"")
         if method not in {"GET", "HEAD"}:
             return error_reply(MethodNotAllowed(method, _ALLOW))
+        tag = dict(found.headers)[b"etag"].strip(b'"')
+        if path == scope["path"] and not scope.get("query_string"):
+            scope.get("state", {})[STAMP] = PageStamp(tag, is_compressible=False)
         asked = b", ".join(value for name, value in scope["headers"] if name == b"if-none-match")
-        if is_known(dict(found.headers)[b"etag"].strip(b'"'), asked):
+        if is_known(tag, asked):
             return Reply(304, [pair for pair in found.headers if pair[0] != b"content-type"], b"")
         if method == "HEAD":
             return Reply(200, [*found.headers, (b"content-length", b"%d" % len(found.body))], b"")

@@ -42,6 +42,10 @@ _LIMITS: Final = {
 ERROR_SCHEMA: JsonSchema = {"type": "object", "required": ["code", "message", "hint"]}
 
 
+class NotAtOnce(Exception):  # noqa: N818 - a turn, not an error
+    """The call takes long, and its caller does not wait."""
+
+
 class InputRequired(Exception):  # noqa: N818 - a turn of the conversation, not an error
     """
     The client must ask its user, and repeat the call with the answer.
@@ -83,6 +87,7 @@ class Caller:
         answer: the user's answer to such a question: accept, decline or cancel; "" if there was none.
         state: the state of the question that the client returns.
         report: sends progress (done, total, words) to a client that asked for it.
+        waits: whether the call may take long.
     """
 
     actor: Actor | None
@@ -92,6 +97,7 @@ class Caller:
     answer: str = ""
     state: str = ""
     report: Report | None = None
+    waits: bool = True
 
     @property
     def scopes(self) -> frozenset[str]:
@@ -119,7 +125,7 @@ class Tool:
         scope: the scope that the caller needs; None if none.
         keys: arguments that name documents, by their kind; they take addresses of the registry too.
         confirmed: what a refusal that asks for confirmation shows; empty if the tool never asks.
-        instant: the handler never returns an awaitable, so a call needs no task.
+        instant: the handler returns no awaitable to a caller who cannot wait; it raises NotAtOnce.
         view: the address of the view that clients may show with an answer; "" for none.
         waits: the handler waits as long as the argument ``waitSeconds`` says.
 
@@ -182,7 +188,7 @@ class Tool:
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": _advertised(self.input_schema),
+            "inputSchema": {**_advertised(self.input_schema), "additionalProperties": False},
             "outputSchema": self.output_schema,
             "annotations": {
                 "readOnlyHint": self.read_only,
@@ -197,14 +203,15 @@ def _advertised(schema: JSONObject) -> JSONObject:
     """
     Return an inputSchema as a model should see it, which pays for each byte.
 
-    Limits that no ordinary value reaches are checked, but not shown; errors name them. Of an argument that takes a
-    value or a list of such values, the list is shown.
+    Limits that no ordinary value reaches are checked, but not shown; errors name them, and unknown members. Of an
+    argument that takes a value or a list of such values, the list is shown.
     """
     alternatives = schema.get("anyOf", ())
     if alternatives and [each.get("items") for each in alternatives[1:]] == [alternatives[0]]:
         rest = {key: value for key, value in schema.items() if key != "anyOf"}
         return {**_advertised(alternatives[1]), **rest}
-    found = {key: value for key, value in schema.items() if not (key in _LIMITS and _is_roomy(key, value))}
+    left = {key for key, value in schema.items() if value is False or (key in _LIMITS and _is_roomy(key, value))}
+    found = {key: value for key, value in schema.items() if key not in left - {"default"}}
     if "properties" in found:
         found["properties"] = {name: _advertised(each) for name, each in found["properties"].items()}
     if "items" in found:
@@ -247,6 +254,10 @@ class ResourceTemplate:
         """Return the part before the variable."""
         return self.uri.partition("{")[0]
 
+    def to_wire(self) -> JSONObject:
+        found = {"name": self.name, "title": self.title, "description": self.description}
+        return {"uriTemplate" if self.variable else "uri": self.uri, **found, "mimeType": "application/json"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
@@ -265,6 +276,10 @@ class Prompt:
     arguments: Mapping[str, str]
     render: Callable[[Mapping[str, str]], str]
     complete: Mapping[str, Callable[[str, int], list[str]]] = field(default_factory=dict)
+
+    def to_wire(self) -> JSONObject:
+        given = [{"name": name, "description": text, "required": True} for name, text in self.arguments.items()]
+        return {"name": self.name, "title": self.title, "description": self.description, "arguments": given}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,6 +322,11 @@ class Declarations:
     def texts(self) -> tuple[TextResource, ...]:
         """Return the texts of the server itself: views and skills."""
         return (*self.views, *(skill.resource for skill in self.skills))
+
+    @property
+    def plain_resources(self) -> "tuple[ResourceTemplate | TextResource, ...]":
+        """Return what has one address, without a variable."""
+        return (*(each for each in self.resources if not each.variable), *self.texts)
 
     @property
     def extensions(self) -> dict[str, JSONObject]:

@@ -35,6 +35,10 @@ class TextResource:
     meta: JSONMapping = field(default_factory=dict)
     former: str = ""
 
+    def to_wire(self) -> JSONObject:
+        found = {"name": self.name, "title": self.title, "description": self.description}
+        return {"uri": self.uri, **found, "mimeType": self.mime_type}
+
     def is_at(self, uri: str) -> bool:
         """Return whether *uri* is the text's address, or that of another version."""
         return uri == self.uri or bool(self.former and uri.startswith(self.former))

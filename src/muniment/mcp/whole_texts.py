@@ -12,7 +12,9 @@ MAX_CHARACTERS: Final = 20_000
 MAX_BODY_CHARACTERS: Final = 8_000
 """Of the long description, so that facts and lists still fit."""
 MAX_ROWS: Final = 100
-_HIDDEN: Final = frozenset({"id", "slug", "documentId", "frameworkId", "name", "frameworkName", "icon", "picture"})
+_HIDDEN: Final = frozenset(
+    {"id", "slug", "documentId", "frameworkId", "name", "frameworkName", "icon", "logo", "picture"}
+)
 _APART: Final = frozenset(
     {"description", "body", "bio", "companyDescription", "positions", "treasuryAmount", "createdAt"}
 )

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from muniment import config
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.texts import first_text_fault
@@ -20,6 +19,7 @@ from muniment.kernel.tokens import random_text
 from muniment.oauth import client_documents, redirects
 from muniment.oauth.errors import Refusal, echo
 from muniment.oauth.models import AuthorizationCode, Client, Grant
+from muniment.registry_toml import applied
 
 GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 MAX_REDIRECTS: Final = 20
@@ -165,7 +165,7 @@ def _name(value: object, error: Any) -> str:
     if any(_mixes_alphabets(word) for word in name.split()):
         raise Refusal(error, "client_name mixes alphabets within a word, which can imitate another name.")
     plain = "".join(c for c in unicodedata.normalize("NFKD", name).casefold() if c.isalnum())
-    for own in (_PRODUCT, config.current().registry_name):
+    for own in (_PRODUCT, applied.registry_name()):
         folded = "".join(c for c in unicodedata.normalize("NFKD", own).casefold() if c.isalnum())
         if folded and plain.startswith(folded):
             raise Refusal(error, f"client_name begins with {echo(own)}, the name of this registry.")

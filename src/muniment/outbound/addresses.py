@@ -2,12 +2,21 @@
 
 import ipaddress
 import socket
+import threading
+import time
+from queue import Empty, SimpleQueue
 from typing import Final
 
-# Ranges that embed an IPv4 address, which a gateway may translate to a private one, and one reserved for protocols.
+LOOKUP_S: Final = 5.0
+LOOKUPS: Final = 8
+"""At once in a process, those included that have run out of time and whose threads still wait."""
+_lookups = threading.BoundedSemaphore(LOOKUPS)
+
+# Ranges that embed an IPv4 address, which a gateway may translate to a private one, one reserved for protocols, and the
+# former private range of IPv6, which Python takes for public.
 _NOT_OURS: Final = tuple(
     ipaddress.ip_network(network)
-    for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "192.0.0.0/24")
+    for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "192.0.0.0/24", "fec0::/10")
 )
 
 
@@ -24,6 +33,35 @@ def is_public(address: str) -> bool:
 
 
 def addresses_of(name: str, port: int) -> list[str]:
-    """Return the addresses of a name, as the system resolves it."""
-    found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    """
+    Return the addresses of a name, as the system resolves it.
+
+    The system's resolver has no time limit of ours and cannot be stopped, so it runs in a thread that is left behind
+    when the limit is over; there are at most `LOOKUPS` of them.
+
+    Raises:
+        OSError: it has no address; TimeoutError if that is not known in time.
+        UnicodeError: it is not a name.
+    """
+    end = time.monotonic() + LOOKUP_S
+    if not _lookups.acquire(timeout=LOOKUP_S):
+        raise TimeoutError("too many names are being looked up")
+    answers: SimpleQueue[list[str] | OSError | UnicodeError] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+            answers.put(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
+        except (OSError, UnicodeError) as error:  # the latter for a label that is empty or too long
+            answers.put(error)
+        finally:
+            _lookups.release()
+
+    threading.Thread(target=look_up, name="look-up", daemon=True).start()
+    try:
+        answer = answers.get(timeout=max(0.0, end - time.monotonic()))
+    except Empty:
+        raise TimeoutError("the name servers took too long") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer

@@ -2,15 +2,17 @@
 Fetch a small file of a server that a user names.
 
 The name is resolved once; all its addresses must be allowed; the connection uses the checked address, with TLS for the
-name. Redirects are not followed.
+name. Redirects are not followed here; :mod:`muniment.outbound.following` does, with the same checks for each.
 """
 
 import http.client
 import io
+import re
 import socket
 import ssl
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, NamedTuple, TypedDict, Unpack
 from urllib.parse import urlsplit
 
@@ -19,9 +21,12 @@ from muniment.outbound.addresses import addresses_of, is_public
 DEADLINE_S: Final = 4.0
 MAX_BODY_BYTES: Final = 8_192
 MAX_HEAD_BYTES: Final = 8_192
+MAX_STATUS_BYTES: Final = 1_024
+_CHUNK_BYTES: Final = 16_384
 PORTS: Final = {"https": 443, "http": 80}
 
 Resolve = Callable[[str, int], Iterable[str]]
+Receive = Callable[[socket.socket, float], bytes]
 
 
 class Connection(TypedDict, total=False):
@@ -34,6 +39,7 @@ class Connection(TypedDict, total=False):
         tls: the certificates to trust; the system's by default.
         port: of the server, in place of the scheme's.
         deadline_s: time limit of the whole exchange.
+        max_body_bytes: size limit of the body.
     """
 
     resolve: Resolve
@@ -41,6 +47,21 @@ class Connection(TypedDict, total=False):
     tls: ssl.SSLContext
     port: int
     deadline_s: float
+    max_body_bytes: int
+
+
+class NotFetched(ValueError):  # noqa: N818 - an outcome
+    """
+    The response is not 200.
+
+    Args:
+        status: of the response.
+        location: where a redirect leads; "" for other responses.
+    """
+
+    def __init__(self, status: int, location: str = "") -> None:
+        super().__init__(f"the response is {status}, not 200; redirects are not followed")
+        self.status, self.location = status, location
 
 
 class Fetched(NamedTuple):
@@ -56,16 +77,40 @@ def fetch(address: str, *, accept: str, **connection: Unpack[Connection]) -> Fet
 
     Raises:
         OSError: no connection, or a timeout.
-        ValueError: the host has an address that is not allowed, or the response is not 200 or too large.
+        NotFetched: the response is not 200.
+        ValueError: the host has an address that is not allowed, or the response is too large.
         http.client.HTTPException: the response is not HTTP.
     """
+    limit = connection.get("max_body_bytes", MAX_BODY_BYTES)
+    return _fetched(_request(address, accept, partial(_whole, limit), connection), limit)
+
+
+def answered_status(address: str, *, accept: str = "*/*", **connection: Unpack[Connection]) -> int:
+    """
+    Return the HTTP status that *address* answers with; its body is not read.
+
+    Raises:
+        OSError: no connection, or a timeout.
+        ValueError: the host has an address that is not allowed, or the URL is not valid.
+        http.client.HTTPException: the response is not HTTP.
+    """
+    line = _request(address, accept, _status_line, connection)
+    match = re.match(rb"HTTP/1\.[01] ([1-5][0-9]{2})(?: |\r?\n|$)", line)
+    if match is None:
+        raise http.client.BadStatusLine(line[:80].decode("latin-1"))
+    return int(match[1])
+
+
+def _request(address: str, accept: str, receive: Receive, connection: Connection) -> bytes:
     end = time.monotonic() + connection.get("deadline_s", DEADLINE_S)
     parts = urlsplit(address)
+    if parts.scheme not in PORTS:
+        raise ValueError("the URL is not of a website")
     name, port = parts.hostname or "", connection.get("port", PORTS[parts.scheme])
     found = list(connection.get("resolve", addresses_of)(name, port))
     if not found or not all(map(connection.get("is_allowed", is_public), found)):
         raise ValueError("the name resolves to an address that is not public")
-    target = parts.path + (f"?{parts.query}" if parts.query else "")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     request = (
         f"GET {target} HTTP/1.1\r\nHost: {parts.netloc}\r\nAccept: {accept}\r\n"
         "User-Agent: muniment\r\nAccept-Encoding: identity\r\nConnection: close\r\n\r\n"
@@ -73,29 +118,45 @@ def fetch(address: str, *, accept: str, **connection: Unpack[Connection]) -> Fet
     with socket.create_connection((found[0], port), timeout=_left(end)) as plain:
         plain.settimeout(_left(end))
         if parts.scheme == "http":
-            return _fetched(_exchange(plain, request, end))
+            return _exchange(plain, request, end, receive)
         tls = connection.get("tls") or ssl.create_default_context()
         with tls.wrap_socket(plain, server_hostname=name) as line:
-            return _fetched(_exchange(line, request, end))
+            return _exchange(line, request, end, receive)
 
 
-def _exchange(line: socket.socket, request: bytes, end: float) -> bytes:
+def _exchange(line: socket.socket, request: bytes, end: float, receive: Receive) -> bytes:
     line.settimeout(_left(end))
     line.sendall(request)
+    return receive(line, end)
+
+
+def _status_line(line: socket.socket, end: float) -> bytes:
+    """Read the first line of a response."""
+    found = b""
+    while b"\n" not in found and len(found) < MAX_STATUS_BYTES:
+        line.settimeout(_left(end))
+        chunk = line.recv(MAX_STATUS_BYTES)
+        if not chunk:
+            break
+        found += chunk
+    return found.partition(b"\n")[0] + b"\n"
+
+
+def _whole(limit: int, line: socket.socket, end: float) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while True:
         line.settimeout(_left(end))
-        chunk = line.recv(4_096)
+        chunk = line.recv(_CHUNK_BYTES)
         if not chunk:
             return b"".join(chunks)
         chunks.append(chunk)
         size += len(chunk)
-        if size > MAX_HEAD_BYTES + MAX_BODY_BYTES:
+        if size > MAX_HEAD_BYTES + limit:
             raise ValueError("the response is too large")
 
 
-def _fetched(answer: bytes) -> Fetched:
+def _fetched(answer: bytes, limit: int) -> Fetched:
     class Received:
         def makefile(self, *_: object) -> io.BytesIO:
             return io.BytesIO(answer)
@@ -103,9 +164,9 @@ def _fetched(answer: bytes) -> Fetched:
     response = http.client.HTTPResponse(Received())  # type: ignore[arg-type]  # it asks a socket for makefile alone
     response.begin()
     if response.status != http.client.OK:
-        raise ValueError(f"the response is {response.status}, not 200; redirects are not followed")
+        raise NotFetched(response.status, response.getheader("Location") or "")
     body = response.read()
-    if len(body) > MAX_BODY_BYTES:
+    if len(body) > limit:
         raise ValueError("the file is too large")
     media_type = (response.getheader("Content-Type") or "").partition(";")[0].strip().lower()
     return Fetched(body, media_type)

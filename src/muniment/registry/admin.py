@@ -70,6 +70,24 @@ admin.site.register(
 )
 
 
+@admin.register(models.FetchedLogo)
+class FetchedLogoAdmin(ReadOnly):
+    """What came of fetching logos."""
+
+    list_display = ("company", "source", "fault", "failures", "asked_at", "retry_at")
+    list_filter = ("asked_at",)
+    search_fields = ("company__name", "company__slug", "source", "fault")
+
+
+@admin.register(models.Score)
+class ScoreAdmin(ReadOnly):
+    """Published scores."""
+
+    list_display = ("company", "framework", "score", "grade", "assessed_at", "published_at", "account")
+    list_filter = ("framework", "published_at")
+    search_fields = ("company__name", "company__slug", "framework__name")
+
+
 @admin.register(models.HistoryEntry)
 class HistoryAdmin(ReadOnly):
     """The history of listings, people and frameworks."""
@@ -106,6 +124,27 @@ admin.site.register(
     list_display=("kind", "company", "person", "account", "asked_at", "decision", "decided_by"),
     list_filter=("kind", "decision", "asked_at"),
     search_fields=("company__name", "person__name", "account__email", "text"),
+)
+admin.site.register(
+    models.ItemChecks,
+    ReadOnly,
+    list_display=("subject", "attention", "at"),
+    list_filter=("at",),
+    search_fields=("subject", "attention"),
+)
+admin.site.register(
+    models.SavedReply,
+    ReadOnly,
+    list_display=("title", "account", "updated_at"),
+    list_filter=("updated_at",),
+    search_fields=("title", "text", "account__email"),
+)
+admin.site.register(
+    models.ReviewerSettings,
+    ReadOnly,
+    list_display=("account", "digest", "shortcuts", "digest_at"),
+    list_filter=("digest", "shortcuts"),
+    search_fields=("account__email",),
 )
 admin.site.register(
     models.Ownership,
@@ -177,8 +216,35 @@ admin.site.register(
     models.GivenSlug, ReadOnly, list_display=("kind", "slug"), list_filter=("kind",), search_fields=("slug",)
 )
 admin.site.register(
+    models.ImportRun,
+    ReadOnly,
+    list_display=("started_at", "files", "via", "account", "result", "undoes"),
+    list_filter=("via",),
+    search_fields=("files", "account__email"),
+    ordering=("-pk",),
+)
+admin.site.register(
+    models.ImportUpload,
+    ReadOnly,
+    list_display=("created_at", "name", "account", "state", "error"),
+    list_filter=("state",),
+    search_fields=("name", "account__email"),
+    ordering=("-pk",),
+)
+admin.site.register(
+    models.ImportFile, ReadOnly, list_display=("upload", "kind"), search_fields=("upload__name",), exclude=("content",)
+)
+admin.site.register(
     models.ImportMemory,
     ReadOnly,
     list_display=("company", "person", "framework"),
     search_fields=("company__slug", "person__slug", "framework__slug"),
+)
+admin.site.register(
+    models.RegistryVersion,
+    ReadOnly,
+    list_display=("number", "at", "account", "via", "note"),
+    list_filter=("via",),
+    search_fields=("note", "account__email"),
+    ordering=("-number",),
 )

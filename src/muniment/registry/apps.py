@@ -24,6 +24,9 @@ class RegistryConfig(AppConfig):
     def ready(self) -> None:
         """Create the tables of published documents with the others, and register the jobs."""
         import muniment.registry.company.tasks
+        import muniment.registry.imports.stages
+        import muniment.registry.inbox.tasks
+        import muniment.registry.logos.tasks
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data

@@ -1,9 +1,10 @@
 """The demo's accounts: an owner with listings in several states, and a reviewer with items to decide."""
 
+import json
 import secrets
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import transaction
 
@@ -16,14 +17,20 @@ from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.company.owners import make_owner
 from muniment.registry.exchange.importer import Summary, import_registry
-from muniment.registry.models import Company, State
+from muniment.registry.models import Company, Framework, Person, State
 from muniment.registry.review.claims import suggest_edit
 from muniment.registry.review.decisions import submit_company
 from muniment.store.database.migrations import migration_lock
 
+DEMO: Final = Path(__file__).parents[1] / "demo"
+OWNER: Final = "owner@demo.example"
 OWNED = 2
 """The number of published listings that the demo's owner has."""
 TOKEN_NAME = "demo"  # noqa: S105 - the token's name, not a secret
+
+
+class RealRegistry(Exception):  # noqa: N818 - its message is for the operator
+    """The instance has data that are not the demo's."""
 
 
 class SignIn(NamedTuple):
@@ -45,12 +52,30 @@ def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:
 
     Returns:
         What was imported, and the sign-ins if they were renewed.
+
+    Raises:
+        RealRegistry: the instance was never used with the demo, and has data; nothing was changed.
     """
     with migration_lock():
-        summary = None if Company.objects.exists() else import_registry(Path(__file__).parents[1] / "demo")
+        if _is_real():
+            raise RealRegistry(
+                "This instance has a registry or accounts of its own, and the demo adds accounts whose passwords it"
+                " prints. Start it without --demo, or name another folder with --data FOLDER."
+            )
+        summary = None if Company.objects.exists() else import_registry(DEMO)
         sign_ins = demo_sign_ins() if renews else []
     delivery.echo = partial(print, end="", flush=True)
     return summary, sign_ins
+
+
+def _is_real() -> bool:
+    """Return whether there are accounts but no demo accounts, or no account and listings that the demo lacks."""
+    if Account.objects.exists():
+        return not Account.objects.filter(email=OWNER).exists()
+    ours = [json.loads(line)["company"]["id"] for line in (DEMO / "companies.jsonl").read_text().splitlines()]
+    if Company.objects.exists():  # another process of this start may have loaded the demo
+        return Company.objects.exclude(slug__in=ours).exists()
+    return Person.objects.exists() or Framework.objects.exists()
 
 
 def demo_sign_ins() -> list[SignIn]:

@@ -24,6 +24,8 @@ from muniment.registry.models import (
     Petition,
     Position,
     PositionRequest,
+    ReviewerSettings,
+    SavedReply,
     State,
     Taking,
 )
@@ -109,6 +111,17 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
             for each in proofs
         ],
     )
+    own = ReviewerSettings.objects.filter(account=account).first()
+    replies = SavedReply.objects.filter(account=account).order_by("pk")
+    if own is not None or replies:
+        yield ArchiveEntry(
+            "review.json",
+            {
+                "digest": own is None or own.digest,
+                "shortcuts": own is None or own.shortcuts,
+                "savedReplies": [{"title": each.title, "text": each.text} for each in replies],
+            },
+        )
     invitations = Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)
     yield ArchiveEntry(
         "invitations.json",
@@ -173,6 +186,8 @@ def _delete(account: Account) -> None:
     Petition.objects.filter(account=account).delete()
     DomainProof.objects.filter(account=account).delete()
     Taking.objects.filter(account=account).delete()
+    ReviewerSettings.objects.filter(account=account).delete()
+    SavedReply.objects.filter(account=account).update(account=None)
     (Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)).delete()
     person = Person.objects.select_for_update().filter(account=account).first()
     if person is not None and not person.published:

@@ -16,6 +16,7 @@ import msgspec
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import (
     ADDRESSES,
+    ASSESSMENT,
     CAP_TABLE,
     DISTRIBUTION,
     FORMER_NAMES,
@@ -24,6 +25,7 @@ from muniment.schema.company_parts import (
     SOCIALS,
     VERIFIED_DOMAIN,
     funding_rounds,
+    logo_field,
 )
 from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import Boolean, Choice, Integer, Items, Link, Slug, Text
@@ -181,7 +183,14 @@ def _fields(currency: str) -> tuple[Field, ...]:
             editable=False,
             unless="listedAt",
         ),
-        Field("icon", Text(), "Logo", "Logo URL.", editable=False, summary="none"),
+        Field(
+            "icon",
+            Text(),
+            "Logo",
+            "Logo URL as the source gave it, perhaps of another site.",
+            editable=False,
+            summary="none",
+        ),
         Field("socials", SOCIALS, "Links", csv=0, null=True),
         Field(
             "address",
@@ -284,6 +293,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             editable=False,
             summary="item",
         ),
+        logo_field(),
         Field(
             "verifiedDomain",
             VERIFIED_DOMAIN,
@@ -293,6 +303,17 @@ def _fields(currency: str) -> tuple[Field, ...]:
             csv=0,
             imported=False,
             editable=False,
+        ),
+        Field(
+            "assessments",
+            Items(ASSESSMENT),
+            "Assessments",
+            "Scores that its owners have published, the latest first: one of each framework; absent if there are none.",
+            column="",
+            csv=0,
+            imported=False,
+            editable=False,
+            summary="item",
         ),
     )
 
@@ -304,7 +325,7 @@ def bundle(company: Record, funding_round: Record) -> Record:
         (
             Field("company", company, "Company", required=True, editable=False),
             Field("distribution", DISTRIBUTION, "Token distribution", column="distribution", null=True),
-            Field("positions", POSITIONS, "Team", "The whole team: people by slug, or by name if new."),
+            Field("positions", POSITIONS, "Team", "The team: people by slug, or by name if new."),
             Field("proposals", PROPOSALS, "Proposals"),
             Field(
                 "capTable",

@@ -10,19 +10,50 @@ from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
-from muniment.schema.kinds import Boolean, Choice, Items, Kind, Number, Slug, Text
+from muniment.schema.kinds import Boolean, Choice, Integer, Items, Kind, Number, Slug, Text
 from muniment.schema.parsed_kinds import DATE, MOMENT, Money
 from muniment.schema.record import Field, Record
 from muniment.schema.standard_kinds import Country, Day, Email, Profile
 from muniment.schema.validation import Path, Validation
 
 PROOF_METHODS: Final = ("dns", "file", "mail")
+EVALUATORS: Final = ("rules", "model")
+_SUMMARY: Final = "https://registry.example/companies/blue-river-trust/assessments/"
+LOGO: Final = Record(
+    "Logo",
+    (
+        Field(
+            "url",
+            Text(),
+            "Address",
+            example="https://registry.example/pictures/0f1e2d3c4b5a69788796a5b4c3d2e1f0-512.webp",
+            required=True,
+        ),
+        Field("width", Integer(), "Width", "In pixels.", example=512, required=True),
+        Field("height", Integer(), "Height", "In pixels.", example=512, required=True),
+    ),
+)
+"""A logo that this registry serves."""
 _NAME: Final = Text(line=True)
 _SHARE: Final = Number(0, 100)
 _VOTES: Final = Number(0, 1e40)
 """Where tokens vote, votes are fractions, or counted in the token's smallest unit."""
 _ROW_BYTES: Final = 4 << 10
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
+
+
+def logo_field() -> Field:
+    return Field(
+        "logo",
+        LOGO,
+        "Hosted logo",
+        "The logo as this registry serves it; absent if it has none.",
+        column="",
+        csv=0,
+        imported=False,
+        editable=False,
+        summary="none",
+    )
 
 
 def _texts(kind: Kind, **labels: str) -> tuple[Field, ...]:
@@ -112,7 +143,7 @@ PROPOSAL: Final = Record(
         Field("title", _NAME, "Title", example="Plant willows"),
         Field("status", Choice(PROPOSAL_STATUSES), "Status", example="passed"),
         Field("votes", VOTES, "Votes"),
-        Field("endDate", Day(), "End date (YYYY-MM-DD)", example="2025-06-30"),
+        Field("endDate", Day(), "End date", example="2025-06-30"),
     ),
 )
 PROPOSALS: Final = ItemList(
@@ -217,6 +248,73 @@ FORMER_NAME: Final = Record(
     others="ignore",
 )
 FORMER_NAMES: Final = Items(FORMER_NAME, 50)
+
+
+SCORE: Final = (
+    Field("score", Number(0, 100), "Score", "From 0 to 100.", example=72.5, promised=True),
+    Field("grade", Text(), "Grade", "The framework's name for the score; absent if it has none.", example="B"),
+    Field(
+        "assessedAt",
+        MOMENT,
+        "Assessed",
+        "When the report was made.",
+        example="2026-01-31T09:30:00.000000Z",
+        promised=True,
+    ),
+    Field(
+        "previousScore",
+        Number(0, 100),
+        "Previous score",
+        "The published score that this one replaced; absent if it is the first.",
+        example=64,
+    ),
+    Field("previousAssessedAt", MOMENT, "Previously assessed", "When the report of the previous score was made."),
+    Field(
+        "url", Text(), "Summary", "The page of the published summary.", example=f"{_SUMMARY}river-score", promised=True
+    ),
+)
+"""The members of a published score, with the company as with the framework."""
+ASSESSMENT: Final = Record(
+    "Assessment",
+    (
+        Field(
+            "frameworkId",
+            Slug(),
+            "Framework",
+            "For GET /api/v1/frameworks/{frameworkId}.",
+            example="river-score",
+            promised=True,
+        ),
+        Field("frameworkName", Text(), "Framework", example="River score", promised=True),
+        *SCORE,
+        Field(
+            "specificationVersion", Integer(), "Version", "The version of the specification.", example=3, promised=True
+        ),
+        Field(
+            "evaluator",
+            Choice(EVALUATORS),
+            "Assessed by",
+            "Rules alone, or also a language model.",
+            example="rules",
+            promised=True,
+        ),
+        Field(
+            "sections",
+            Items(
+                Record(
+                    "",
+                    (
+                        Field("title", Text(), "Section", example="Governance", promised=True),
+                        Field("score", Number(0, 100), "Score", "Absent if no criterion applies.", example=80),
+                    ),
+                )
+            ),
+            "Sections",
+            "The score of each section; absent if the owners publish the overall score alone.",
+        ),
+    ),
+)
+"""A report itself is private: what its owners publish of it is here."""
 
 
 def funding_round(currency: str) -> Record:

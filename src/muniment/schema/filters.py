@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct
 
-from muniment.kernel.wire import MAX_MINOR_UNITS, format_amount, parse_money, parse_timestamp, timestamp
+from muniment.kernel.wire import MAX_MINOR_UNITS, format_amount, number, parse_money, parse_timestamp, timestamp
 
 if TYPE_CHECKING:
     from muniment.schema.record import Field
@@ -29,6 +29,7 @@ _HUGE: Final = re.compile(r"\d{16,30}(?:\.\d+)?")
 """More than any company can have."""
 _MONEY: Final = r"^(?:[0-9]{1,15}|\$?[0-9]{1,6}(?:\.[0-9]{1,2})?[KMB]?|\$?[0-9]{1,3}(?:,[0-9]{3}){1,4})$"
 """What clients are told; signs of currencies and other forms of numbers are taken too."""
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _PLAIN: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 
@@ -195,7 +196,7 @@ def values_at(value: Any, path: str) -> Iterable[Any]:
 
 def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
     from muniment.schema.kinds import Boolean, Choice, Items
-    from muniment.schema.standard_kinds import country_code
+    from muniment.schema.standard_kinds import Country, country_code
 
     kind = field.kind
     schema: dict[str, Any]
@@ -205,17 +206,17 @@ def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
     if isinstance(kind, Choice):
         values = kind.values
         schema = {"type": "string", "enum": list(values)}
-        rule = f"one of: {', '.join(values)} (in lower case)"
+        rule = f"one of: {', '.join(values)}{' (in lower case)' if all(map(str.islower, values)) else ''}"
         return Criterion(name, by.help, schema, rule, _among(values), values[0], by.several)
     schema = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS, "pattern": _PLAIN}
     sample = field.example[0] if isinstance(kind, Items) and field.example else field.example
     example = by.example or str(sample)
-    parse = country_code if by.member == "country" else _plain
+    parse = country_code if by.member == "country" or isinstance(kind, Country) else _plain
     return Criterion(name, by.help, schema, f"a text of 1 to {MAX_CHARACTERS} characters", parse, example, by.several)
 
 
 def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
-    from muniment.schema.kinds import Integer
+    from muniment.schema.kinds import Integer, Number
     from muniment.schema.parsed_kinds import MOMENT, Money
 
     kind = field.kind
@@ -229,6 +230,9 @@ def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
     elif isinstance(kind, Integer):
         rule, examples = f"a whole number from 0 to {MAX_COUNT}, in digits", ("2", "500")
         schema, parse = {"type": "integer", "minimum": 0, "maximum": MAX_COUNT}, _whole
+    elif isinstance(kind, Number):
+        rule, examples = "a number such as 12 or 2.5", ("1", "500.5")
+        schema, parse, write = {"type": "number"}, _number, _written_number
     elif kind is MOMENT:
         examples = ("2026-01-31T00:00:00Z", "2026-12-31T00:00:00Z")
         rule = f"an RFC 3339 moment such as {examples[0]}, or a date such as 2026-01-31"
@@ -272,6 +276,16 @@ def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_COUNT)) and int(text) <= MAX_COUNT):
         raise ValueError
     return int(text)
+
+
+def _number(text: str) -> float:
+    if len(text) > MAX_AMOUNT or not _DECIMAL.fullmatch(text):
+        raise ValueError
+    return number(float(text))
+
+
+def _written_number(value: Any) -> str:
+    return f"{value:.15g}"
 
 
 def _amount(text: str) -> int:

@@ -8,8 +8,9 @@ from typing import Final
 
 from muniment.kernel.json import JSONObject
 from muniment.schema.company import CSV_LAST
+from muniment.schema.company_parts import SCORE, logo_field
 from muniment.schema.filters import Filter
-from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Slug, Text
+from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Items, Slug, Text
 from muniment.schema.parsed_kinds import MOMENT
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
@@ -24,10 +25,23 @@ COMPANY_OF_FRAMEWORK: Final = Record(
         Field("slug", Slug(), "Slug", null=True),
         Field("symbol", Text(), "Token symbol", null=True, imported=False),
         Field("icon", Text(), "Logo", imported=False, summary="none"),
+        logo_field(),
     ),
     others="ignore",
 )
 """Of an imported framework only the company's slug is read."""
+
+RANKED_SCORE: Final = Record(
+    "RankedScore",
+    (
+        Field("rank", Integer(), "Rank", "Equal scores share one.", example=1, promised=True),
+        Field("company", COMPANY_OF_FRAMEWORK, "Company", promised=True),
+        *SCORE,
+    ),
+)
+"""A published score among those of its framework."""
+TOP_SCORES: Final = 10
+"""Scores in the answer for one framework; all have an address of their own."""
 
 
 def _programs_have_a_company(found: JSONObject, path: Path, validation: Validation) -> None:
@@ -99,6 +113,28 @@ FRAMEWORK: Final = Record(
             imported=False,
             editable=False,
             summary="none",
+        ),
+        Field(
+            "scoreCount",
+            Integer(),
+            "Published scores",
+            "Companies that have published their score; absent if none has.",
+            example=1,
+            column="",
+            csv=0,
+            imported=False,
+            editable=False,
+        ),
+        Field(
+            "topScores",
+            Items(RANKED_SCORE),
+            "Best scores",
+            f"The best {TOP_SCORES} of the published scores; /api/v1/frameworks/{{frameworkId}}/scores has all.",
+            column="",
+            csv=0,
+            shown=False,
+            imported=False,
+            editable=False,
         ),
         Field("updatedAt", MOMENT, "Updated", csv=0, editable=False, summary="none"),
     ),

@@ -75,7 +75,10 @@ class ItemList(Items, frozen=True, kw_only=True):
         whole = super().schema(view)
         if not view.change:
             return whole
-        return {"anyOf": [whole, {"type": "object"}]}  # the tool describes this form once
+        rows, ids = {"type": "array", "items": whole["items"]}, {"type": "array", "items": {"type": "string"}}
+        change = {"add": rows, "set": {"type": "array", "items": {"type": "object"}}, "remove": ids}
+        # First what should be used; the rows of the whole list have the same form.
+        return {"anyOf": [{"type": "object", "properties": change}, {"type": "array", "items": {"type": "object"}}]}
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         if validation.change and type(value) is dict:

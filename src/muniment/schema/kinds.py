@@ -10,6 +10,7 @@ may only warn.
 
 import math
 from collections.abc import Callable, Iterator
+from datetime import date
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
@@ -90,6 +91,12 @@ class Kind(Struct, frozen=True):
     def show(self, value: Any) -> Any:
         """Return a stored value as published answers show it."""
         return self.wire(value)
+
+    def bound(self, value: Any) -> int | float | None:
+        """Return the number that ranges compare of *value*, in wire form; None where it is none."""
+        read = self.read(value, (), Validation(change=False))
+        found = read.toordinal() if isinstance(read, date) else read
+        return found if isinstance(found, int | float) else None
 
     def holds_text(self) -> bool:
         """Return whether a value is text of any wording, or contains such text: an agent must not obey it."""

@@ -7,6 +7,7 @@ Source: service document, Person.
 from typing import Final
 
 from muniment.schema.company import CSV_LAST, UPDATED
+from muniment.schema.company_parts import logo_field
 from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import Integer, Items, Slug, Text
 from muniment.schema.parsed_kinds import MOMENT
@@ -20,6 +21,7 @@ COMPANY_OF_POSITION: Final = Record(
         Field("slug", Slug(), "Slug", example="blue-river-trust"),
         Field("symbol", Text(), "Token symbol", example="BLUE"),
         Field("icon", Text(), "Logo", summary="none"),
+        logo_field(),
     ),
 )
 

@@ -191,6 +191,14 @@ class Record(Kind, frozen=True, dict=True):
         )
 
     @cached_property
+    def _retired(self) -> frozenset[str]:
+        return frozenset(field.name for field in self.fields if field.is_additional and not field.shown)
+
+    def retired(self, row: JSONMapping) -> JSONObject:
+        """Return the additional members of a stored row that are kept and not shown."""
+        return {name: value for name, value in (row["extra"] or {}).items() if name in self._retired}
+
+    @cached_property
     def csv(self) -> tuple[str, ...]:
         """The columns of the CSV export."""
         fields = sorted((field for field in self.fields if field.csv), key=lambda field: field.csv)
@@ -341,7 +349,9 @@ class Record(Kind, frozen=True, dict=True):
             if value is not None or null:
                 members[name] = value
         extra = row["extra"]
-        return {**members, **{name: extra[name] for name in sorted(extra)}} if extra else members
+        if not extra:
+            return members
+        return {**members, **{name: extra[name] for name in sorted(extra) if name not in self._retired}}
 
     def sample(self) -> JSONObject:
         found = {field.name: field.sample() for field in self.shown}

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
@@ -22,6 +23,11 @@ def stored() -> Progress:
     """Return the progress of the scrub; that of none if there was no turn yet."""
     found = ScrubState.objects.filter(pk=_ROW).values_list("progress", flat=True).first()
     return Progress() if found is None else msgspec.convert(found, Progress)
+
+
+def moment(seconds: float) -> datetime | None:
+    """Return a time of the progress; None for one that has not come."""
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None
 
 
 def store(progress: Progress) -> None:

@@ -14,10 +14,11 @@ from django.db import connection
 from muniment.backup.scheduled.checking import check_all
 from muniment.backup.scheduled.place import Place
 from muniment.config import Config
+from muniment.masking import masked
 from muniment.scrub.checks import Check, Damage, checks
 from muniment.server.findings import Finding, bad, good, warning
 from muniment.server.node_checks import node_checks
-from muniment.server.observability.logs import masked
+from muniment.setting_values import Provider
 from muniment.store.database.migrations import has_begun, pending
 
 SHOWN: Final = 10
@@ -27,7 +28,7 @@ _PROBE_S: Final = 10
 
 def examine_deeply(config: Config) -> Iterator[Finding]:
     """Yield the findings of every check of what is stored, and of the services that the others do not probe."""
-    yield _identity_provider(config)
+    yield from _identity_providers(config)
     try:
         is_ready = has_begun() and not pending()
     except Exception as error:  # noqa: BLE001 - a damaged file raises anything, and the pages say more
@@ -84,20 +85,25 @@ def _backups(config: Config) -> Iterator[Finding]:
         yield good(what, f"{whole:,} can be restored")
 
 
-def _identity_provider(config: Config) -> Finding:
-    """Fetch the metadata of the identity provider, as a sign-in does."""
-    what = "identity provider"
-    if not config.oidc_issuer:
-        return good(what, "none; accounts sign in here")
-    address = f"{config.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
+def _identity_providers(config: Config) -> Iterator[Finding]:
+    """Fetch the metadata of each identity provider, as a sign-in does."""
+    if not config.providers:
+        yield good("identity provider", "none; accounts sign in here")
+    for each in config.providers:
+        yield _identity_provider("identity provider" if each.key == "sso" else f"identity provider {each.key}", each)
+
+
+def _identity_provider(what: str, provider: Provider) -> Finding:
+    setting = "MUNIMENT_OIDC_ISSUER" if provider.key == "sso" else "MUNIMENT_OIDC_PROVIDERS"
+    address = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
     if urlsplit(address).scheme not in {"http", "https"}:
-        return bad(what, f"{masked(config.oidc_issuer)} is not a web address; correct MUNIMENT_OIDC_ISSUER")
+        return bad(what, f"{masked(provider.issuer)} is not a web address; correct {setting}")
     try:
         with urllib.request.urlopen(address, timeout=_PROBE_S) as answer:  # noqa: S310 - http or https, and set by the operator
             issuer = json.load(answer).get("issuer", "")
     except (OSError, URLError, ValueError, AttributeError) as error:
         says = f"{masked(address)} does not answer: {masked(str(error))}; accounts cannot sign in through it"
         return bad(what, says)
-    if issuer.rstrip("/") != config.oidc_issuer.rstrip("/"):
-        return bad(what, f"{address} names the issuer {issuer!r}; set MUNIMENT_OIDC_ISSUER to it")
-    return good(what, f"{config.oidc_issuer} answers")
+    if issuer.rstrip("/") != provider.issuer.rstrip("/"):
+        return bad(what, f"{address} names the issuer {issuer!r}; set {setting} to it")
+    return good(what, f"{provider.issuer} answers")

@@ -17,16 +17,17 @@ from django.db import DatabaseError, connection
 
 from muniment import private_files
 from muniment.assessments.evaluation.language_model.endpoint import lacking
-from muniment.config import SETTINGS, Config
+from muniment.config import Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.masking import masked
 from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.findings import Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
 from muniment.server.limits import by_account, by_address
-from muniment.server.observability.logs import masked
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
+from muniment.shown_settings import shown_settings, shown_value
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
 
@@ -34,32 +35,15 @@ if TYPE_CHECKING:
     from muniment.accounts.keys.rotation import Status
 
 MAIL_WAITS_S: Final = 300
-_HIDDEN: Final = frozenset({"secret", "password", "token", "key"})
-"""A setting whose name contains one of these words is a secret."""
 
 
 def settings_lines(config: Config) -> Iterator[str]:
-    """Yield each setting with its value, default and help. Secrets stay hidden."""
-    for setting in SETTINGS:
-        value = getattr(config, setting.name)
-        is_default = value == setting.read(setting.default)
-        if _HIDDEN & set(setting.name.split("_")):
-            shown = "(set)" if value else "(empty)"
-        else:
-            shown = masked(_shown(value)) or "(empty)"
-        default = "default" if is_default else f"default: {setting.default or '(empty)'}"
-        yield f"{setting.variable} = {shown}  [{default}]"
-        yield f"    {setting.help}"
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    if isinstance(value, dict):
-        return ",".join(f"{name}={each}" for name, each in value.items())
-    return str(value)
+    """Yield each setting with its value, origin, default and help. Secrets stay hidden."""
+    for each in shown_settings(config):
+        is_default = each.origin == "default"
+        default = each.origin if is_default else f"{each.origin}; default: {each.default or '(empty)'}"
+        yield f"{each.variable} = {each.value or '(empty)'}  [{default}]"
+        yield f"    {each.help}"
 
 
 def examine(config: Config) -> list[Finding]:
@@ -67,7 +51,14 @@ def examine(config: Config) -> list[Finding]:
         *(_database, _replication, _secret_key, _published, _store, _backups, _mail, _proxies, _connections, _billing),
         _model,
     )
-    return [_folder(config.data), *_keys(config.data / "keys"), *(check(config) for check in checks), *_limits(config)]
+    unknown = [warning("settings", says) for says in config.unknown]
+    return [
+        *unknown,
+        _folder(config.data),
+        *_keys(config.data / "keys"),
+        *(check(config) for check in checks),
+        *_limits(config),
+    ]
 
 
 def _limits(config: Config) -> list[Finding]:
@@ -225,7 +216,7 @@ def _proxies(config: Config) -> Finding:
     if seen is not None:
         at = datetime.fromtimestamp(seen.at, UTC)
         return warning("proxies", f"{seen.advice} (last seen {at:%Y-%m-%d %H:%M} UTC)")
-    return good("proxies", f"{_shown(config.trusted_proxies)} name clients in {config.forwarded_header}")
+    return good("proxies", f"{shown_value(config.trusted_proxies)} name clients in {config.forwarded_header}")
 
 
 def _mail(config: Config) -> Finding:
@@ -306,15 +297,15 @@ def _first(names: list[str]) -> str:
     return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
-def examine_ledger() -> Finding:
+def examine_ledger() -> list[Finding]:
     from muniment.credits.operations import check_ledger
 
     if not has_begun():
-        return good("ledger", "none yet")
+        return [good("ledger", "none yet")]
     faults = check_ledger()
     if faults:
-        return bad("ledger", "; ".join(faults[:10]))
-    return good("ledger", "every balance equals its transfers, and the total is zero")
+        return [bad("ledger", "; ".join(faults[:10]))]
+    return [good("ledger", "every balance equals its transfers, and the total is zero")]
 
 
 def examine_values() -> list[Finding]:

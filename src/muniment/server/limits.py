@@ -6,6 +6,7 @@ from muniment.config import Config
 from muniment.kernel.fairness import (
     BURST_BYTES,
     BYTES_A_MINUTE,
+    DRAWING_MS_A_MINUTE,
     MAX_DRAFTS,
     MAX_UNEXECUTED_RUNS,
     NEW_CONNECTIONS_A_SECOND,
@@ -33,12 +34,16 @@ def by_address(config: Config) -> str:
     if limits.new_connections.is_enabled:
         connections += f", {NEW_CONNECTIONS_A_SECOND} new ones a second"
     registrations = f"{limits.registrations.burst} client registrations an hour"
+    cards = f"cards {_OFF}"
+    if limits.drawing.is_enabled:
+        cards = f"{DRAWING_MS_A_MINUTE / 1000:g} s a minute of drawing cards, {limits.drawing.burst / 1000:g} s at once"
     shown = (
         requests if limits.requests.is_enabled else f"requests {_OFF}",
         connections,
         f"bodies within {config.body_deadline_s} s",
         registrations,
         f"{THREADS_A_HOLDER} pages at once",
+        cards,
     )
     return "; ".join(shown)
 

@@ -57,7 +57,7 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         with self._lock:
             self.version = version
             if touched is None:
-                self.clear()
+                super().__init__(self.maxsize, self.getsizeof)  # at once: clear() takes each entry by itself
                 self._dependents.clear()
                 self.ready.clear()
                 return

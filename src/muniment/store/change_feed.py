@@ -22,6 +22,11 @@ def feed_of(epoch: str) -> str:
     return epoch.rpartition(":")[2]
 
 
+def mark_in(epoch: str) -> str:
+    """Return the mark of the declared fields that the documents of an epoch were rendered with; empty for none."""
+    return epoch.partition("-")[2]
+
+
 class ChangeRow(NamedTuple):
     """
     An entry of the change feed.

@@ -88,6 +88,7 @@ def _odd(moment: str) -> str:
     return _moved(moment, int(moment[18]) % _SLOT_S - 1)
 
 
+@lru_cache(maxsize=256)
 def _moved(moment: str, by_s: int) -> str:
     moved = datetime.fromisoformat(moment[: _CHARACTERS - 1]) + timedelta(seconds=by_s)
     return f"{moved.isoformat(timespec='seconds')}Z"

@@ -17,7 +17,7 @@ import psycopg
 from muniment.kernel.ids import digest
 from muniment.store import modified
 from muniment.store.chain import links
-from muniment.store.change_feed import decode_fields, encode_fields
+from muniment.store.change_feed import decode_fields, encode_fields, mark_in
 from muniment.store.database.erasure import OF_ERASED
 from muniment.store.published import (
     CHANGES_KEPT,
@@ -138,9 +138,17 @@ def lock(connection: Connection) -> str:
 
 
 def renew_epoch(connection: Connection) -> None:
-    """Renew the identity of the feed; keep the schema that its epoch names."""
-    schema, _, _ = head(connection).epoch.rpartition(":")
+    """Renew the identity of the feed; keep the schema that its epoch names, and the mark of the declared fields."""
+    epoch = head(connection).epoch
+    schema, _, _ = epoch.rpartition(":")
     connection.execute("UPDATE published_edition SET epoch = %s", (f"{schema}:{secrets.token_hex(8)}".lstrip(":"),))
+    mark_epoch(connection, mark_in(epoch))
+
+
+def mark_epoch(connection: Connection, mark: str) -> None:
+    """Add the mark of the declared fields that the documents are rendered with, if there are any."""
+    if mark:
+        connection.execute("UPDATE published_edition SET epoch = epoch || '-' || %s", (mark,))
 
 
 def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:

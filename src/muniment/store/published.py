@@ -22,10 +22,10 @@ import msgspec
 from muniment.kernel.ids import digest
 from muniment.store import modified
 from muniment.store.chain import links
-from muniment.store.change_feed import encode_fields
+from muniment.store.change_feed import encode_fields, mark_in
 from muniment.store.published_index import Totals, Values, enter_block, leave_block, statements
 from muniment.store.search import text_index
-from muniment.store.search.text_index import Columns, SearchTexts
+from muniment.store.search.text_index import Columns, Replacements, SearchTexts
 from muniment.store.search.vocabulary import Words
 from muniment.store.search_text import fold
 
@@ -33,8 +33,8 @@ Kind = Literal["company", "person", "framework"]
 Change = Literal["published", "updated", "unlisted"]
 
 KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
-SCHEMA_VERSION: Final = 7
-READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, 6, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 10
+READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, 6, 7, 8, 9, SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
@@ -237,7 +237,16 @@ def lock(connection: sqlite3.Connection) -> str:
 
 
 def renew_epoch(connection: sqlite3.Connection) -> None:
+    """Renew the identity of the feed; keep the mark of the declared fields."""
+    mark = mark_in(head(connection)[1])
     set_epoch(connection, secrets.token_hex(8))
+    mark_epoch(connection, mark)
+
+
+def mark_epoch(connection: sqlite3.Connection, mark: str) -> None:
+    """Add the mark of the declared fields that the documents are rendered with, if there are any."""
+    if mark:
+        connection.execute("UPDATE published_meta SET epoch = epoch || '-' || ?", (mark,))
 
 
 def set_epoch(connection: sqlite3.Connection, epoch: str) -> None:
@@ -291,6 +300,7 @@ def apply(
     last, at = 0, ""
     totals, values, chain = Totals(), Values(connection), links.Chain(connection)
     words = Words(connection)
+    texts = Replacements(connection, words)
     for entry in entries:
         if not is_copy:
             chain.add(entry.sequence, entry.kind, entry.key, entry.change, entry.body)
@@ -300,13 +310,14 @@ def apply(
                 totals.add(entry.kind, -1, -old.raising, -old.treasury_minor)
             if entry.document is not None:
                 totals.add(entry.kind, 1, int(entry.document.raising), entry.document.treasury_minor or 0)
-                _put(connection, entry.document, old, values, words)
+                _put(connection, entry.document, old, values, texts)
             elif old is not None:
-                _remove(connection, entry.kind, old, values, words)
+                _remove(connection, entry.kind, old, values, texts)
         record(connection, entry)
         last, at = max(last, entry.sequence), max(at, entry.at)
     totals.write(connection)
     values.write(last)
+    texts.write()
     words.write()
     chain.write()
     if last:
@@ -319,11 +330,13 @@ def apply(
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
     """Fill the tables after :func:`clear` without writing to the feed."""
     totals, values, words = Totals(), Values(connection), Words(connection)
+    texts = Replacements(connection, words)
     for document in documents:
         totals.add(document.kind, 1, int(document.raising), document.treasury_minor or 0)
-        _put(connection, document, None, values, words)
+        _put(connection, document, None, values, texts)
     totals.write(connection)
     values.write(0)
+    texts.write()
     words.write()
     for _ in merged(connection):
         pass
@@ -372,12 +385,12 @@ def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | No
     return _Stored(number, position, raising, treasury_minor or 0, values, texts_digest)
 
 
-def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Values, words: Words) -> None:
+def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Values, texts: Replacements) -> None:
     connection.execute("DELETE FROM published_document WHERE id = ?", (old.id,))
     connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
     leave_block(connection, kind, old.position)
     values.leave(old.facets, old.position)
-    words.replace(kind, text_index.leave(connection, kind, old.position), frozenset())
+    texts.add(kind, old.position)
 
 
 def columns_of(document: PublishedDocument) -> Columns:
@@ -391,7 +404,11 @@ def provenance_member(document: PublishedDocument) -> str:
 
 
 def _put(
-    connection: sqlite3.Connection, document: PublishedDocument, old: _Stored | None, values: Values, words: Words
+    connection: sqlite3.Connection,
+    document: PublishedDocument,
+    old: _Stored | None,
+    values: Values,
+    texts: Replacements,
 ) -> None:
     kind, position = document.kind, document.position
     moved = old is None or old.position != position
@@ -413,8 +430,7 @@ def _put(
     columns = columns_of(document)
     texts_digest = columns.digest
     if moved or old is None or old.texts_digest != texts_digest:
-        former = text_index.leave(connection, kind, old.position) if old is not None else frozenset()
-        words.replace(kind, former, text_index.enter(connection, kind, position, columns))
+        texts.add(kind, None if old is None else old.position, position, columns)
     connection.execute(
         "INSERT OR REPLACE INTO published_document (id, kind, key, position, sort_name, updated_at, raising,"
         " treasury_minor, team_size, company_count, provenance, facets, texts_digest, etag, body, modified_at)"

@@ -20,6 +20,9 @@ from muniment.store.published import UNBUILT
 from muniment.store.snapshot_state import SnapshotState, load, touched
 
 PAGE_CACHE_KIB: Final = 2_000
+LARGE_BYTES: Final = 500_000_000
+PAGE_CACHE_OF_LARGE_KIB: Final = 8_000
+"""For each thread that reads a file of that size, which a search has to look up in many places."""
 TICKER_PAGE_CACHE_KIB: Final = 12_000
 """For the thread that serves details: it caches the upper pages of large trees; each miss costs a system call."""
 THAW_S: Final = 0.5
@@ -109,6 +112,18 @@ class PublishedFile:
                 self._probe.execute("COMMIT")
             self._data_version = version
             return moved
+
+    def renew(self, since: str) -> None:
+        """Show the same documents as another version, composed *since*: settings of the answers have changed."""
+        with self._lock:
+            self._since = max(self._since, since)
+            self._probe.execute("BEGIN")
+            try:
+                self._state = self._unstamped = load(self._probe, self._state._replace(epoch=""), since=self._since)
+            finally:
+                self._probe.execute("COMMIT")
+            self._generation += 1
+            self._forget(self._state.version)
 
     def tick(self) -> bool:
         """
@@ -212,7 +227,8 @@ class PublishedFile:
     def _open(self) -> sqlite3.Connection:
         connection = open_for_reading(self.path, isolation_level=None, check_same_thread=False, timeout=20)
         connection.execute("PRAGMA query_only=ON")
-        connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_KIB}")
+        is_large = self.path.stat().st_size >= LARGE_BYTES
+        connection.execute(f"PRAGMA cache_size=-{PAGE_CACHE_OF_LARGE_KIB if is_large else PAGE_CACHE_KIB}")
         self._connections.add(connection)
         return connection
 

@@ -56,7 +56,7 @@ def statements(kinds: Collection[str]) -> tuple[str, ...]:
         "CREATE INDEX IF NOT EXISTS published_value_used ON published_value (kind, name, n)",
         """CREATE TABLE IF NOT EXISTS published_facet (
             value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
-        *(text_index.table(kind) for kind in kinds),
+        *(statement for kind in kinds for statement in text_index.tables(kind)),
         *(statement for kind in kinds for statement in vocabulary.tables(kind)),
         """CREATE TABLE IF NOT EXISTS published_change (
             sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
@@ -99,6 +99,7 @@ class Values:
         self._connection = connection
         self._ids: dict[tuple[str, str, str], int] = {}
         self._added: Counter[int] = Counter()
+        self._entered: list[tuple[int, int]] = []
 
     def id_of(self, kind: str, name: str, value: str) -> int:
         known = (kind, name, value)
@@ -116,17 +117,24 @@ class Values:
         return found
 
     def enter(self, values: list[int], position: int) -> None:
-        rows = [(value, position) for value in values]
-        self._connection.executemany("INSERT INTO published_facet VALUES (?, ?)", rows)
+        self._entered += [(value, position) for value in values]
         self._added.update(values)
 
     def leave(self, values: list[int], position: int) -> None:
+        if not values:
+            return
+        self._write_entered()  # of which these may be some
         rows = [(value, position) for value in values]
         self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", rows)
         self._added.subtract(values)
 
+    def _write_entered(self) -> None:
+        self._connection.executemany("INSERT INTO published_facet VALUES (?, ?)", sorted(self._entered))
+        self._entered.clear()
+
     def write(self, sequence: int) -> None:
         """Write the counts of the values whose documents changed with *sequence*; unused values are deleted."""
+        self._write_entered()
         self._connection.executemany(
             "UPDATE published_value SET n = n + ?, changed = ? WHERE id = ?",
             [(added, sequence, value) for value, added in self._added.items()],

@@ -21,10 +21,10 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.database.erasure import latest
-from muniment.store.lists import facets
+from muniment.store.lists import facets, scores
 from muniment.store.lists.facets import Documents, Facets
 from muniment.store.lists.finding import NOTHING
-from muniment.store.lists.positions import Positions, index_after, mark_of
+from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
 from muniment.store.modified import is_stamp
 from muniment.store.published import document_id
 from muniment.store.published_file import PublishedFile, execute
@@ -198,7 +198,7 @@ class Reader(PublishedFile):
                 guidance: JSONObject = {}
             else:
                 found = self._positions.get(connection, chosen, state.versions["framework"])
-                rows = list(zip(*_items_at(connection, "framework", found.positions[::-1]), strict=True))
+                rows = list(zip(*items_at(connection, "framework", found.positions[::-1]), strict=True))
                 guidance = guidance_of(found.closest, found.hint)
             rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
             listed = b'{"data":[%s]%s' % (b",".join([row[0] for row in rows]), rest)
@@ -233,6 +233,14 @@ class Reader(PublishedFile):
             found.version,
             self._composed(found.modified_at),
         )
+
+    def scores(self, framework_id: str, page: int, page_size: int) -> ListPage:
+        """Return a page of the published scores of a framework, the best first; none of an unknown one."""
+        with self.snapshot() as (connection, state):
+            total = scores.count(connection, framework_id)
+            ranked = scores.ranked(connection, framework_id, (page - 1) * page_size, page_size)
+        items = [with_picture_addresses(each.shown(framework_id), self._base_url) for each in ranked]
+        return ListPage(items, page, page_size, total, state.version, state.modified_at)
 
     def chain_after(self, number: int) -> str | None:
         """Return the chain of the feed after change *number*, where it is known."""
@@ -332,7 +340,7 @@ class Reader(PublishedFile):
                     items, marks, last = self._items_from(connection, state, chosen.kind, start, size)
                 else:
                     wanted = positions[start : start + size]
-                    (items, marks), last = _items_at(connection, chosen.kind, wanted), wanted[-1]
+                    (items, marks), last = items_at(connection, chosen.kind, wanted), wanted[-1]
             end = start + len(items)
             if items and end < total:
                 cursor = mark_of(connection, chosen, last, end).to_cursor()
@@ -390,10 +398,3 @@ _WANTED: Final = (
 """Two columns instead of five: each column costs sqlite3 more than concatenating text."""
 _BY_ID: Final = tuple(f"{_WANTED} WHERE id IN ({','.join('?' * count)})" for count in range(BATCH + 1))
 _BY_NAME: Final = f"{_WANTED} WHERE kind = ? AND key = ?"
-
-
-def _items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> tuple[list[bytes], list[str]]:
-    marks = ",".join("?" * len(positions))
-    statement = f"SELECT position, item, provenance FROM published_item_{kind} WHERE position IN ({marks})"
-    found = {position: (item, mark) for position, item, mark in execute(connection, statement, positions)}
-    return [found[position][0] for position in positions], [found[position][1] for position in positions]

@@ -16,7 +16,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -76,13 +76,27 @@ class Gap(Exception):  # noqa: N818 - a state, not an error
 
 
 class Replica:
-    """Copies the feed of *database_url* into the published file at *path*, every *poll_s* seconds."""
+    """
+    Copies the feed of *database_url* into the published file at *path*, every *poll_s* seconds.
 
-    def __init__(self, database_url: str, path: Path, *, poll_s: float = 0.2, changes_kept: int = CHANGES_KEPT) -> None:
+    Args:
+        on_moved: called by the thread of this copy when the file has changed.
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        path: Path,
+        *,
+        poll_s: float = 0.2,
+        changes_kept: int = CHANGES_KEPT,
+        on_moved: Callable[[], object] = lambda: None,
+    ) -> None:
         self._database_url = database_url
         self._path = path
         self._poll_s = poll_s
         self._changes_kept = changes_kept
+        self._on_moved = on_moved
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -164,7 +178,8 @@ class Replica:
         trouble_s = 0.0
         while not self._stop.wait(max(trouble_s, self._poll_s)):
             try:
-                self.catch_up()
+                if self.catch_up():
+                    self._on_moved()
             except psycopg.errors.UndefinedTable:
                 trouble_s = UNMIGRATED_PAUSE_S
             except (psycopg.Error, sqlite3.Error) as error:

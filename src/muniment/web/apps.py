@@ -7,3 +7,8 @@ class WebConfig(AppConfig):
     """Register the pages with Django."""
 
     name = "muniment.web"
+
+    def ready(self) -> None:
+        from muniment.web.translating import use_declared_words
+
+        use_declared_words()

@@ -6,10 +6,14 @@ from typing import NamedTuple
 from django.http import HttpRequest
 
 from muniment import config
+from muniment.accounts.identities import only, sign_up
 from muniment.accounts.models import Account
+from muniment.registry_toml import applied
+from muniment.web.branding import branding
 from muniment.web.translating import gettext
 
-_OURS = re.compile(r"(?:https?://[^/]+)?(?P<path>/pictures/[0-9a-f]{32}-(?:144|512)\.webp)")
+_ADDRESS = "muniment.address"
+_OURS = re.compile(r"(?:https?://[^/]+)?(?P<path>/pictures/[0-9a-f]{32})-(?:144|512)\.webp")
 
 
 class MenuLink(NamedTuple):
@@ -21,8 +25,13 @@ class MenuLink(NamedTuple):
 
 def site(request: HttpRequest) -> dict[str, object]:
     """Return the context that the base template needs, which does not depend on the visitor."""
-    settings = config.current()
-    return {"registry_name": settings.registry_name, "base_url": address(request), "signup_open": settings.signup}
+    return {
+        "registry_name": applied.registry_name(),
+        "brand": branding(),
+        "base_url": address(request),
+        "signup_open": sign_up.is_open(),
+        "only_providers": only.is_required(),
+    }
 
 
 def visitor(request: HttpRequest) -> dict[str, object]:
@@ -45,18 +54,30 @@ def account_links(account: Account) -> list[MenuLink]:
     ]
     if account.role != Account.Role.OWNER:
         found.append(MenuLink(gettext("Review"), "/review"))
+    if account.role == Account.Role.OPERATOR:
+        found.append(MenuLink(gettext("Operate"), "/operate"))
     return [*found, MenuLink(gettext("Sign out"), "/accounts/logout/")]
 
 
 def address(request: HttpRequest) -> str:
     """Return the public address of the instance: the configured one, else that of the request."""
-    return config.current().base_url or f"{request.scheme}://{request.get_host()}"
+    if configured := config.current().base_url:
+        return configured
+    found = request.META.get(_ADDRESS)  # a page needs it several times, and Django checks the host each time
+    if found is None:
+        found = request.META[_ADDRESS] = f"{request.scheme}://{request.get_host()}"
+    return str(found)
 
 
-def own_address(icon: str | None) -> str:
+def own_address(logo: object) -> str:
     """
-    Return a picture's path if this instance serves it, else an empty string.
+    Return the path of a picture in the size of a mark if this instance serves it, else an empty string.
 
-    Pages load nothing from other hosts, so an imported address shows as a monogram. The API keeps that address.
+    Pages load nothing from other sites: a logo whose picture is not hosted here shows as a monogram.
+
+    Args:
+        logo: its wire form, or an address.
     """
-    return match["path"] if icon and (match := _OURS.fullmatch(icon)) else ""
+    address = logo.get("url") if isinstance(logo, dict) else logo
+    match = _OURS.fullmatch(address) if isinstance(address, str) else None
+    return f"{match['path']}-144.webp" if match else ""

@@ -8,9 +8,13 @@ from django import forms
 from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.kinds import Choice, Integer, Items, Text
-from muniment.schema.parsed_kinds import Money
+from muniment.kernel.wire import number
+from muniment.registry_toml.vocabulary import suggested
+from muniment.schema.kinds import Choice, Integer, Items, Kind, Link, Number, Text
+from muniment.schema.parsed_kinds import Date, Money
 from muniment.schema.record import Field
+from muniment.schema.standard_kinds import Country, Email, Profile, country_names
+from muniment.web.authoring.completing import completed
 
 
 class Suggesting(forms.TextInput):
@@ -32,6 +36,34 @@ class TextField(forms.CharField):
 
     def to_python(self, value: Any) -> Any:
         return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class AddressField(TextField):
+    """A web address, an email address or a profile, completed where its scheme is missing."""
+
+    def __init__(self, *args: Any, kind: Kind, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.kind = kind
+
+    def clean(self, value: Any) -> Any:
+        return completed(super().clean(value), self.kind)
+
+
+class NumberField(TextField):
+    """A number as it was typed; what is none stays text, and the validation names it."""
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value).strip()
+        try:
+            return number(float(text)) if text and not text.isdigit() else int(text) if text else ""
+        except ValueError:
+            return text
+
+
+class DayInput(forms.TextInput):
+    """A day, chosen from a calendar where the browser has one."""
+
+    input_type = "date"
 
 
 class ListField(TextField):
@@ -64,18 +96,39 @@ def form_field(field: Field) -> forms.Field:
     }
     kind = field.kind
     if isinstance(kind, Choice):
-        choices = [("", gettext("Not specified")), *((each, gettext(each.capitalize())) for each in kind.values)]
-        return forms.ChoiceField(choices=choices, **said)
+        words = ((each, gettext(each.capitalize()) if each.islower() else each) for each in kind.values)
+        return forms.ChoiceField(choices=[("", gettext("Not specified")), *words], **said)
+    if isinstance(kind, Country | Number | Date) and field.is_additional:
+        return _declared_field(kind, said)
     if isinstance(kind, Integer):
         return forms.IntegerField(widget=forms.NumberInput({"min": 0}), **said)
     if isinstance(kind, Items):
         return ListField(
             **{**said, "help_text": gettext('Separated by commas. Put a text with a comma in it in "quotes".')}
         )
+    if isinstance(kind, Link | Email | Profile):
+        return _address_field(kind, said, has_help=field.is_additional and bool(field.help))
     limit = {"maxlength": kind.max} if isinstance(kind, Text | Money) and kind.max else {}
     widget: forms.Widget = forms.TextInput(limit)
     if isinstance(kind, Text) and kind.suggest:
-        widget = Suggesting(kind.suggest, limit)
+        widget = Suggesting(suggested(field.name, kind.suggest), limit)
     elif isinstance(kind, Text) and kind.lines > 1:
         widget = forms.Textarea({"rows": kind.lines, **limit})
     return TextField(widget=widget, **said)
+
+
+def _declared_field(kind: Country | Number | Date, said: JSONObject) -> forms.Field:
+    if isinstance(kind, Country):
+        return forms.ChoiceField(choices=[("", gettext("Not specified")), *country_names().items()], **said)
+    if isinstance(kind, Number):
+        return NumberField(widget=forms.TextInput({"inputmode": "decimal"}), **said)
+    return TextField(widget=DayInput(), **said)
+
+
+def _address_field(kind: Link | Email | Profile, said: JSONObject, *, has_help: bool) -> AddressField:
+    """Return a field with the keyboard that phones have for its kind; the validation judges it, not the browser."""
+    typed = "email" if isinstance(kind, Email) else "url"
+    attributes = {"maxlength": kind.max, "inputmode": typed, "autocapitalize": "none", "spellcheck": "false"}
+    if isinstance(kind, Link) and not has_help:
+        said = {**said, "help_text": gettext("For example example.org. https:// is added if it is missing.")}
+    return AddressField(kind=kind, widget=forms.TextInput(attributes), **said)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.http import Http404, QueryDict
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.company_parts import DISTRIBUTION
 from muniment.schema.item_lists import ItemList
 from muniment.schema.validation import Fault
@@ -16,6 +17,9 @@ from muniment.web.row_editor import RowEditor
 from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM, VOTED, RowList, funding_rounds
 
 _DISTRIBUTION: Final = tuple(field for field in DISTRIBUTION.fields if not isinstance(field.kind, ItemList))
+UNFOLDED_LISTS: Final = 2
+UNFOLDED_ROWS: Final = 10
+"""On a page of more lists, one of more rows opens on demand: so the page stays short on a phone."""
 _NO_QUERY: Final[Mapping[str, str]] = {}
 
 
@@ -37,6 +41,8 @@ class FormPage:
         self._step = step
         self.form = step(initial=step.from_bundle(bundle)) if step is not None else None
         self.editors = [RowEditor(rows, forms.plain(rows.stored(bundle)), query) for rows in self.all_lists()]
+        for editor in self.editors:
+            editor.folds = len(self.editors) > UNFOLDED_LISTS and len(editor.stored) > UNFOLDED_ROWS
         self.sentences: list[str] = []
 
     def all_lists(self) -> tuple[RowList, ...]:
@@ -112,7 +118,9 @@ class Token(FormPage):
     """The page of distribution, votes, holders and funding rounds."""
 
     def all_lists(self) -> tuple[RowList, ...]:
-        return (DISTRIBUTED, VOTED, HOLDERS, funding_rounds())
+        hidden = hidden_members()
+        lists = (DISTRIBUTED, VOTED, HOLDERS, funding_rounds())
+        return tuple(each for each in lists if each.name not in hidden and each.within not in hidden)
 
 
 class TokenStep(FormStep):
@@ -120,11 +128,12 @@ class TokenStep(FormStep):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields |= {field.name: form_field(field) for field in _DISTRIBUTION}
+        shown = () if "distribution" in hidden_members() else _DISTRIBUTION
+        self.fields |= {field.name: form_field(field) for field in shown}
 
     def to_wire(self) -> JSONObject:
         """Return the fields that differ from what was shown."""
-        edited = (field.name for field in _DISTRIBUTION if self.is_edited(field.name))
+        edited = (each.name for each in _DISTRIBUTION if each.name in self.fields and self.is_edited(each.name))
         changed = {name: self.cleaned_data[name] or None for name in edited}
         return {"distribution": changed} if changed else {}
 

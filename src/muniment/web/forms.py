@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import parse_amount
+from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault, Validation
 from muniment.web.form_fields import form_field
@@ -41,7 +42,8 @@ class FormStep(forms.Form):
     def schema_fields(cls) -> list[Field]:
         fields = settings.SCHEMA.company_change.by_name
         further = [name for name in settings.SCHEMA.company.editable if name not in _NAMED] if cls.rest else []
-        return [fields[name] for name in (*cls.names, *further)]
+        hidden = hidden_members()
+        return [fields[name] for name in (*cls.names, *further) if name not in hidden]
 
     def to_wire(self) -> JSONObject:
         """Return the submitted values that differ from those shown, as a change; an emptied field is cleared."""
@@ -79,6 +81,12 @@ class FormStep(forms.Form):
             else:
                 found[field.name] = value
         return found
+
+    def note_pending(self, notes: JSONMapping) -> None:
+        """Show beside each field what waits for a reviewer, or what is published until then."""
+        for name, words in notes.items():
+            if name in self.fields:
+                self.fields[name].note = words  # type: ignore[attr-defined]  # the tag that shows a field looks for it
 
     def put(self, faults: Iterable[Fault]) -> None:
         """Show faults beside their fields; the others above the form."""

@@ -12,27 +12,44 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, URLResolver, path, re_path
 from django.urls.resolvers import RegexPattern
 
+from muniment.web.cards import views as cards
+from muniment.web.reference import views as reference
 from muniment.web.requests import static_files
 from muniment.web.requests.errors import answered
 from muniment.web.views.manage import connecting_agents
-from muniment.web.views.public import company_lists, feeds, lists, registry, search
+from muniment.web.views.overview import compare, frameworks, home, network, places
+from muniment.web.views.public import assessments, company_lists, feeds, lists, registry, search, site_pages
+from muniment.web.views.public.documents import moved_page
 
 READS: Final = frozenset({"GET", "HEAD"})
 PUBLIC: Final = [
-    path("", registry.home, name="home"),
+    path("", home.home, name="home"),
     path("companies/<str:slug>", registry.company, name="company"),
     path("companies", lists.companies, name="companies"),
+    path("companies/<str:slug>/card.png", cards.company_picture),
+    path("companies/<str:slug>/embed", cards.company_frame),
+    path("companies/<str:slug>/assessments/<str:framework_id>/card.png", cards.assessment_picture),
+    path("people/<str:slug>/card.png", cards.person_picture),
+    path("frameworks/<str:framework_id>/card.png", cards.framework_picture),
+    path("oembed", cards.oembed),
     path("companies/<str:slug>/about", company_lists.about),
     path("companies/<str:slug>/team", company_lists.team),
     path("companies/<str:slug>/proposals", company_lists.proposals),
     path("companies/<str:slug>/cap-table", company_lists.cap_table),
     path("companies/<str:slug>/funding", company_lists.funding),
     path("companies/<str:slug>/history", company_lists.history),
+    path("companies/<str:slug>/network", network.network),
+    path("companies/<str:slug>/assessments", assessments.of_company),
+    path("companies/<str:slug>/assessments/<str:framework_id>", assessments.summary),
+    path("companies/<str:slug>/assessments/<str:framework_id>/badge.svg", assessments.badge),
     path("people/<str:slug>", registry.person, name="person"),
     path("people/<str:slug>/positions", registry.positions),
     path("people", lists.people, name="people"),
     path("search", search.search, name="search"),
-    path("frameworks/<str:framework_id>", registry.framework, name="framework"),
+    path("map", places.world_map, name="map"),
+    path("compare", compare.compare, name="compare"),
+    path("frameworks/<str:framework_id>", frameworks.framework, name="framework"),
+    path("frameworks/<str:framework_id>/scores", assessments.of_framework),
     path("frameworks", lists.frameworks, name="frameworks"),
     path("static/<path:path>", static_files.serve),
     path("search/suggestions", search.suggestions),
@@ -42,10 +59,18 @@ PUBLIC: Final = [
     path("frameworks.atom", lists.frameworks_feed),
     path("connect", connecting_agents.connect, name="connect"),
     re_path(r"^connect/(?P<key>registry|my-registry)\.mcpb$", connecting_agents.connect_bundle),
+    re_path(r"^docs/?$", reference.home, name="docs"),
+    path("docs/guides/<str:key>", reference.guide),
+    path("docs/rest/objects", reference.rest_objects),
+    path("docs/rest/<str:key>", reference.rest_group),
+    re_path(r"^docs/tools/(?P<key>public|owner)$", reference.tools),
+    path("favicon.ico", static_files.serve, {"path": "web/favicon.ico"}),
     path("robots.txt", feeds.robots),
     path("sitemap.xml", feeds.sitemap),
     re_path(r"^sitemap-(?P<room>[a-z]+)-(?P<number>[1-9]\d{0,5})\.xml$", feeds.sitemap_part),
     path("feed.atom", feeds.feed),
+    re_path(r"^(?P<name>imprint|privacy|terms)$", site_pages.legal),
+    re_path(r"^brand\.(?P<tag>[0-9a-f]{12})\.css$", site_pages.colors),
 ]
 
 
@@ -59,6 +84,8 @@ class PublicPages:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method not in READS:
             return self._get_response(request)
+        if (moved := moved_page(request)) is not None:
+            return moved
         try:
             found = self._resolver.resolve(request.path_info)
         except Resolver404:

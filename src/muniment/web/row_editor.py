@@ -20,7 +20,7 @@ from muniment.kernel.pagination import Page
 from muniment.schema.kinds import Choice
 from muniment.schema.standard_kinds import Country, country_names
 from muniment.schema.validation import ChoiceFault, Fault
-from muniment.web.row_lists import Cells, Column, RowList, fingerprint, one_line_end
+from muniment.web.row_lists import TEAM, Cells, Column, RowList, fingerprint, one_line_end
 
 PAGE_ROWS: Final = 25
 BLANK_ROWS: Final = 2
@@ -28,6 +28,10 @@ MAX_NEW_ROWS: Final = 10
 """New rows that the script offers before the page is saved."""
 NEW: Final = "?new"
 """The choice of a different person of the same name; no slug contains a question mark."""
+
+
+_DAY: Final = re.compile(r"(?:\d{4}-\d\d-\d\d)?")
+"""What a browser's date picker can show; any other stored date is edited as text."""
 
 
 def _words(text: str) -> str:
@@ -46,6 +50,7 @@ class EditedRow:
         faults: by column.
         choices: slugs of existing people with the name of the row, of which the owner chooses.
         choice: the chosen one, or NEW for a different person.
+        place: the number that the row is to have in the list; empty if it stays where it is.
     """
 
     at: int | None
@@ -56,6 +61,7 @@ class EditedRow:
     faults: dict[str, str] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
     choice: str = ""
+    place: str = ""
 
 
 class RowEditor:
@@ -74,12 +80,15 @@ class RowEditor:
         self.page_parameter, self.search_parameter = f"{rows.name}-page", f"{rows.name}-q"
         self.search = self.typed_search = _words(query.get(self.search_parameter, ""))
         number = query.get(self.page_parameter, "")
+        self.is_asked_for = bool(number or self.search)
+        self.folds = False
         self._asked = int(number) if re.fullmatch(r"[1-9]\d{0,6}", number) else 1
         self.edited: list[EditedRow] = []
         self.sentences: list[str] = []
         self._new: list[EditedRow] = []
         self._set: list[EditedRow] = []
         self._removed: list[EditedRow] = []
+        self._order: list[int] = []
 
     @cached_property
     def found(self) -> Page[int]:
@@ -113,12 +122,33 @@ class RowEditor:
             if choice and choice != NEW and "slug" in cells:
                 cells["slug"] = choice
             shown, _, key = post.get(f"{self.name}-{number}-row", "").partition(" ")
+            shown, _, was = shown.partition(".")
             remove = f"{self.name}-{number}-remove" in post
+            place = post.get(f"{self.name}-{number}-place", "").strip()
             if not key:
                 if any(text.strip() for text in cells.values()):
                     self._keep(EditedRow(None, cells, is_edited=True, choice=choice), self._new)
             elif remove or fingerprint(cells) != shown:
                 self._read_stored(cells, shown, places.get(key, []), remove=remove, choice=choice)
+                if places.get(key):
+                    self._read_place(self.edited[-1], place, was)
+            elif key in places:
+                at = self._at(places[key], shown)
+                moved = EditedRow(at, self.list.cells(self.stored[at]), is_edited=True)
+                if self._read_place(moved, place, was):
+                    self.edited.append(moved)
+
+    @staticmethod
+    def _read_place(row: EditedRow, place: str, shown: str) -> bool:
+        """Read the number that a row is to have, and return whether it is another one than was *shown*."""
+        number = place.replace(",", "")
+        if shown and number != shown and re.fullmatch(r"[1-9]\d{0,5}", number):
+            row.place = number
+        return bool(row.place)
+
+    def _at(self, places: list[int], shown: str) -> int:
+        """Return the stored row that was *shown*, among those with its id."""
+        return next((n for n in places if fingerprint(self.list.cells(self.stored[n])) == shown), places[0])
 
     def _read_stored(self, cells: Cells, shown: str, places: list[int], *, remove: bool, choice: str) -> None:
         """Read an edited row; *places* are the stored rows with its id."""
@@ -127,7 +157,7 @@ class RowEditor:
                 note = gettext("This row was removed in the meantime. Save to add it again, or empty its fields.")
                 self._keep(EditedRow(None, cells, is_edited=True, note=note), self._new)
             return
-        at = next((n for n in places if fingerprint(self.list.cells(self.stored[n])) == shown), places[0])
+        at = self._at(places, shown)
         row = EditedRow(at, cells, is_edited=True, remove=remove, choice=choice)
         if not remove and not any(text.strip() for text in cells.values()):
             row.note = gettext("This row is empty. To remove it, select Remove.")
@@ -148,7 +178,7 @@ class RowEditor:
             "set": [{"id": self._id(row), **self._changes(row)} for row in self._set],
             "remove": [self._id(row) for row in self._removed],
         }
-        if self._has_ambiguous_ids():
+        if self._has_ambiguous_ids() or self._is_moved():
             return [*self._left(), *operations["add"]]
         return {name: rows for name, rows in operations.items() if rows}
 
@@ -157,17 +187,27 @@ class RowEditor:
         edited = {self._id(row) for row in (*self._set, *self._removed)}
         return sum(row.get("id", "") in edited for row in self.stored) > len(edited)
 
+    def _is_moved(self) -> bool:
+        """Return whether rows change their places among the others."""
+        moved = [row for row in self.edited if row.place and row.at is not None]
+        order = [at for at in range(len(self.stored)) if at not in {row.at for row in moved}]
+        for row in sorted(moved, key=lambda row: int(row.place)):
+            order.insert(int(row.place) - 1, row.at or 0)
+        self._order = order
+        return order != sorted(order)
+
     def _left(self) -> list[JSONObject]:
         """Return the stored rows after the change, for a whole list; a row whose id an earlier one has gets another."""
         gone = {row.at for row in self._removed}
         changed = {row.at: self._changes(row) for row in self._set}
         rows: list[JSONObject] = []
         taken: set[str] = set()
-        for at, stored in enumerate(self.stored):
-            if at not in gone:
-                row = self.list.changed_row(stored, changed.get(at, {}))
-                rows.append({name: value for name, value in row.items() if name != "id" or value not in taken})
-                taken.add(row.get("id", ""))
+        self._order = [at for at in self._order or range(len(self.stored)) if at not in gone]
+        for at in self._order:
+            stored = self.stored[at]
+            row = self.list.changed_row(stored, changed.get(at, {}))
+            rows.append({name: value for name, value in row.items() if name != "id" or value not in taken})
+            taken.add(stored.get("id", ""))
         return rows
 
     def _changes(self, row: EditedRow) -> JSONObject:
@@ -211,7 +251,7 @@ class RowEditor:
         """Return the submitted row of a fault's path: ``set[0]``, or the index in the list after the change."""
         if operation is None:
             gone = {row.at for row in self._removed}
-            left = [at for at in range(len(self.stored)) if at not in gone]
+            left = [at for at in self._order or range(len(self.stored)) if at not in gone]
             if index < len(left):
                 return next((row for row in self._set if row.at == left[index]), None)
             operation, index = "add", index - len(left)
@@ -232,6 +272,15 @@ class RowEditor:
     @property
     def is_searchable(self) -> bool:
         return bool(self.search) or len(self.stored) > PAGE_ROWS
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the rows of a list that folds are shown: a page, a search or an edit of them is asked for."""
+        return self.is_asked_for or bool(self.edited or self.sentences)
+
+    @property
+    def can_move(self) -> bool:
+        return len(self.stored) > 1
 
     @property
     def summary(self) -> str:
@@ -289,17 +338,21 @@ class RowEditor:
         return {
             "key": key,
             "place": place,
+            "wanted": row.place or ("" if row.at is None else row.at + 1),
             "is_new": row.at is None,
             "is_edited": row.is_edited,
             "remove": row.remove,
             "note": row.note,
             "choices": row.choices,
-            "shown": f"{fingerprint(self.list.cells(stored))} {stored.get('id', '')}" if row.at is not None else "",
+            "shown": self._mark(row.at, stored) if row.at is not None else "",
             "cells": [self._cell(key, place, column, row, stored) for column in self.list.columns],
         }
 
-    @staticmethod
-    def _cell(key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
+    def _mark(self, at: int, stored: JSONObject) -> str:
+        """Return what a form sends back of a row, so that a change of it is noticed: its cells, its place, its id."""
+        return f"{fingerprint(self.list.cells(stored))}.{at + 1} {stored.get('id', '')}"
+
+    def _cell(self, key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
         kind: Any = column.field.kind
         text, was = row.cells[column.name], column.text(stored)
         choices = dict(zip(kind.values, kind.values, strict=True)) if isinstance(kind, Choice) else {}
@@ -311,6 +364,8 @@ class RowEditor:
             "value": text,
             "choices": {**choices, **{each: each for each in sorted({text, was} - {*choices, ""})}} if choices else {},
             "numeric": column.is_number,
+            "type": "date" if column.is_day and all(_DAY.fullmatch(each) for each in (text, was)) else "text",
+            "picks_person": self.name == TEAM.name and column.name == "name",
             "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
             "fault": row.faults.get(column.name, ""),
         }

@@ -17,7 +17,9 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS
 from muniment.schema.item_lists import ItemList
 from muniment.schema.kinds import Anything, Boolean, Integer, Items, Number
+from muniment.schema.parsed_kinds import Date
 from muniment.schema.record import Field, Record
+from muniment.schema.standard_kinds import Day
 
 Cells = dict[str, str]
 """What a form shows of a row, or gets, by the names of the columns."""
@@ -47,6 +49,10 @@ class Column(NamedTuple):
     @property
     def is_number(self) -> bool:
         return isinstance(self.field.kind, Number | Integer)
+
+    @property
+    def is_day(self) -> bool:
+        return isinstance(self.field.kind, Day | Date)
 
 
 Settle = Callable[[JSONObject, JSONMapping], JSONObject]
@@ -167,7 +173,7 @@ TEAM: Final = RowList(
     "positions",
     POSITIONS,
     gettext_noop("Team"),
-    gettext_noop("To link a person who already has a profile, enter the profile's slug."),
+    gettext_noop("Enter a name and choose a suggested profile, or keep the name alone. A link is the profile's slug."),
     first=("person",),
     settle={"person": _person},
 )
@@ -188,6 +194,6 @@ def funding_rounds() -> RowList:
     field = settings.SCHEMA.bundle.by_name["fundingRounds"]
     kind: Any = field.kind
     hint = gettext_noop(
-        "Dates have the form 2024-03-31. A round is open from the first to the second; only one can lack the second."
+        "A round is open from its opening date up to its closing date. Only one round can lack a closing date."
     )
     return RowList(field.name, kind, gettext_noop("Funding rounds"), hint)

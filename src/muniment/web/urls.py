@@ -1,9 +1,8 @@
 """URLs of the pages."""
 
-from allauth.account.decorators import reauthentication_required, secure_admin_login
+from allauth.account.decorators import reauthentication_required
 from allauth.account.views import password_set
 from django.contrib import admin
-from django.contrib.auth.models import Group
 from django.urls import include, path, re_path
 
 from muniment.accounts import adapters
@@ -11,7 +10,8 @@ from muniment.accounts.confirming import identity_provider
 from muniment.credits.billing import WEBHOOK
 from muniment.web.public_pages import PUBLIC
 from muniment.web.requests import errors
-from muniment.web.views import authorize, billing, confirming, oauth, security_log, visitor
+from muniment.web.views import authorize, billing, confirming, mailed_codes, oauth, security_log, sign_in, visitor
+from muniment.web.views.authoring import checking, listing_form, pasted, people_picker, preview
 from muniment.web.views.manage import (
     applications,
     companies,
@@ -25,12 +25,12 @@ from muniment.web.views.manage import (
     searches,
     tokens,
 )
+from muniment.web.views.operate import django_admin
+from muniment.web.views.operate.addresses import OPERATE
 from muniment.web.views.public import claims, domain, uploads
-from muniment.web.views.review import decisions, frameworks, people
+from muniment.web.views.review import decisions, frameworks, inbox, people, replies, specifications
 
-admin.autodiscover()
-admin.site.unregister(Group)  # permissions come from roles
-admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]  # as allauth's manual has it
+django_admin.prepare()
 
 urlpatterns = [
     path("accounts/menu", visitor.menu, name="account_menu"),
@@ -39,6 +39,11 @@ urlpatterns = [
     path("accounts/password/set/", reauthentication_required(password_set)),
     path("accounts/reauthenticate/provider/", confirming.by_provider, name=identity_provider.PAGE),
     path("accounts/reauthenticate/email/", confirming.by_email, name=adapters.BY_EMAIL),
+    path("accounts/confirm-email/", mailed_codes.of_email_address),
+    path("accounts/login/code/confirm/", mailed_codes.of_sign_in),
+    path("accounts/password/reset/confirm/", mailed_codes.of_password),
+    path("accounts/login/", sign_in.sign_in),
+    path("accounts/link/", sign_in.by_link),
     path("accounts/", include("allauth.urls")),
     path("companies/<str:slug>/claim", claims.claim_company),
     path("companies/<str:slug>/suggest", claims.suggest_edit),
@@ -52,11 +57,17 @@ urlpatterns = [
     path("manage/profile/history/<int:entry>/revert", profile.revert),
     re_path(r"^manage/profile/(?P<step>unlist|publish)$", profile.take_step),
     path("manage/invitations/<str:token>", owners.invitation),
-    path("manage/companies/new", companies.new),
-    path("manage/companies/suggest", companies.suggest_slug),
+    path("manage/people/suggest", people_picker.suggest),
+    path("manage/companies/new", listing_form.new),
+    path("manage/companies/suggest", listing_form.suggest_slug),
     path("manage/companies/<str:slug>", companies.company, name="manage_company"),
-    path("manage/companies/<str:slug>/edit/<str:step>", companies.edit),
-    path("manage/companies/<str:slug>/submit", companies.submit),
+    path("manage/companies/<str:slug>/edit/<str:step>", listing_form.edit),
+    path("manage/companies/<str:slug>/preview", preview.preview),
+    path("manage/companies/<str:slug>/preview/live", preview.live),
+    path("manage/companies/<str:slug>/preview/<str:part>", preview.part),
+    path("manage/companies/<str:slug>/check", checking.check),
+    path("manage/companies/<str:slug>/paste/<str:name>", pasted.paste),
+    path("manage/companies/<str:slug>/submit", listing_form.submit),
     path("manage/companies/<str:slug>/history", companies.history),
     path("manage/companies/<str:slug>/history/<int:entry>/revert", companies.revert),
     path("manage/companies/<str:slug>/funding", companies.funding),
@@ -69,10 +80,19 @@ urlpatterns = [
         r"^manage/companies/(?P<slug>[^/]+)/(?P<step>delete|withdraw|unlist|relist)$",
         owners.take_step,
     ),
-    path("review", decisions.home, name="review"),
-    path("review/take", decisions.take),
+    path("review", inbox.home, name="review"),
+    path("review/take", inbox.take),
+    path("review/next", inbox.skip),
+    path("review/reopen", inbox.reopen),
+    path("review/several", inbox.several),
+    path("review/several/done", inbox.results),
+    path("review/replies", replies.home),
+    path("review/replies/<int:number>", replies.reply),
+    path("review/replies/<int:number>/text", replies.text),
+    path("review/settings", replies.settings),
     path("review/companies/<str:slug>", decisions.company),
     path("review/companies/<str:slug>/decide", decisions.decide_company),
+    path("review/companies/<str:slug>/scores", decisions.withdraw_score),
     path("review/companies/<str:slug>/people", people.link_position),
     path("review/changes/<int:number>", decisions.change),
     path("review/changes/<int:number>/decide", decisions.decide_change),
@@ -86,6 +106,7 @@ urlpatterns = [
     path("review/frameworks", frameworks.home),
     path("review/frameworks/new", frameworks.new),
     path("review/frameworks/<str:framework_id>", frameworks.framework),
+    path("review/frameworks/<str:framework_id>/specification", specifications.specification),
     path("review/frameworks/<str:framework_id>/validate", frameworks.validate),
     path("review/frameworks/<str:framework_id>/author", frameworks.author),
     re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", pictures.picture),
@@ -111,8 +132,9 @@ urlpatterns = [
     path("manage/reports/compare", reports.compare),
     path("manage/reports/<str:run_id>", reports.run),
     path("manage/reports/<str:run_id>/report.md", reports.as_markdown),
+    path("manage/reports/<str:run_id>/publish", reports.publish),
     re_path(
-        r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|unshare|badge|no-badge|submit)$",
+        r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|revoke|no-badge|submit|withdraw-score)$",
         reports.act,
     ),
     path("manage/searches", searches.searches, name="searches"),
@@ -136,6 +158,7 @@ urlpatterns = [
     re_path(r"^manage/security/log\.(?P<form>csv|jsonl)$", security_log.download),
     path("review/audit", security_log.audit, name="audit"),
     re_path(r"^review/audit/log\.(?P<form>csv|jsonl)$", security_log.audit_download),
+    *OPERATE,
     path("admin/", admin.site.urls),
     *PUBLIC,  # the middleware answers reads of these
 ]

@@ -237,7 +237,13 @@ def test_a_lost_key_is_replaced_only_on_request_and_what_it_sealed_is_named(node
     with pytest.raises(Conflict, match=f"The database uses the key {fingerprint(OLD)}"):
         rotation.adopt(COMMAND)
     assert rotation.adopt(COMMAND, replace=True) == fingerprint(NEW)
-    assert rotation.status().unopened == {"second factors": 1, "sessions": 0, "kept secrets": 0, "waiting messages": 0}
+    assert rotation.status().unopened == {
+        "second factors": 1,
+        "sessions": 0,
+        "kept secrets": 0,
+        "waiting messages": 0,
+        "addresses of share links": 0,
+    }
     assert factor.__class__.objects.filter(pk=factor.pk).exists()
     assert not Session.objects.filter(pk=store.session_key).exists()
 

@@ -79,6 +79,7 @@ def test_a_page_leaves_its_client_as_the_origin_and_nothing_behind():
     assert origin.current() == origin.Origin()
 
 
+@pytest.mark.usefixtures("django_admin")
 def test_the_admin_site_offers_no_change_of_events(owner):
     record(Event.SIGNED_IN, account=owner)
     client = signed_in(account("operator@harbour.example", role="operator"))

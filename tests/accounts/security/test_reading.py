@@ -133,8 +133,11 @@ def test_the_audit_log_begins_at_a_moment_or_an_age(people):
     operator = people["operator"].actor("web")
     record(Event.UNLISTED, actor=operator, subject="companies/quillmere")
     tomorrow = now() + timedelta(days=1)
-    assert reading.audit_events(COMMAND, since=tomorrow).count() == 0
-    assert reading.audit_events(COMMAND, since=reading.read_since("1h")).count() == SecurityEvent.objects.count()
+    assert reading.audit_events(COMMAND, reading.AuditFilter(since=tomorrow)).count() == 0
+    assert (
+        reading.audit_events(COMMAND, reading.AuditFilter(since=reading.read_since("1h"))).count()
+        == SecurityEvent.objects.count()
+    )
     assert reading.read_since("2026-11-21").isoformat() == "2026-11-21T00:00:00+00:00"
     assert reading.read_since("2026-11-21T10:00:00Z").hour == 10
     for wrong in ("", "yesterday", "7w", "2026-13-01"):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from muniment.assessments.evaluation import aggregation
-from muniment.assessments.evaluation.aggregation import aggregate
+from muniment.assessments.evaluation.aggregation import aggregate, gains
 
 SPECIFICATION = {
     "schema": "assessment-spec/1",
@@ -65,3 +65,25 @@ def test_where_nothing_applies_there_is_no_score():
 )
 def test_a_score_is_rounded_half_up(value, digits, shown):
     assert aggregation._rounded(value, digits) == shown
+
+
+def test_what_each_criterion_would_add_is_what_the_score_rises_by_when_it_is_met():
+    """By hand: see the first test; b lacks 30*5/15/40, c half of 10/40."""
+    found = {
+        "a": {"id": "a", **settled("met", 4)},
+        "b": {"id": "b", **settled("insufficient", 0, 0.0)},
+        "n": {"id": "n", **settled("not_applicable", None, 0.0)},
+        "c": {"id": "c", **settled("partial", 2, 0.5)},
+        "m": {"id": "m", **settled("not_applicable", None, 0.0)},
+    }
+    report = aggregate(SPECIFICATION, found)
+    assert gains(SPECIFICATION, report) == pytest.approx({"a": 0, "b": 25, "c": 12.5})
+    for name, rise in (("b", 25), ("c", 12.5)):
+        better = aggregate(SPECIFICATION, {**found, name: {"id": name, **settled("met", 4)}})
+        assert better["overall"]["score"] - report["overall"]["score"] == pytest.approx(rise)
+    gated = json.loads(json.dumps(SPECIFICATION))
+    gated["sections"][1]["criteria"][0]["gate"] = {"minLevel": 3, "capsOverall": 10}
+    rises = gains(gated, aggregate(gated, found))
+    assert rises["c"] == pytest.approx(12.5 + 52.5), "with what its gate takes away"
+    nothing = {name: {"id": name, **settled("not_applicable", None, 0.0)} for name in found}
+    assert gains(SPECIFICATION, aggregate(SPECIFICATION, nothing)) == {}

@@ -49,7 +49,7 @@ class Clamd:
     def close(self):
         self.server.shutdown()
         self.server.server_close()
-        self.thread.join(10)
+        self.thread.join(60)
 
 
 def test_with_a_scanner_a_file_is_ready_only_once_it_is_clean(owner, company, settings_with):

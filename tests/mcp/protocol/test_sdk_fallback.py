@@ -1,10 +1,12 @@
 """The thin path and the SDK give the same answer to the same request, whatever it is."""
 
+import dataclasses
 import json
 from typing import Any
 
 import pytest
 
+from muniment.mcp.protocol.finished import FinishedResults
 from services.mcp import LEGACY, META, MODERN, fictional_registry, initialize, legacy, modern, public_server
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -308,3 +310,25 @@ def test_ordinary_requests_never_reach_the_sdk(server, era, monkeypatch):
         for version in VERSIONS:
             assert server.ask(*initialize(version)).result["protocolVersion"] == version
         assert server.ask(legacy("ping")[0], b'{"jsonrpc":"2.0","method":"notifications/initialized"}').status == 202
+
+
+@pytest.mark.requirement("mcp.eras")
+@pytest.mark.parametrize("method", ["resources/list", "resources/templates/list", "prompts/list"])
+@pytest.mark.parametrize("make", [modern, legacy])
+def test_finished_lists_have_the_bytes_of_the_sdk_and_never_reach_it(server, monkeypatch, make, method):
+    headers, body = make(method)
+    expected = server.by_sdk(headers, body).body
+
+    async def refuse(*args, **kwargs):
+        raise AssertionError("handed to the SDK")
+
+    monkeypatch.setattr(server.server, "_forward_to_sdk", refuse)
+    assert server.ask(headers, body).body == expected
+    assert len(expected) > 500
+
+
+def test_a_server_without_prompts_and_resources_leaves_their_lists_to_the_sdk(server):
+    bare = dataclasses.replace(server.server.offer, prompts=(), resources=(), views=(), skills=())
+    finished = FinishedResults(bare)
+    assert [finished.listing(method, frozenset()) for method in (b"resources/list", b"prompts/list")] == [None, None]
+    assert finished.listing(b"tools/list", frozenset()) is not None

@@ -132,7 +132,7 @@ def test_fields_of_a_company_are_facts_and_parts(server):
         ("list_companies", {"fields": ["treasurry"]}, "Did you mean treasury? The fields are: id, name, symbol"),
         ("list_companies", {"fields": ["treasuryNotes"]}, "Did you mean treasuryNote?"),
         ("list_people", {"fields": ["positions", "age"]}, "The fields are: documentId, name, slug, bio, companyCount"),
-        ("get_company", {"slug": "company-1", "fields": ["team"]}, "positions, capTable, proposals, distribution"),
+        ("get_company", {"slug": "company-1", "fields": ["crew"]}, "positions, capTable, proposals, distribution"),
         ("get_framework", {"frameworkId": "framework-1", "fields": ["open"]}, "Did you mean isOpen?"),
     ],
 )

@@ -317,9 +317,9 @@ def test_full_descriptions_of_frameworks_are_cut_to_500_characters_in_lists():
 
 @pytest.mark.requirement("mcp.tool-failures")
 def test_a_near_miss_gets_suggestions(server):
-    error = failure(server, "get_company", slug="Many Holders")
+    error = failure(server, "get_company", slug="Many Holder")
     assert error["code"] == "not_found"
-    assert "Many Holders" in error["message"]
+    assert "Many Holder" in error["message"]
     assert "many-holders" in error["hint"]
     assert "list_companies" in error["hint"]
     assert "Did you mean person-" in failure(server, "get_person", slug="person-l")["hint"]

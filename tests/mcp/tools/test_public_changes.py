@@ -37,7 +37,7 @@ def test_changes_since_a_date_are_of_every_kind_and_each_document_is_once(server
     found = ask(server, "2026-03-04")
     assert keys(found) == ["company-4", "person-4", "company-5", "person-5", "company-1"]
     assert found["data"][-1] == {
-        "kind": "company", "id": "company-1", "change": "updated", "at": DAYS[-1], "fields": ["name"]
+        "kind": "company", "id": "company-1", "name": "Renamed", "change": "updated", "at": DAYS[-1], "fields": ["name"]
     }  # fmt: skip
     assert found["left"] == 0
     assert "hint" not in found

@@ -6,6 +6,7 @@ import pytest
 
 from make.published import Publisher, company, framework, person
 from muniment.mcp import whole_texts
+from muniment.mcp.tools.lean import form_of
 from muniment.mcp.tools.truncation import BUDGET_BYTES
 from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
@@ -67,6 +68,7 @@ def test_a_search_gives_id_title_and_address_of_the_ten_best_of_all_kinds(server
         "id": "company:tide",
         "title": "Tide (TIDE)",
         "url": f"{BASE}/companies/tide",
+        "matched": "name",
         "text": "corporation, Software. Keeps boats.",
     }
     assert len(results) == 10
@@ -179,3 +181,29 @@ def test_people_and_frameworks_lead_on_to_those_that_they_name():
     program = {"frameworkName": "Tide score", "isOpen": True, "company": {"name": "Tide", "slug": "tide"}}
     text = whole_texts.text_of("framework", {**program, "companyDescription": "Keeps boats."}, schema)
     assert text == "Open: yes\nCompany: Tide (company:tide)\n\nAbout the company: Keeps boats."
+
+
+def test_a_result_that_a_text_holds_shows_the_line_that_says_it(tmp_path):
+    publisher = Publisher(tmp_path / "p.sqlite3")
+    body = (
+        "Keeps boats.\n\n| Chain | Address |\n| --- | --- |\n| optimism | 0x00000000000000000000000000000000000000b7 |"
+    )
+    publisher.publish(company(1, "quay", body=body), company(2, "weir", body="x" * 300 + " lantern"))
+    reader = Reader(tmp_path / "p.sqlite3")
+    with public_server(reader) as asker:
+        address = "0x00000000000000000000000000000000000000b7"
+        shown = {address: f"text: | optimism | {address} |", "lantern": f"text: …{'x' * 152} lantern"}
+        for query, said in shown.items():
+            assert asker.call("search", {"query": query})["structuredContent"]["results"][0]["matched"] == said
+    reader.close()
+    publisher.close()
+
+
+@pytest.mark.parametrize(("named", "field"), [("hasToken", "symbol"), ("theme", "themes"), ("team", "teamSize")])
+def test_a_filter_that_is_named_as_a_field_means_the_field_that_it_is_about(named, field):
+    assert form_of({"fields": [named]}).fields == (field,)
+
+
+def test_the_slug_of_a_company_may_be_named_as_a_field(server):
+    listed = server.call("list_companies", {"fields": ["slug", "name"]})["structuredContent"]["data"]
+    assert {frozenset(each) for each in listed} == {frozenset({"id", "name"})}

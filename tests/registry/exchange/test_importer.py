@@ -3,6 +3,7 @@
 import gc
 import json
 from concurrent.futures import ThreadPoolExecutor, wait
+from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -413,7 +414,7 @@ def test_an_edit_while_a_batch_is_compared_is_not_lost(tmp_path):
     row = company(mine.slug, name=mine.name, description="As it was.", industry="Water")
     with ThreadPoolExecutor(1) as pool, connection.execute_wrapper(meanwhile):
         assert bring_companies(tmp_path, {"company": row}) == []
-        edits[0].result(10)
+        edits[0].result(60)
     stands = Company.objects.get(slug=mine.slug)
     assert (stands.description, stands.industry) == ("Edited meanwhile.", "Water")
     assert document("company", mine.slug)["company"]["description"] == "Edited meanwhile."
@@ -516,6 +517,18 @@ def test_progress_reports_how_far_each_file_is_read(tmp_path, monkeypatch):
     assert {file for file, _ in told} == {path}
     assert len(told) == 3
     assert max(read for _, read in told) == path.stat().st_size
+
+
+def test_batches_are_small_while_others_wait_to_write(tmp_path, monkeypatch):
+    monkeypatch.setattr(importer, "BATCH_ROWS", 3)
+    monkeypatch.setattr(importer, "BATCH_ROWS_BESIDE_OTHERS", 1)
+    waits = iter([False, True, True, False])
+    monkeypatch.setattr(importer, "_give_way", lambda: next(waits, False))
+    path = lines(tmp_path / "companies.jsonl", *({"company": company(f"c{n}")} for n in range(10)))
+    ends = list(accumulate(len(line) for line in path.read_bytes().splitlines(keepends=True)))
+    read = []
+    bring(path, progress=lambda _, size: read.append(ends.index(size) + 1))
+    assert read == [3, 6, 7, 8, 10]
 
 
 @pytest.mark.parametrize(

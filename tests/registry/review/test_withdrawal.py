@@ -14,8 +14,9 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.inbox import assigning, items
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, PendingChange, Person, Taking
-from muniment.registry.review import decisions, review_queue, withdrawal
+from muniment.registry.review import decisions, withdrawal
 from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db
@@ -132,11 +133,11 @@ def test_a_withdrawn_submission_leaves_the_queue_and_can_be_submitted_again(
     letters, me, judge = Letters(), owner("me@example.org"), reviewer()
     slug = draft(me).slug
     decisions.submit_company(me, slug)
-    review_queue.assign(judge, f"company:{slug}")
+    assigning.assign(judge, f"company:{slug}")
     with django_capture_on_commit_callbacks(execute=True):
         assert withdrawal.withdraw_submission(me, slug).state == "draft"
     assert newest(slug) == ("submission withdrawn", me.account_id, {"state": "submitted"}, {"state": "draft"})
-    assert (review_queue.count_queue(judge), Taking.objects.count()) == (0, 0)
+    assert (items.count_queue(judge), Taking.objects.count()) == (0, 0)
     with pytest.raises(Conflict, match="draft and cannot be approved"):
         decisions.approve_company(judge, slug)
     submitted, withdrawn = (subject for subject, _ in letters.to("me@example.org"))

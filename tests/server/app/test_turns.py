@@ -42,7 +42,7 @@ class Asked:
     def until(self, *names):
         """Wait until these calls, and no others, have begun."""
         with self._changed:
-            assert self._changed.wait_for(lambda: set(self.began) >= set(names), 30), self.began
+            assert self._changed.wait_for(lambda: set(self.began) >= set(names), 60), self.began
         assert set(self.began) == set(names)
 
     def close(self):
@@ -132,7 +132,7 @@ def test_who_waits_gets_a_turn_before_a_holder_that_had_one(alone):
     alone.ask(None, "own")
     for count in range(1, 8):
         with alone._changed:
-            assert alone._changed.wait_for(lambda wanted=count: len(alone.began) == wanted, 30)
+            assert alone._changed.wait_for(lambda wanted=count: len(alone.began) == wanted, 60)
         if count < 7:
             alone.end(alone.began[-1])
     assert alone.began == ["a1", "own", "a2", "b1", "c1", "a3", "b2"]
@@ -184,9 +184,9 @@ def test_a_slow_operation_of_one_account_does_not_keep_another_from_the_threads(
             return await bridge.call(operation)
 
         stuck = [asyncio.create_task(call(ADA, slow)) for _ in range(10)]
-        assert await asyncio.wait_for(call(BEN, lambda: "done"), 30) == "done"
-        assert await asyncio.wait_for(call(CLEO, lambda: "done"), 30) == "done"
-        assert await asyncio.wait_for(bridge.call(lambda: "done"), 30) == "done", "the process itself does not wait"
+        assert await asyncio.wait_for(call(BEN, lambda: "done"), 60) == "done"
+        assert await asyncio.wait_for(call(CLEO, lambda: "done"), 60) == "done"
+        assert await asyncio.wait_for(bridge.call(lambda: "done"), 60) == "done", "the process itself does not wait"
         assert len(started) == 2
         release.set()
         await asyncio.gather(*stuck)

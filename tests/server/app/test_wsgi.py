@@ -97,8 +97,8 @@ def test_an_account_known_by_its_session_uses_two_threads_from_any_address():
         site.began.clear()
         slow = [asyncio.create_task(ask(pages, f"192.0.2.{number}", b"sessionid=7.secret")) for number in range(1, 9)]
         for number in range(20, 24):
-            assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}", b"sessionid=8.secret"), 30) == b"page"
-            assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}"), 30) == b"page"
+            assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}", b"sessionid=8.secret"), 60) == b"page"
+            assert await asyncio.wait_for(ask(pages, f"192.0.2.{number}"), 60) == b"page"
         assert site.began.count("7") == 2
         site.go_on.set()
         assert await asyncio.gather(*slow) == [b"page"] * 8
@@ -113,7 +113,7 @@ def test_unknown_sessions_of_one_address_use_two_threads():
         site, bridge = Site(), Bridge()
         pages = WSGIApplication(site, bridge)
         slow = [asyncio.create_task(ask(pages, "192.0.2.1", b"sessionid=7.secret%d" % number)) for number in range(8)]
-        assert await asyncio.wait_for(ask(pages, "192.0.2.2"), 30) == b"page"
+        assert await asyncio.wait_for(ask(pages, "192.0.2.2"), 60) == b"page"
         assert site.began.count("7") == 2
         site.go_on.set()
         assert await asyncio.gather(*slow) == [b"page"] * 8
@@ -133,7 +133,7 @@ def test_a_client_that_reads_slowly_holds_no_thread():
             await may_read.wait()
 
         slow = [asyncio.create_task(ask(pages, "192.0.2.1", send=slowly)) for _ in range(8)]
-        assert await asyncio.wait_for(ask(pages, "192.0.2.1"), 30) == b"page"
+        assert await asyncio.wait_for(ask(pages, "192.0.2.1"), 60) == b"page"
         may_read.set()
         await asyncio.gather(*slow)
         bridge.close()

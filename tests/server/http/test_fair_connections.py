@@ -38,7 +38,7 @@ def connect(product):
 
         def connect(source):
             connection = every.enter_context(
-                socket.create_connection(("127.0.0.1", product.port), timeout=20, source_address=(source, 0))
+                socket.create_connection(("127.0.0.1", product.port), timeout=60, source_address=(source, 0))
             )
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return connection
@@ -72,7 +72,7 @@ def test_unfinished_requests_of_one_address_refuse_no_other_one(product, connect
         connect(ATTACKER).sendall(UNFINISHED)
         assert is_answered(honest[0])
     assert all(map(is_answered, [*honest, connect(VISITOR)]))
-    wait_until(lambda: gauge(product, "muniment_connections") <= 40, within_s=5, what="the cap of the address")
+    wait_until(lambda: gauge(product, "muniment_connections") <= 40, within_s=60, what="the cap of the address")
     assert product.metrics().count('muniment_limited_total{limit="connections"') <= product.workers
 
 
@@ -126,8 +126,8 @@ def test_nothing_is_kept_of_what_has_closed(product):
                 socket.create_connection(("127.0.0.1", product.port), source_address=(f"127.0.2.{1 + number}", 0))
             )
             connection.sendall(POST % (b"/companies", 60_000, b"", b"x" * 1000))
-        wait_until(lambda: gauge(product, "muniment_body_bytes") > 0, within_s=5, what="bytes that are held")
-    wait_until(lambda: gauge(product, "muniment_holders") == 1, within_s=5, what="the holders being forgotten")
+        wait_until(lambda: gauge(product, "muniment_body_bytes") > 0, within_s=60, what="bytes that are held")
+    wait_until(lambda: gauge(product, "muniment_holders") == 1, within_s=60, what="the holders being forgotten")
     assert gauge(product, "muniment_body_bytes") == 0
     assert gauge(product, "muniment_unfinished_requests") == 0
 

@@ -152,7 +152,7 @@ def test_a_call_in_chunks_or_in_pieces_is_answered_like_one_in_a_piece(both):
         expected = masked(exchange(product.port, whole)[0])
         assert b'"isError":false' in expected
         assert masked(exchange(product.port, chunked)[0]) == expected
-        with socket.create_connection(("127.0.0.1", product.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", product.port), timeout=60) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for piece in (whole[:300], whole[300:-50], whole[-50:-1], whole[-1:]):
                 connection.sendall(piece)
@@ -232,7 +232,7 @@ def test_a_batch_lookup_reaches_each_request(both):
     expected = [masked(exchange(plain.port, sent)[0]) for sent in asked]
     with contextlib.ExitStack() as open_ones:
         connections = [
-            open_ones.enter_context(socket.create_connection(("127.0.0.1", lane.port), timeout=10)) for _ in asked
+            open_ones.enter_context(socket.create_connection(("127.0.0.1", lane.port), timeout=60)) for _ in asked
         ]
         for _ in range(2):
             with stopped(lane):
@@ -257,7 +257,7 @@ def test_pipelined_requests_are_answered_in_order_across_a_lookup(both):
 def test_a_look_up_is_answered_before_what_cannot_be_read(both, first):
     known, *unread = exchange(both[0].port, get(first) + b"what is this\r\n\r\n", answers=2)
     assert known.partition(b"\r\n\r\n")[2] == exchange(both[1].port, get(first))[0].partition(b"\r\n\r\n")[2]
-    assert [status(answer) for answer in unread] == ([400] if first.endswith(b"quillmere") else [])
+    assert [status(answer) for answer in unread] == [400]
 
 
 def test_a_client_that_half_closes_gets_what_it_waits_for(both):
@@ -269,7 +269,7 @@ def test_a_client_that_half_closes_gets_what_it_waits_for(both):
 
 def test_a_client_that_disconnects_while_it_waits_affects_no_other(both):
     lane = both[0]
-    leaving, staying = (socket.create_connection(("127.0.0.1", lane.port), timeout=10) for _ in range(2))
+    leaving, staying = (socket.create_connection(("127.0.0.1", lane.port), timeout=60) for _ in range(2))
     leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     with staying:
         with stopped(lane):
@@ -357,10 +357,9 @@ def test_an_answer_that_fails_ends_its_connection_and_no_other(rest, monkeypatch
     async def run():
         first, failing = await asked_at(rest.api)
         second, wire = await asked_at(rest.api)
-        front = first.front
-        front.fast_path.waiting = [first, second]
-        first.front = None
-        front.fast_path.answer_waiting()
+        first.front.fast_path.waiting = [first, second]
+        failing.writelines = None
+        first.front.fast_path.answer_waiting()
         assert (failing.closing, failing.written) == (True, b"")
         assert wire.written.startswith(b"HTTP/1.1 200 OK")
         assert "a delayed response failed" in caplog.text
@@ -370,7 +369,7 @@ def test_an_answer_that_fails_ends_its_connection_and_no_other(rest, monkeypatch
 
 def test_a_request_that_comes_byte_by_byte_is_answered(both):
     for product in both:
-        with socket.create_connection(("127.0.0.1", product.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", product.port), timeout=60) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for byte in get():
                 connection.sendall(bytes([byte]))

@@ -45,7 +45,7 @@ def alone(operation):
         connections.close_all()
 
 
-def test_concurrent_requests_share_one_query():
+def test_requests_share_one_query_at_once_and_one_after_the_other():
     asked = []
 
     async def call(operation):
@@ -55,7 +55,8 @@ def test_concurrent_requests_share_one_query():
 
     async def many(database_metrics):
         await asyncio.gather(*(database_metrics.refresh() for _ in range(20)))
-        await database_metrics.refresh()
+        for _ in range(20):
+            await database_metrics.refresh()
         assert shown(database_metrics) == {"muniment_database_up": 1}
 
     run(many, call=call)
@@ -104,7 +105,7 @@ def test_a_database_that_hangs_delays_no_metrics(monkeypatch):
         began = time.monotonic()
         for _ in range(3):
             await database_metrics.refresh()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < 15, "it waited for the database"
         metrics = Metrics()
         metrics.source_of_instance(database_metrics.families)
         assert b"\nmuniment_database_up 0.0\n" in text(metrics.families())

@@ -137,7 +137,7 @@ def test_an_unreachable_collector_delays_neither_answers_nor_the_shutdown(tmp_pa
         assert {product.get("/companies").status for _ in range(5)} == {200}
         began = time.monotonic()
         assert product.stop() == 0
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30, "it waited for the collector"
 
 
 @pytest.mark.requirement("ops.traces")

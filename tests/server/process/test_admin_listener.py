@@ -13,7 +13,7 @@ from services.raw import exchange, status
 
 
 def code(port, path, method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request(method, path)
         return connection.getresponse().status

@@ -55,7 +55,7 @@ def test_two_processes_share_one_port_and_each_reports_the_metrics_of_both(pair)
     with Load([pair.port], threads=24, pause_s=0.01) as load:
         wait_until(lambda: load.total > 500, within_s=30, what="load")
     assert load.failures == []
-    wait_until(lambda: sum(processes(pair).values()) >= load.total, within_s=10, what="every answer to be counted")
+    wait_until(lambda: sum(processes(pair).values()) >= load.total, within_s=60, what="every answer to be counted")
     shares = processes(pair)
     assert len(shares) == 2
     assert min(shares.values()) > load.total / 10
@@ -81,7 +81,7 @@ def test_a_process_that_dies_is_replaced_while_the_other_keeps_serving(pair):
     with Load([pair.port], threads=8, pause_s=0.005) as load:
         wait_until(lambda: load.total > 100, within_s=30, what="load")
         os.kill(victim, signal.SIGKILL)
-        wait_until(lambda: len(children(pair)) == 2 and victim not in children(pair), within_s=10, what="another")
+        wait_until(lambda: len(children(pair)) == 2 and victim not in children(pair), within_s=60, what="another")
         asked = load.total
         wait_until(lambda: load.total > asked + 300, within_s=30, what="load")
     # Each client of the killed process loses the request that it had under way, and no other.
@@ -141,7 +141,7 @@ def test_a_fresh_start_of_two_processes_loads_the_demo_once_and_none_is_ready_be
 
 def test_processes_end_when_their_supervisor_is_killed(tmp_path):
     product = Product(new_instance(tmp_path / "data"), "--workers", "2").start()
-    wait_until(lambda: len(children(product)) == 2, within_s=20, what="two processes")
+    wait_until(lambda: len(children(product)) == 2, within_s=60, what="two processes")
     ours = children(product)
     product.kill()
 

@@ -23,7 +23,7 @@ def test_it_ends_when_its_supervisor_is_gone(tmp_path, has_unread_report):
         if has_unread_report:
             worker.tell(READY)
         theirs.close()
-        await asyncio.wait_for(ended.wait(), 5)
+        await asyncio.wait_for(ended.wait(), 60)
 
     uvloop.run(run())  # which drops a reader whose callback fails, as asyncio does not
     ours.close()

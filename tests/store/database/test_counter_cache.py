@@ -21,7 +21,7 @@ def test_concurrent_increments_are_all_counted():
     together = threading.Barrier(6)
 
     def count():
-        together.wait(20)
+        together.wait(60)
         found = [cache.incr("tries") for _ in range(10)]
         connections.close_all()
         return found

@@ -77,17 +77,17 @@ def test_a_connection_in_use_is_not_closed_and_the_reader_tries_again(file, disk
     def read_slowly():
         with reader.snapshot() as (own, _):
             begun.set()
-            assert end.wait(20)
+            assert end.wait(60)
             return own.execute("SELECT count(*) FROM published_document").fetchone()[0]
 
     slow = reader.pool.submit(read_slowly)
-    assert begun.wait(20)
+    assert begun.wait(60)
     disk.undo()
     reader.tick()
     assert handles.is_read_only(file)
     assert read(reader) == 1
     end.set()
-    assert slow.result(20) == 1
+    assert slow.result(60) == 1
     reader.tick()
     assert not handles.is_read_only(file)
     write(file)
@@ -101,7 +101,7 @@ def test_while_all_connections_are_closed_no_other_is_opened(file):
         other.start()
         other.join(0.05)
         assert (is_alone, opened) == (True, [])
-    other.join(20)
+    other.join(60)
     with closing(opened[0]):
         assert opened[0].execute("SELECT count(*) FROM published_document").fetchone() == (1,)
 

@@ -41,7 +41,7 @@ def test_two_that_wait_for_each_other_are_both_done_once():
         with transaction.atomic():
             Account.objects.select_for_update().get(pk=first)
             if len(tries) <= 2:
-                both_hold.wait(20)
+                both_hold.wait(60)
             Account.objects.select_for_update().get(pk=second)
             account = Account.objects.get(pk=second)
             Account.objects.filter(pk=second).update(email=account.email + "x")

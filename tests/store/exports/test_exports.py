@@ -140,7 +140,7 @@ def test_files_with_an_erased_person_are_withheld_at_once_then_deleted_and_repla
     assert made.find(first) is None
     assert made.find(second) is None
     made.start()
-    wait_until(lambda: len(made.files()) == 6, within_s=20, what="the files of the new edition")
+    wait_until(lambda: len(made.files()) == 6, within_s=60, what="the files of the new edition")
     names = sorted(path.name for path in (tmp_path / "exports").glob("people-*"))
     assert names == sorted(name for name in names_of(made).values() if name.startswith("people"))
     assert not {first, second} & set(names)
@@ -168,7 +168,7 @@ def test_the_files_of_a_new_node_are_made_soon_after_it_is_built(tmp_path, monke
         own.execute("BEGIN IMMEDIATE")
         published.clear(own, epoch="built", edition=7)
         own.execute("COMMIT")
-        wait_until(lambda: len(made.files()) == 6, within_s=20, what="the making of files")
+        wait_until(lambda: len(made.files()) == 6, within_s=60, what="the making of files")
     made.close()
 
 
@@ -177,9 +177,9 @@ def test_a_registry_that_is_loaded_after_the_start_has_files_soon(tmp_path, monk
     publisher = Publisher(tmp_path / "muniment.sqlite3")
     made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, interval_s=3600)
     made.start()
-    wait_until(lambda: len(made.files()) == 6, within_s=20, what="the files of the empty registry")
+    wait_until(lambda: len(made.files()) == 6, within_s=60, what="the files of the empty registry")
     publisher.publish(company(1), person(1), company(2))
-    wait_until(lambda: made.files()[0].edition == 3, within_s=20, what="the files of the loaded registry")
+    wait_until(lambda: made.files()[0].edition == 3, within_s=60, what="the files of the loaded registry")
     assert {latest_name(file.name): file.rows for file in made.files()}["companies-latest.jsonl.gz"] == 2
     made.close()
     publisher.close()

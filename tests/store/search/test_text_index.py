@@ -37,6 +37,27 @@ def test_a_merge_leaves_one_segment_that_finds_the_same(many, reader, monkeypatc
     assert list(published.merged(many.connection)) == []
 
 
+def test_documents_of_one_publication_are_one_segment_in_any_order(publisher):
+    publisher.publish(*(company(number) for number in (5, 2, 9, 1, 7, 3)))
+    assert segments(publisher.connection) == 1
+
+
+def test_a_document_that_moves_twice_in_one_publication_is_found_where_it_is(publisher, reader):
+    publisher.publish(company(1, name="Copper Kettle"), company(2, name="Copper Pan"))
+    publisher.publish(
+        company(1, name="Iron Kettle", day=700_009),
+        company(2, name="Iron Pan", day=700_001),
+        company(1, name="Iron Pot", day=700_002),
+    )
+    for index in text_index.indexes(["company"]):
+        publisher.connection.execute(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
+    reader.refresh()
+    found = {query: len(ids(reader.companies(companies_by(q=query)))) for query in ("iron", "pot", "copper", "kettle")}
+    assert found == {"iron": 2, "pot": 1, "copper": 0, "kettle": 0}
+    words = publisher.connection.execute("SELECT word, n FROM published_word_company WHERE word IN ('iron', 'copper')")
+    assert words.fetchall() == [("iron", 2)]
+
+
 def test_few_segments_are_left_as_they_are(publisher):
     publisher.publish(company(1))
     publisher.publish(company(2))

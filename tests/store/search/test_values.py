@@ -57,7 +57,7 @@ def test_an_unknown_value_is_named_with_what_exists_the_most_similar_first(reade
 
 def test_filters_that_exclude_one_another_are_named(reader):
     hint = reader.companies(companies_by(type="DAO", industry="Energy")).hint
-    assert hint == "No company matches everything. Leave out one of industry, type."
+    assert hint == "No company matches all of industry, type. Alone, industry Energy matches 1, type DAO matches 2."
 
 
 def test_words_without_a_match_are_answered_with_values_in_use(reader):

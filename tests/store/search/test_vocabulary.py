@@ -48,7 +48,7 @@ def test_nothing_of_an_unlisted_person_remains_in_the_file(publisher, tmp_path):
     connection = publisher.connection
     for statement in PURGE_INDEX:
         connection.execute(statement)
-    tables = ("text_person_data", "text_person_content", "word_person")
+    tables = ("text_person_data", "text_person_content", "fact_person_data", "word_person")
     held = b"".join(
         bytes(str(row), "utf-8") for name in tables for row in connection.execute(f"SELECT * FROM published_{name}")
     )
@@ -61,13 +61,18 @@ def test_parts_belong_to_words_that_are_held(publisher):
     publisher.publish(company(1, name="Millrace"))
     publisher.unlist("company", "company-2")
     held = dict(publisher.connection.execute("SELECT word, id FROM published_word_company"))
-    expected = {(part, number) for word, number in held.items() for part in parts_of(word.removeprefix(NAME))}
+    expected = {
+        (part, number)
+        for word, number in held.items()
+        for part in parts_of(word.removeprefix(NAME), is_name=word.startswith(NAME))
+    }
     assert "≡millrace" in held
     assert set(publisher.connection.execute("SELECT part, word FROM published_part_company")) == expected
 
 
+@pytest.mark.parametrize("is_name", [True, False])
 @pytest.mark.parametrize("word", ["weir", "quern", "harbour", "lanterns", "northhavenmutual", "東京湾岸組合連盟本部"])
-def test_a_word_with_one_slip_anywhere_shares_a_part_with_it(word):
+def test_a_word_with_one_slip_anywhere_shares_a_part_with_it(word, is_name):
     slips = [
         slipped
         for place in range(len(word) + 1)
@@ -78,4 +83,4 @@ def test_a_word_with_one_slip_anywhere_shares_a_part_with_it(word):
             word[:place] + word[place : place + 2][::-1] + word[place + 2 :],
         )
     ]
-    assert [slipped for slipped in slips if not of_one_slip(slipped) & parts_of(word)] == []
+    assert [slipped for slipped in slips if not of_one_slip(slipped) & parts_of(word, is_name=is_name)] == []

@@ -12,6 +12,7 @@ from django.db.utils import OperationalError
 from muniment.accounts.models import Account
 from muniment.store.sqlite import base
 from muniment.store.sqlite.base import WriteLock, write_lock_of
+from services.ports import wait_until
 
 pytestmark = pytest.mark.sqlite  # the gate is SQLite's
 
@@ -30,7 +31,7 @@ def test_a_writer_waits_for_another_process_and_says_so_when_it_takes_too_long(t
         waiting.start()
         assert waiting.is_alive()
         fcntl.flock(other, fcntl.LOCK_UN)
-        waiting.join(20)
+        waiting.join(60)
         assert not waiting.is_alive()
         with pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,6 +44,45 @@ def test_a_thread_that_would_deadlock_on_itself_gets_an_error(tmp_path: Path):
     with pytest.raises(OperationalError, match="another connection"):
         gate.enter()
     gate.leave()
+
+
+@pytest.mark.parametrize("is_same_process", [True, False])
+def test_a_writer_of_many_transactions_lets_those_who_wait_go_first(tmp_path: Path, monkeypatch, is_same_process):
+    busy = WriteLock(str(tmp_path / "gate"))
+    # Another object has files of its own, as another process does.
+    other = busy if is_same_process else WriteLock(str(tmp_path / "gate"))
+    written = threading.Event()
+
+    def write() -> None:
+        other.enter()
+        written.set()
+        other.leave()
+
+    busy.enter()
+    assert not busy.give_way()
+    thread = threading.Thread(target=write)
+    thread.start()
+    monkeypatch.setattr(base, "GIVE_WAY_S", 0.0)
+    wait_until(busy.give_way, within_s=60, what="the other writer's wait")
+    assert not written.is_set()
+    monkeypatch.setattr(base, "GIVE_WAY_S", 60.0)
+    busy.leave()
+    busy.give_way()
+    assert written.wait(60)
+    thread.join(60)
+    assert not busy.give_way()
+
+
+def test_a_writer_whose_wait_cannot_be_told_waits_all_the_same(tmp_path: Path):
+    (tmp_path / "gate-waiting").mkdir()
+    busy, other = WriteLock(str(tmp_path / "gate")), WriteLock(str(tmp_path / "gate"))
+    busy.enter()
+    thread = threading.Thread(target=lambda: (other.enter(), other.leave()))
+    thread.start()
+    assert not busy.give_way()
+    busy.leave()
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 @pytest.mark.django_db(transaction=True)

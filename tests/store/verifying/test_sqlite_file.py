@@ -55,16 +55,16 @@ def test_a_unique_index_that_lacks_a_row_is_found_and_mended(file):
     assert "published_document" not in damaged_parts(file)
 
 
-def test_damaged_words_of_a_search_index_are_found_without_the_lock_of_writers_and_mended(file):
+@pytest.mark.parametrize("index", ["published_text_company", "published_fact_company"])
+def test_damaged_words_of_a_search_index_are_found_without_the_lock_of_writers_and_mended(file, index):
     with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as own:
         own.execute(
-            "UPDATE published_text_company_data SET block = zeroblob(length(block))"
-            " WHERE id = (SELECT max(id) FROM published_text_company_data)"
+            f"UPDATE {index}_data SET block = zeroblob(length(block)) WHERE id = (SELECT max(id) FROM {index}_data)"
         )
         own.execute("BEGIN IMMEDIATE")  # a writer at work
-        assert damaged_parts(file) == ["published_text_company"]
+        assert damaged_parts(file) == [index]
         own.execute("COMMIT")
-        sqlite_file.rebuild_indexes(own, "published_text_company")
+        sqlite_file.rebuild_indexes(own, index)
     assert damaged_parts(file) == []
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.web.presenters.company import company_facts, links_of, profile_of_company
+from muniment.web.presenters.company import company_facts, company_tiles, links_of, profile_of_company
 
 AT = "2026-01-31T09:30:00.000000Z"
 PLACE = {"id": "7c2m9xq4", "address_1": None, "address_2": None, "city": "Oslo", "state": None, "zip": None}
@@ -43,6 +43,24 @@ def test_the_day_of_listing_is_shown_where_it_is_known():
 
 def test_search_engines_get_the_code_of_the_country():
     profile = profile_of_company(
-        {"id": "x", "name": "X", "address": [{**PLACE, "country": "NO"}]}, [], "https://r.example"
+        {"id": "x", "name": "X", "address": [{**PLACE, "country": "NO"}]}, [], [], "https://r.example"
     )
     assert profile["address"] == {"@type": "PostalAddress", "addressLocality": "Oslo", "addressCountry": "NO"}
+
+
+def tiles(**bundle):
+    return {tile["label"]: (tile["value"], tile["address"]) for tile in company_tiles(bundle, "/companies/x", 0)}
+
+
+def test_tiles_say_what_a_company_raises_and_how_its_last_vote_ended():
+    votes = [
+        {"status": "passed", "endDate": "2025-01-31"},
+        {"status": "failed", "endDate": "2025-03-01"},
+        {"status": "pending", "endDate": "2026-01-01"},
+    ]
+    shown = tiles(company={"raising": False}, proposals=votes)
+    assert shown == {"Last vote, 1 March 2025": ("Failed", "#proposals")}
+    assert tiles(company={"raising": True}) == {"Raising": ("Yes", "")}
+    rounds = [{"name": "Seed", "target": "$2M", "opened": "2020-01-01"}]
+    assert tiles(company={"raising": True}, fundingRounds=rounds) == {"Raising": ("$2M", "#funding")}
+    assert tiles(company={}, proposals=votes[2:]) == {"Proposal": ("1", "/companies/x/proposals")}

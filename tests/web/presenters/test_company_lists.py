@@ -64,6 +64,23 @@ def test_the_concentration_of_holders(shares, expected):
     assert (found and tuple(found)) == expected
 
 
+@pytest.mark.parametrize(
+    ("shares", "sentence"),
+    [
+        ([], ""),
+        ([60, 40], "Together they hold all tokens."),
+        ([33.3, 33.3, 33.3], "Together they hold all tokens."),
+        ([30, 0.1, 0.2], "Together they hold 30.3% of all tokens; other holders are not listed."),
+        ([30, None], "The list may not be complete."),
+        ([0, 0], "The list may not be complete."),
+        ([80, 80], "The list may not be complete."),
+        ([50, -1], "The list may not be complete."),
+    ],
+)
+def test_listed_holders_say_whether_they_are_all(shares, sentence):
+    assert lists.completeness_of([{"percentage": share} for share in shares]) == sentence
+
+
 def test_a_text_is_cut_between_paragraphs_and_short_lines_count_as_full_ones():
     paragraphs = [f"{n} " + "word " * 60 for n in range(20)]
     parts = lists.parts_of("\n\n".join(paragraphs), 1_000)
@@ -81,9 +98,25 @@ def test_a_page_that_does_not_exist_is_the_nearest_that_does(asked, page):
 
 
 def test_names_of_further_members_are_shown_as_words():
-    assert [words_of(name) for name in ("treasuryNote", "sources", "grant_total", "tokenURL")] == [
+    assert [words_of(name) for name in ("treasuryNote", "sources", "grant_total", "tokenURL", "lei", "companyId")] == [
         "Treasury note",
         "Sources",
         "Grant total",
         "TokenURL",
+        "LEI",
+        "Company ID",
     ]
+
+
+def test_a_text_does_not_repeat_the_summary_above_it():
+    assert lists.text_beyond("We grow\nsalt.\n\nMore of it.", "We grow salt.") == "More of it."
+    assert lists.text_beyond("We grow salt.", "We grow salt.") == ""
+    assert lists.text_beyond("We grow salt.\n\nMore.", "") == "We grow salt.\n\nMore."
+
+
+def test_a_heading_stays_with_its_list_and_a_long_list_is_split():
+    items = [f"- item {number}" for number in range(40)]
+    parts = lists.parts_of("\n\n".join(("x" * 900, "## Items", "\n".join(items))), 1_000)
+    assert parts[0] == "x" * 900
+    assert parts[1].startswith("## Items\n\n- item 0\n")
+    assert [line for part in parts for line in part.split("\n") if line.startswith("-")] == items

@@ -56,7 +56,8 @@ def written(limits, owner):
 
 @pytest.fixture
 def exhausted(limits, owner):
-    """Let the owner's pages have used all their CPU time, and 3 s more."""
+    """Let the owner's pages have used all their CPU time, and 3 s more; no time passes meanwhile."""
+    limits.page_cpu._clock = lambda: 0.0
     limits.page_cpu.charge(str(owner.pk), CPU_BURST_MS + 3_000)
 
 

@@ -1,5 +1,6 @@
 """Parts of pages that are kept by the values that they depend on."""
 
+import pytest
 from django.template import Context, Template
 from django.utils import translation
 
@@ -17,8 +18,8 @@ def test_a_part_is_rendered_once_for_each_of_its_values():
     assert shown == ["<b>&lt;Ada&gt;</b>first", "<b>&lt;Ada&gt;</b>first", "<b>Ida</b>third"]
 
 
-def test_each_language_has_its_own(settings):
-    settings.LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+@pytest.mark.usefixtures("two_languages")
+def test_each_language_has_its_own():
     template = Template(SOURCE)
     shown = []
     for language in ("en", "de", "en"):

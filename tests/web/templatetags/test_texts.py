@@ -27,8 +27,8 @@ def test_every_other_text_is_resolved_when_rendered(source, shown):
     assert template.render(Context({"name": "<Ada>"})) == shown
 
 
-def test_with_a_second_language_each_rendering_translates(settings):
-    settings.LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+@pytest.mark.usefixtures("two_languages")
+def test_with_a_second_language_each_rendering_translates():
     template = Template('{% translate "Yes" %}')
     shown = []
     for language in ("en", "de"):

@@ -18,6 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.urls import reverse
 from django.utils.translation import gettext
 
+from muniment.accounts.identities.sign_up import is_open_at
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
 from muniment.kernel.json import JSONObject
@@ -63,6 +64,9 @@ class IdentityAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # all
     def list_providers(self, request: HttpRequest) -> list[Any]:
         """Return the providers; without any kind of them, do not ask the database for those of each kind."""
         return super().list_providers(request) if provider_kinds.get_class_list() else []
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:  # noqa: ARG002 - allauth's signature
+        return is_open_at(sociallogin)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """

@@ -9,6 +9,7 @@ from cryptography.fernet import InvalidToken
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models import QuerySet
 
 from muniment.accounts.keys.kept import PURPOSE as KEPT
 from muniment.accounts.models import Account, KeptSecret
@@ -206,12 +207,31 @@ def _reseal_mail(keys: list[str]) -> int:
     return changed
 
 
-KINDS: Final = (
+def of_column(words: str, rows: Callable[[], QuerySet[Any]], column: str, purpose: str) -> Kind:
+    """Return the kind of a text column that is sealed in each of *rows*."""
+
+    def keys_of(keys: list[str]) -> Iterator[str]:
+        for text in rows().values_list(column, flat=True).iterator(chunk_size=BATCH):
+            yield _opener(keys, text, purpose)
+
+    def reseal(keys: list[str]) -> int:
+        changed = 0
+        for pk, text in rows().values_list("pk", column).iterator(chunk_size=BATCH):
+            again = _again(keys, text, purpose)
+            if again != text:
+                changed += rows().filter(pk=pk, **{column: text}).update(**{column: again})
+        return changed
+
+    return Kind(words, keys_of, reseal)
+
+
+KINDS: Final = [
     Kind("second factors", _factor_keys, _reseal_factors),
     Kind("sessions", _session_keys, _reseal_sessions),
     Kind("kept secrets", _kept_keys, _reseal_kept),
     Kind("waiting messages", _mail_keys, _reseal_mail),
-)
+]
+"""Apps above this one add what they seal."""
 
 
 def opens(key: str, sealed: str, purpose: str) -> bool:

@@ -19,12 +19,15 @@ from muniment.kernel.actor import SYSTEM
 _SHOWN: Final = frozenset(
     {
         *("base_url", "registry_name", "mail_from", "oidc_issuer", "oidc_client_id", "oidc_name", "currency"),
-        *("model_name", "stripe_checkout_url", "log_format", "forwarded_header"),
+        *("signup", "sign_in", "model_name", "stripe_checkout_url", "log_format", "forwarded_header"),
     }
 )
 """Settings with texts that are public anyway; other texts may contain credentials."""
 _OF_A_NODE: Final = frozenset(
-    {"data", "admin_listen", "cache_mb", "max_connections", "log_format", "log_requests", "backups"}
+    {
+        *("data", "settings_file", "registry_file", "admin_listen", "cache_mb", "max_connections"),
+        *("log_format", "log_requests", "backups"),
+    }
 )
 """Settings in which the nodes of one instance may differ."""
 _OPEN_TYPES: Final = (int, float)

@@ -57,10 +57,12 @@ class Event(StrEnum):
     FRAMEWORK_CHANGED = "framework_changed"
     RECORDS_IMPORTED = "records_imported"
     SETTINGS_CHANGED = "settings_changed"
+    REGISTRY_CHANGED = "registry_changed"
     KEYS_ROTATED = "keys_rotated"
     COMMAND_RUN = "command_run"
     JOB_RETRIED = "job_retried"
     JOB_DROPPED = "job_dropped"
+    TEST_MESSAGE_SENT = "test_message_sent"
 
 
 class Meaning(NamedTuple):
@@ -125,8 +127,10 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.FRAMEWORK_CHANGED: Meaning(gettext_lazy("Framework changed"), is_audited=True),
     Event.RECORDS_IMPORTED: Meaning(gettext_lazy("Records imported"), is_audited=True),
     Event.SETTINGS_CHANGED: Meaning(gettext_lazy("Settings changed"), is_audited=True),
+    Event.REGISTRY_CHANGED: Meaning(gettext_lazy("Registry settings changed"), is_audited=True),
     Event.KEYS_ROTATED: Meaning(gettext_lazy("Keys rotated"), is_audited=True),
     Event.COMMAND_RUN: Meaning(gettext_lazy("Command run"), is_audited=True),
     Event.JOB_RETRIED: Meaning(gettext_lazy("Job retried"), is_audited=True),
-    Event.JOB_DROPPED: Meaning(gettext_lazy("Message dropped"), is_audited=True),
+    Event.TEST_MESSAGE_SENT: Meaning(gettext_lazy("Test message sent"), is_audited=True),
+    Event.JOB_DROPPED: Meaning(gettext_lazy("Job canceled"), is_audited=True),
 }

@@ -7,10 +7,10 @@ An operator reads the whole audit log; a reviewer reads what they did themselves
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from muniment.accounts.models import Account
 from muniment.accounts.security.models import SecurityEvent
@@ -46,14 +46,29 @@ def own_events(actor: Actor) -> QuerySet[SecurityEvent]:
     return found.order_by("-pk")
 
 
+class AuditFilter(NamedTuple):
+    """
+    Which entries of the audit log to read.
+
+    Args:
+        by: part of the address of the account that acted, or of the name of its credential.
+        event: the name of an event.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
+    by: str = ""
+    event: str = ""
+
+
 def list_audit(
-    actor: Actor, *, since: datetime | None = None, page: int = 1, page_size: int = 25
+    actor: Actor, asked: AuditFilter | None = None, *, page: int = 1, page_size: int = 25
 ) -> Page[SecurityEvent]:
     """List what the actor may read of the audit log; raise Forbidden for other roles."""
-    return Page.of(audit_events(actor, since=since), page, page_size)
+    return Page.of(audit_events(actor, asked), page, page_size)
 
 
-def audit_events(actor: Actor, *, since: datetime | None = None) -> QuerySet[SecurityEvent]:
+def audit_events(actor: Actor, asked: AuditFilter | None = None) -> QuerySet[SecurityEvent]:
     """
     Return what the actor may read of the audit log, the latest first.
 
@@ -65,8 +80,15 @@ def audit_events(actor: Actor, *, since: datetime | None = None) -> QuerySet[Sec
     found = SecurityEvent.objects.select_related("account", "actor").filter(is_audited=True)
     if actor.role != "operator":
         found = found.filter(actor_id=actor.account_id)
-    if since is not None:
-        found = found.filter(at__gte=since)
+    asked = asked or AuditFilter()
+    if asked.since is not None:
+        found = found.filter(at__gte=asked.since)
+    if asked.until is not None:
+        found = found.filter(at__lt=asked.until)
+    if asked.by:
+        found = found.filter(Q(actor__email__icontains=asked.by) | Q(credential__icontains=asked.by))
+    if asked.event:
+        found = found.filter(event=asked.event)
     return found.order_by("-pk")
 
 

@@ -16,6 +16,7 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.cache import cache
 from django.http import HttpRequest
 
+from muniment.accounts.identities.roles import set_role_from
 from muniment.accounts.models import Account
 from muniment.accounts.security import mailing
 from muniment.accounts.security.events import Event
@@ -27,7 +28,12 @@ BROWSER_COOKIE: Final = "author"
 """Signed cookie with the account that was last signed in; a sign-in without it is one from a new browser."""
 EACH_FAILURE: Final = 10
 """Failed sign-ins that an account's log has one by one in a day; after them, the 20th, the 40th, and so on doubled."""
-_METHODS: Final = {"password": "password", "code": "code", "socialaccount": "single sign-on"}
+_METHODS: Final = {
+    "password": "password",
+    "code": "code",
+    "socialaccount": "single sign-on",
+    "link": "link of the operator",
+}
 
 
 def watch() -> None:
@@ -68,7 +74,9 @@ def _signed_up(user: Account, **_: Any) -> None:
     record(Event.ACCOUNT_CREATED, account=user)
 
 
-def _signed_in(request: HttpRequest, user: Account, **_: Any) -> None:
+def _signed_in(request: HttpRequest, user: Account, **told: Any) -> None:
+    if told.get("sociallogin") is not None:
+        set_role_from(told["sociallogin"], user)
     is_first = not SecurityEvent.objects.filter(account=user, event=Event.SIGNED_IN).exists()
     event = record(Event.SIGNED_IN, account=user, detail={"method": _methods(request, user)})
     if not is_first and request.get_signed_cookie(BROWSER_COOKIE, default=None) != str(user.pk):

@@ -64,6 +64,34 @@ def aggregate(specification: JSONMapping, settled: Mapping[str, JSONMapping]) ->
     }
 
 
+def gains(specification: JSONMapping, report: JSONMapping) -> dict[str, float]:
+    """
+    Return by how many points the overall score of a report would rise if a criterion were met, by id.
+
+    A criterion whose gate caps the score counts what the cap takes away, too.
+    """
+    low, high = specification["scale"]["min"], specification["scale"]["max"]
+    settled = {each["id"]: each for section in report["sections"] for each in section["criteria"]}
+    missing: dict[str, float] = {}
+    gates: dict[str, float] = {}
+    total = reached = 0.0
+    for section in specification["sections"]:
+        known = [each for each in section["criteria"] if each["id"] in settled]
+        judged = [each for each in known if settled[each["id"]]["status"] != "not_applicable"]
+        weight = sum(each["weight"] for each in judged)
+        total += section["weight"] if judged else 0
+        for each in judged:
+            level = settled[each["id"]]["level"]
+            share = ((low if level is None else level) - low) / (high - low)
+            part = section["weight"] * each["weight"] / weight
+            reached += part * share
+            missing[each["id"]] = part * (1 - share)
+            if (gate := each.get("gate")) and (low if level is None else level) < gate["minLevel"]:
+                gates[each["id"]] = gate["capsOverall"]
+    score = 100 * reached / total if total else 0
+    return {name: 100 * part / total + max(0.0, score - gates.get(name, 100)) for name, part in missing.items()}
+
+
 def _public(settled: JSONMapping) -> JSONObject:
     return {key: value for key, value in settled.items() if key not in {"confidence", "note"}}
 

@@ -11,7 +11,7 @@ from muniment.assessments.evaluation.words import collapse, fold, passages, quot
 from muniment.kernel.json import JSONMapping
 
 PARTS: Final = ("positions", "proposals", "capTable", "distribution")
-_NOT_EVIDENCE: Final = frozenset({"id", "slug", "updatedAt", "icon"})
+_NOT_EVIDENCE: Final = frozenset({"id", "slug", "updatedAt", "icon", "logo"})
 """Facts that are not evidence; a check may still use them."""
 _LONG: Final = 200
 

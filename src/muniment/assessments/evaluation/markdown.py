@@ -32,8 +32,8 @@ def to_markdown(report: JSONMapping) -> str:
         f"# {plain(report['companyName'])}: {plain(report['frameworkName'])}",
         "",
         (
-            f"Score: {score}. Evidence was found for {percent(overall['coverage'])} of the criteria, "
-            f"confidence {percent(overall['confidence'])}."
+            f"Score: {score}. Evidence was found for {percent(overall['coverage'])} of what the framework asks, by "
+            f"weight.{_certainty(report)}"
         ),
         "",
         (
@@ -48,6 +48,12 @@ def to_markdown(report: JSONMapping) -> str:
             by = ", by rules" if report["evaluator"]["model"] and criterion.get("evaluator") == "rules" else ""
             lines += ["", *_criterion(criterion, by)]
     return "\n".join(lines) + "\n"
+
+
+def _certainty(report: JSONMapping) -> str:
+    """Return how certain a model was; rules always are."""
+    is_model = report["evaluator"]["model"]
+    return f" The model's certainty: {percent(report['overall']['confidence'])}." if is_model else ""
 
 
 def _judge(evaluator: JSONMapping) -> str:

@@ -31,10 +31,12 @@ def run_backup(run: JobRun) -> JSONObject:
     """
     Make a backup, unless this is the first run of an instance: its first backup follows one interval later.
 
+    One that an operator asks for is made at once.
+
     Raises:
         Postponed: it failed, and is tried again.
     """
-    if not has_run(except_job=run.id):
+    if not run.payload.get("asked") and not has_run(except_job=run.id):
         return {}
     out, error, code = _watched(run)
     if code != 0:

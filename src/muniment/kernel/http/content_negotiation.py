@@ -80,12 +80,20 @@ def is_known(tag: bytes, if_none_match: bytes) -> bool:
 
     Source: RFC 9110, section 13.1.2: a list, compared weakly.
     """
+    is_short = len(if_none_match) <= MAX_REMEMBERED_BYTES
+    return _is_known_remembered(tag, if_none_match) if is_short else _is_known(tag, if_none_match)
+
+
+def _is_known(tag: bytes, if_none_match: bytes) -> bool:
     if tag not in if_none_match:
         return if_none_match.strip() == b"*"
     for opaque in _ENTITY_TAG.findall(if_none_match):
         if opaque == tag or (opaque.startswith(tag + b"-") and opaque[len(tag) + 1 :] in ENCODINGS):
             return True
     return False
+
+
+_is_known_remembered: Final = lru_cache(maxsize=1024)(_is_known)
 
 
 def http_date(moment: str) -> bytes:

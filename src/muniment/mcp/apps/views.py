@@ -31,7 +31,10 @@ OWNER: Final = {
     "get_report": "report",
     "create_document_upload": "upload",
     **dict.fromkeys(
-        ("update_my_company", "update_my_profile", "delete_document", "execute_report_run", "submit_application"),
+        (
+            *("update_my_company", "update_my_profile", "delete_document"),
+            *("execute_report_run", "share_report", "submit_application"),
+        ),
         "change",
     ),
 }

@@ -159,6 +159,24 @@ class ModernList(_Request, tag="tools/list"):
     params: _ModernListParams
 
 
+class ModernResources(ModernList, tag="resources/list"):
+    """resources/list in the modern protocol."""
+
+    method: ClassVar[bytes] = b"resources/list"
+
+
+class ModernTemplates(ModernList, tag="resources/templates/list"):
+    """resources/templates/list in the modern protocol."""
+
+    method: ClassVar[bytes] = b"resources/templates/list"
+
+
+class ModernPrompts(ModernList, tag="prompts/list"):
+    """prompts/list in the modern protocol."""
+
+    method: ClassVar[bytes] = b"prompts/list"
+
+
 class Discover(_Request, tag="server/discover"):
     """server/discover."""
 
@@ -175,7 +193,26 @@ class LegacyCall(_Request, tag="tools/call"):
 class LegacyList(_Request, tag="tools/list"):
     """tools/list in the legacy protocols."""
 
+    method: ClassVar[bytes] = b"tools/list"
     params: _LegacyListParams | None = None
+
+
+class LegacyResources(LegacyList, tag="resources/list"):
+    """resources/list in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"resources/list"
+
+
+class LegacyTemplates(LegacyList, tag="resources/templates/list"):
+    """resources/templates/list in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"resources/templates/list"
+
+
+class LegacyPrompts(LegacyList, tag="prompts/list"):
+    """prompts/list in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"prompts/list"
 
 
 class Initialize(_Request, tag="initialize"):
@@ -202,8 +239,10 @@ class Cancelled(_Message, tag="notifications/cancelled"):
     params: JSONObject | None = None
 
 
-Modern = ModernCall | ModernList | Discover | Initialized | Cancelled
-Legacy = LegacyCall | LegacyList | Initialize | Ping | Initialized | Cancelled
+_ModernLists = ModernList | ModernResources | ModernTemplates | ModernPrompts
+_LegacyLists = LegacyList | LegacyResources | LegacyTemplates | LegacyPrompts
+Modern = ModernCall | _ModernLists | Discover | Initialized | Cancelled
+Legacy = LegacyCall | _LegacyLists | Initialize | Ping | Initialized | Cancelled
 
 decode_modern = msgspec.json.Decoder(Modern).decode
 decode_legacy = msgspec.json.Decoder(Legacy).decode

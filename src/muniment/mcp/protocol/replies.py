@@ -20,9 +20,9 @@ BATCH = Reply(
 _PROVENANCE = b'"' + PROVENANCE.encode() + b'":'
 
 
-def tool_result(answer: Marked, modern: bytes | None, *, failed: bool) -> bytes:
+def tool_result(answer: Marked, modern: bytes | None, *, failed: bool) -> tuple[bytes, ...]:
     """
-    Return a tool result with both closing braces: the same JSON as text and as structuredContent, and the marks.
+    Return a tool result in pieces, with both closing braces: the JSON as text and as structuredContent, and the marks.
 
     Args:
         modern: the rest of a modern result, from the members of its `_meta`; None for a legacy one.
@@ -35,7 +35,7 @@ def tool_result(answer: Marked, modern: bytes | None, *, failed: bool) -> bytes:
         end = b',"resultType":"complete","_meta":{' + marked + modern
     else:
         end = b',"_meta":{' + _PROVENANCE + marks + b"}}}" if marks else b"}}"
-    return b'{"content":[{"type":"text","text":' + text + b'}],"structuredContent":' + structured + kind + end
+    return b'{"content":[{"type":"text","text":', text, b'}],"structuredContent":', structured, kind, end
 
 
 def input_required(question: InputRequired, modern: bytes) -> bytes:
@@ -43,9 +43,9 @@ def input_required(question: InputRequired, modern: bytes) -> bytes:
     return msgspec.json.encode(question.to_wire())[:-1] + b',"_meta":{' + modern
 
 
-def result(request_id: bytes, rest: bytes) -> Reply:
-    """Return the reply to a request: its id, and the result with both closing braces."""
-    return Reply(200, JSON_HEADERS, b'{"jsonrpc":"2.0","id":' + request_id + b',"result":' + rest)
+def result(request_id: bytes, *pieces: bytes) -> Reply:
+    """Return the reply to a request: its id, and the *pieces* of the result with both closing braces."""
+    return Reply(200, JSON_HEADERS, b"".join((b'{"jsonrpc":"2.0","id":', request_id, b',"result":', *pieces)))
 
 
 def check_rate(refusal: TooMany | None) -> None:

@@ -21,8 +21,7 @@ from starlette.requests import Request
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.mcp.declarations import INPUT, PROVENANCE, Caller, InputRequired, Marked, Prompt, ResourceTemplate
-from muniment.mcp.extensions import TextResource
+from muniment.mcp.declarations import INPUT, PROVENANCE, Caller, InputRequired, Marked
 from muniment.mcp.protocol.admission import Admitted
 from muniment.mcp.protocol.transport import ADMITTED, encoded
 
@@ -38,10 +37,6 @@ MAX_COMPLETIONS = 100
 def _one_page(params: types.PaginatedRequestParams | None) -> None:
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "This list has only one page; call it without a cursor.")
-
-
-def _described(found: ResourceTemplate | Prompt | TextResource) -> dict[str, Any]:
-    return {"name": found.name, "title": found.title, "description": found.description}
 
 
 def _meta(answer: Marked) -> dict[str, Any] | None:
@@ -171,14 +166,8 @@ class SdkFallback:
     ) -> types.ListResourcesResult:
         """Return the resources without a variable."""
         _one_page(params)
-        plain = (found for found in self.front.offer.resources if not found.variable)
-        texts = self.front.offer.texts
-        return types.ListResourcesResult(
-            resources=[
-                *(types.Resource(uri=found.uri, **_described(found), mime_type=_JSON) for found in plain),
-                *(types.Resource(uri=found.uri, **_described(found), mime_type=found.mime_type) for found in texts),
-            ]
-        )
+        plain = self.front.offer.plain_resources
+        return types.ListResourcesResult(resources=[types.Resource.model_validate(found.to_wire()) for found in plain])
 
     async def list_templates(
         self, _: Context, params: types.PaginatedRequestParams | None
@@ -186,10 +175,7 @@ class SdkFallback:
         _one_page(params)
         templates = (found for found in self.front.offer.resources if found.variable)
         return types.ListResourceTemplatesResult(
-            resource_templates=[
-                types.ResourceTemplate(uri_template=found.uri, **_described(found), mime_type=_JSON)
-                for found in templates
-            ]
+            resource_templates=[types.ResourceTemplate.model_validate(found.to_wire()) for found in templates]
         )
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -217,11 +203,7 @@ class SdkFallback:
 
     async def list_prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         _one_page(params)
-        prompts = []
-        for found in self.front.offer.prompts:
-            given = found.arguments.items()
-            arguments = [types.PromptArgument(name=name, description=text, required=True) for name, text in given]
-            prompts.append(types.Prompt(**_described(found), arguments=arguments))
+        prompts = [types.Prompt.model_validate(found.to_wire()) for found in self.front.offer.prompts]
         return types.ListPromptsResult(prompts=prompts)
 
     async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:

@@ -25,10 +25,21 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
-from muniment.mcp.declarations import INPUT, Answer, Caller, Declarations, InputRequired, Marked, Report, Tool
+from muniment.mcp.declarations import (
+    INPUT,
+    Answer,
+    Caller,
+    Declarations,
+    InputRequired,
+    Marked,
+    NotAtOnce,
+    Report,
+    Tool,
+)
 from muniment.mcp.protocol import long_calls, messages
 from muniment.mcp.protocol.admission import Access, Admitted, charge_public, read_prompt_body
 from muniment.mcp.protocol.content_types import accepts_events, check_types
+from muniment.mcp.protocol.finished import FinishedResults
 from muniment.mcp.protocol.http import (
     ALLOW,
     MAX_BODY_BYTES,
@@ -125,22 +136,8 @@ class ToolServer:
         self._reference: asyncio.Future[SdkFallback] | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
-        info = _encode(offer.server_info)
-        self._own_meta = b'"io.modelcontextprotocol/serverInfo":' + info + b"}}}"
-        self._modern_end = b',"resultType":"complete","_meta":{' + self._own_meta
-        self._lists: dict[frozenset[str], tuple[bytes, bytes]] = {}
-        instructions = _encode(offer.instructions)
-        capabilities = _encode(offer.capabilities)
-        self._discover = (
-            b'{"supportedVersions":["' + _MODERN_VERSION + b'"],"capabilities":' + capabilities
-            + b',"instructions":' + instructions + b',"ttlMs":%d,"cacheScope":"%s"'
-            % (offer.list_ttl_ms, offer.cache_scope.encode()) + self._modern_end
-        )  # fmt: skip
-        self._initialize = {
-            version: b'{"protocolVersion":"' + version.encode() + b'","capabilities":' + capabilities
-            + b',"serverInfo":' + info + b',"instructions":' + instructions + b"}}"
-            for version in messages.LEGACY
-        }  # fmt: skip
+        self._finished = FinishedResults(offer)
+        self._own_meta = self._finished.own_meta
 
     # ------------------------------------------------------------------ life
 
@@ -246,21 +243,23 @@ class ToolServer:
             answer, failed = await self.call(asked.bound, asked.arguments, Admitted(asked.by(caller, report), refusal))
         except InputRequired as question:
             return result(asked.request_id, input_required(question, self._own_meta))
-        return result(asked.request_id, tool_result(answer, asked.end, failed=failed))
+        return result(asked.request_id, *tool_result(answer, asked.end, failed=failed))
 
     def admit(self, headers: dict[bytes, bytes]) -> None:
         """Raise a problem for a Host, an Origin or a content type that is not allowed."""
         self.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
         check_types(headers)
 
-    def call_now(self, asked: "ToolCall", caller: Caller) -> Reply:
-        """Call a tool whose handler does not wait, and return the reply."""
+    def call_now(self, asked: "ToolCall", caller: Caller) -> Reply | None:
+        """Call an instant tool for a caller who cannot wait, and return the reply; None if it takes long."""
         try:
             found: Any = asked.bound.tool.handler(asked.bound.check(asked.arguments or {}), caller)
             answer, failed = encoded(found), False
+        except NotAtOnce:
+            return None
         except Exception as error:  # noqa: BLE001 - handled by type there
             answer, failed = self._failure(error, asked.bound, caller), True
-        return result(asked.request_id, tool_result(answer, asked.end, failed=failed))
+        return result(asked.request_id, *tool_result(answer, asked.end, failed=failed))
 
     def understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "ToolCall | Reply | None":
         """Decode a common request: a tool call, or a constant reply; None if it is for the SDK."""
@@ -294,8 +293,9 @@ class ToolServer:
             token, asked = params.meta.token, params if can_ask else None
             return ToolCall(request_id, bound, params.arguments, self._own_meta, token, asked)
         if isinstance(message, messages.ModernList):
-            return result(request_id, self._listing(caller)[0])
-        return result(request_id, self._discover)
+            found = self._finished.listing(message.method, caller.scopes)
+            return None if found is None else result(request_id, found[0])
+        return result(request_id, self._finished.discover)
 
     def _understood_legacy(self, message: messages.Legacy, caller: Caller) -> "ToolCall | Reply | None":
         if isinstance(message, messages.Initialized | messages.Cancelled):
@@ -308,10 +308,10 @@ class ToolServer:
             token = meta.token if meta else None
             return None if bound is None else ToolCall(request_id, bound, message.params.arguments, None, token)
         if isinstance(message, messages.LegacyList):
-            return result(request_id, self._listing(caller)[1])
+            found = self._finished.listing(message.method, caller.scopes)
+            return None if found is None else result(request_id, found[1])
         if isinstance(message, messages.Initialize):
-            asked = message.params.protocol_version
-            return result(request_id, self._initialize.get(asked) or self._initialize[messages.LATEST_LEGACY])
+            return result(request_id, self._finished.initialize(message.params.protocol_version))
         return result(request_id, b"{}}")
 
     # ------------------------------------------------------------------ shared with the SDK
@@ -323,7 +323,7 @@ class ToolServer:
 
     def visible(self, caller: Caller) -> list[Tool]:
         """Return the tools that the caller may use, in order."""
-        return [tool for tool in self.offer.tools if tool.scope is None or tool.scope in caller.scopes]
+        return self._finished.visible(caller.scopes)
 
     async def call(self, bound: Bound, arguments: JSONObject | None, admitted: Admitted) -> tuple[Marked, bool]:
         """Call a tool; return the answer and whether it failed, or raise InputRequired."""
@@ -348,15 +348,6 @@ class ToolServer:
             return encoded(error.to_wire())
         log.error("tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
         return encoded(unexpected(error, caller.request_id).to_wire())
-
-    def _listing(self, caller: Caller) -> tuple[bytes, bytes]:
-        """Return tools/list for the caller's scopes, modern and legacy, without the end."""
-        found = self._lists.get(caller.scopes)
-        if found is None:
-            tools = b'{"tools":' + _encode([tool.to_wire() for tool in self.visible(caller)])
-            kept = b',"ttlMs":%d,"cacheScope":"%s"' % (self.offer.list_ttl_ms, self.offer.cache_scope.encode())
-            found = self._lists[caller.scopes] = (tools + kept + self._modern_end, tools + b"}}")
-        return found
 
     # ------------------------------------------------------------------ the SDK
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from muniment.kernel.json import JSONObject
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of, single
+from muniment.registry_toml.vocabulary import suggested
 from muniment.schema.kinds import Choice, Items, Kind, Text
 from muniment.schema.objects import Schema
 from muniment.schema.parsed_kinds import Money
@@ -72,7 +73,7 @@ def form_options(schema: Schema) -> JSONObject:
         if isinstance(kind, Choice):
             options[field.name] = list(kind.values)
         elif isinstance(kind, Text) and kind.suggest:
-            options[field.name] = list(kind.suggest)
+            options[field.name] = list(suggested(field.name, kind.suggest))
             suggesting.append(field.name)
         elif isinstance(kind, Record):
             options[field.name] = [each.name for each in kind.values]

@@ -23,6 +23,8 @@ DETAIL: Final[dict[str, JSONMapping]] = {"detail": {"enum": ["summary", "full"]}
 FIELDS: Final[dict[str, JSONMapping]] = {
     "fields": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 60}
 }
+_FIELD_OF: Final = {"hasToken": "symbol", "theme": "themes", "team": "teamSize"}
+"""Filters and orders that agents name as fields, with the fields that they are about."""
 _ORIGINS: Final = frozenset({"source", "sources"})
 """Additional members with which registries say where a row comes from."""
 _MAX_SHOWN: Final = 60
@@ -40,7 +42,8 @@ FULL: Final = Form(full=True)
 
 def form_of(arguments: Arguments) -> Form:
     fields = arguments.get("fields")
-    return Form(arguments.get("detail") == "full", None if fields is None else tuple(sorted(set(fields))))
+    named = None if fields is None else tuple(sorted({_FIELD_OF.get(name, name) for name in fields}))
+    return Form(arguments.get("detail") == "full", named)
 
 
 class Members:
@@ -69,6 +72,8 @@ class Members:
     def check(self, items: Sequence[JSONObject], fields: Iterable[str]) -> None:
         """Raise BadRequest for a field that is neither declared nor in one of the *items*, if there are any."""
         for name in fields:
+            if name == "slug" and "id" in self.identity:
+                continue  # a company's id, which every answer has
             if name not in self.names and items and not any(name in item for item in items):
                 others = dict.fromkeys(each for item in items for each in item if each not in self.names)
                 known = (*self.names, *others)

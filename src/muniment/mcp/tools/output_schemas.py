@@ -19,6 +19,8 @@ STRING: JsonSchema = {"type": "string"}
 INTEGER: JsonSchema = {"type": "integer"}
 NUMBER: JsonSchema = {"type": "number"}
 BOOLEAN: JsonSchema = {"type": "boolean"}
+ROWS: JsonSchema = {"type": "array"}
+"""A list whose rows are not described."""
 MOMENT: JsonSchema = STRING
 """An RFC 3339 time, which the name of its member tells."""
 
@@ -76,8 +78,19 @@ def bundle(schema: Schema, **more: JsonSchema) -> JsonSchema:
 
 
 def _properties(record: Record) -> Iterable[tuple[str, JsonSchema]]:
+    """
+    Yield the members of a record; lists and evidence that the registry derives are not described further.
+
+    Derived objects that no summary has are left out: an answer may have more than its schema says.
+    """
     properties: JSONObject = record.definition(ANSWER)["properties"]
-    return properties.items()
+    for name, schema in properties.items():
+        field = record.by_name[name]
+        is_derived = not field.editable and schema.get("type") in {"array", "object"}
+        if not is_derived:
+            yield name, schema
+        elif field.summary != "none":
+            yield name, {"type": schema["type"]}
 
 
 def _brief(schema: JsonSchema) -> JsonSchema:
@@ -90,6 +103,7 @@ def _brief(schema: JsonSchema) -> JsonSchema:
     if "anyOf" in found:
         found["anyOf"] = [_brief(each) for each in found["anyOf"]]
     if properties := found.pop("properties", None):
+        properties = {name: each for name, each in properties.items() if name != "logo"}  # as in records
         members = [_brief(each) for each in properties.values()]
         types = {name for each in members for name in _types(each)}
         if len(members) > _FEW and types <= {"string", "null"}:
@@ -123,7 +137,7 @@ PAGINATION = object_of(
 NEXT_PAGE = nullable(INTEGER)
 
 SEARCH_RESULTS: JsonSchema = {
-    "results": list_of(object_of(strings("id", "title", "url", "text"))),
+    "results": list_of(object_of(strings("id", "title", "url", "matched", "text"), optional=("matched",))),
     "reading": {"type": "object"},
     "hint": STRING,
 }
@@ -131,8 +145,8 @@ FETCHED: JsonSchema = {**strings("id", "title", "text", "url"), "metadata": {"ty
 CHANGED: JsonSchema = {
     "data": list_of(
         object_of(
-            {**strings("kind", "id", "change"), "at": MOMENT, "fields": list_of(STRING)},
-            optional=("fields",),
+            {**strings("kind", "id", "name", "change"), "at": MOMENT, "fields": list_of(STRING)},
+            optional=("name", "fields"),
         )
     ),
     "nextSince": STRING,
@@ -158,6 +172,7 @@ def searched(item: JsonSchema) -> JSONObject:
 def listed(item: JsonSchema) -> JSONObject:
     return {
         "data": list_of(item),
+        "total": INTEGER,
         "nextPage": {"type": "null"},
         "omitted": INTEGER,
         "hint": STRING,

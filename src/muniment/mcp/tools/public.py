@@ -26,6 +26,7 @@ from muniment.mcp.tools.output_schemas import (
     CHANGED,
     FETCHED,
     INTEGER,
+    ROWS,
     SEARCH_RESULTS,
     STATS_SCHEMA,
     STRING,
@@ -48,7 +49,7 @@ and assessment frameworks. Everything is public and read-only.
 
 - search finds companies, people and frameworks by any words; fetch reads one as text. list_companies and list_people \
 take q, filters and sort; their items have the slug (a company's id, a person's slug) for get_company and get_person. \
-Slugs are case-sensitive; a page's address works too.
+A page's address or an exact name works too.
 {INSTRUCTIONS}\
 - Answers are summaries without nulls, logos and times; …Truncated marks cut texts. fields returns only what it names, \
 e.g. ["treasury"]; detail "full" returns everything.
@@ -65,6 +66,7 @@ _PAGE: dict[str, JSONMapping] = {
     "pageSize": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 25},
 }
 _SLUG = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS}
+_NAMES: Final = "slug, address or exact name"
 _FRAMEWORK_ID = {"frameworkId": _SLUG}
 _IDS = {"ids": {"type": "array", "items": _SLUG, "maxItems": MAX_IDS}}
 _WORDS = {"type": "string", "maxLength": 200}
@@ -94,7 +96,7 @@ def _tool(
         answer=answer,
         handler=handler,
         keys=keys,
-        instant=name.startswith("get_"),  # reads one document by key; lists may wait for a search
+        instant=name.startswith(("get_", "list_")),
         read_only=True,
         idempotent=True,
     )
@@ -107,8 +109,9 @@ def _criteria(listing: Listing) -> dict[str, JSONMapping]:
 
 
 def _help_of(of: Criterion) -> JSONMapping:
-    """Return the description of an argument; a list of values says by itself that any of them matches."""
-    said = of.help.partition(", ")[2] if of.several else of.help
+    """Return the description of an argument; names of choices and bounds say by themselves what they select."""
+    speaks = of.several or of.is_amount or of.schema["type"] in {"boolean", "integer"}
+    said = of.help.partition(", ")[2] if speaks else of.help
     return {"description": said.rstrip(".")} if said else {}
 
 
@@ -123,14 +126,16 @@ def _values_of(of: Criterion) -> JSONMapping:
     return {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": kind}
 
 
-def framework_tools(schema: Schema, list_frameworks: Any, get_framework: Any) -> tuple[Tool, Tool]:
-    """Return the tools for frameworks of both kinds, which both servers have, with these handlers."""
+def framework_tools(
+    schema: Schema, list_frameworks: Any, get_framework: Any, more: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[Tool, Tool]:
+    """Return the tools for frameworks of both kinds, which both servers have; *more* are members of each framework."""
     return (
         _tool(
             "list_frameworks",
             "List frameworks",
-            "All assessment frameworks, of both kinds.",
-            listed(record_of(schema.framework)),
+            "All assessment frameworks, of both kinds, open or not; isOpen: can be run.",
+            listed(record_of(schema.framework, **more)),
             list_frameworks,
             keys={"company": "company"},
             **{
@@ -146,10 +151,10 @@ def framework_tools(schema: Schema, list_frameworks: Any, get_framework: Any) ->
             "get_framework",
             "Get a framework",
             "One assessment framework of either kind.",
-            single(record_of(schema.framework, companyDescription=STRING)),
+            single(record_of(schema.framework, companyDescription=STRING, topScores=ROWS, **more)),
             get_framework,
             keys={"frameworkId": "framework"},
-            **_FRAMEWORK_ID,
+            frameworkId={**_SLUG, "description": _NAMES},
             **_SHOWN,
         ),
     )
@@ -158,13 +163,13 @@ def framework_tools(schema: Schema, list_frameworks: Any, get_framework: Any) ->
 def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, schema: Schema) -> tuple[Tool, ...]:
     companies, people = schema.listings["company"], schema.listings["person"]
     frameworks = listed(record_of(schema.framework))
-    framework = single(record_of(schema.framework, companyDescription=STRING))
+    framework = single(record_of(schema.framework, companyDescription=STRING, topScores=ROWS))
     return (
         _tool(
             "search",
             "Search everything",
-            "Companies, people and frameworks by name, symbol, domain, place or topic, best first; "
-            "or a question in plain words. Forgives typos.",
+            "Companies, people and frameworks by present or former name, team, symbol, domain, identifier, place or "
+            "topic, best first; or a question in plain words. Forgives typos.",
             SEARCH_RESULTS,
             searches.search,
             query={"type": "string", "maxLength": 2_000},
@@ -185,7 +190,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
             tools.list_companies,
             keys={"ids": "company"},
             **_PAGE,
-            q={**_WORDS, "description": "search words, ranked; the last word matches as a prefix"},
+            q={**_WORDS, "description": "search words, ranked; the last as a prefix"},
             sort={
                 "enum": [*companies.sorts],
                 "description": "treasury, team: largest first; relevance: only with q, then the default",
@@ -198,24 +203,26 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
             "get_company",
             "Get a company",
             "One company with its team, token holders, proposals and token distribution. "
-            "Long lists show 100 rows, with …Total.",
+            "Lists of over 100 rows, or over limit, come with …Total.",
             single(bundle(schema)),
             tools.get_company,
             keys={"slug": "company"},
-            slug={**_SLUG, "description": "id of a list_companies item"},
+            slug={**_SLUG, "description": _NAMES},
             parts={
                 "type": "array",
                 "items": {"enum": list(truncation.PARTS)},
                 "description": "besides the facts, e.g. positions for the team; default all",
             },
             offset={"type": "integer", "minimum": 0, "maximum": 10**6, "description": "first row of each list"},
+            limit={"type": "integer", "minimum": 1, "maximum": 1_000, "description": "rows of each list"},
             **_SHOWN,
         ),
         _tool(
             "list_people",
             "List people",
-            "Search and list people, newest first, with the number of companies where each has a position.",
-            searched(record_of(schema.person, without=("positions",))),
+            "Search and list people, newest first, with their number of companies; by company or title, with the "
+            'positions that match. Bios are cut; fields ["name","bio"] gives them whole.',
+            searched(record_of(schema.person, positionsTotal=INTEGER)),
             tools.list_people,
             keys={"ids": "person", "company": "company"},
             **_PAGE,
@@ -232,14 +239,14 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
             single(record_of(schema.person, without=("companyCount",), positionsTotal=INTEGER)),
             tools.get_person,
             keys={"slug": "person"},
-            slug=_SLUG,
+            slug={**_SLUG, "description": _NAMES},
             **_SHOWN,
         ),
         *framework_tools(schema, tools.list_frameworks, tools.get_framework),
         _tool(
             "list_scoring_frameworks",
             "List scoring frameworks",
-            "Frameworks that can score any company.",
+            "Frameworks that score any company.",
             frameworks,
             tools.list_frameworks_of("score"),
             **_SHOWN,
@@ -257,9 +264,10 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
         _tool(
             "list_program_frameworks",
             "List programs",
-            "Programs that take applications, each run by a company.",
+            "All programs, each run by a company: isOpen ones take applications, others are closed. With total.",
             frameworks,
             tools.list_frameworks_of("program"),
+            isOpen={"type": "boolean"},
             **_SHOWN,
         ),
         _tool(
@@ -275,15 +283,16 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
         _tool(
             "changes_since",
             "Changes since a time",
-            "Companies, people and frameworks published, updated or unlisted since then, oldest first.",
+            "Companies, people and frameworks published, updated or unlisted since then, oldest first, with kind, id "
+            "(slug) and name.",
             CHANGED,
             changes.changes_since,
-            since={"type": "string", "maxLength": 40, "description": "date, time or the nextSince of an answer"},
+            since={"type": "string", "maxLength": 100, "description": "date, time or the nextSince of an answer"},
         ),
         _tool(
             "get_registry_stats",
             "Get registry statistics",
-            "The number of companies, people, frameworks and fundraising companies, and the total treasury.",
+            "The numbers of companies, people, frameworks and fundraising companies; the total treasury.",
             single(STATS_SCHEMA),
             tools.get_registry_stats,
         ),

@@ -6,16 +6,17 @@ Source: tools, Public server; decisions, section 3.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final
 from urllib.parse import quote
 
-from muniment.mcp.declarations import Marked
-from muniment.schema.objects import Schema, registry_schema
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS
+from muniment.kernel.problems import NotFound
+from muniment.mcp.declarations import Marked, NotAtOnce
+from muniment.schema.objects import Schema
 from muniment.store.cache import Dependency
 from muniment.store.reader import Reader
+from muniment.store.search import names
 from muniment.store.search.everything import COLLECTIONS
-
-LISTINGS: Final = registry_schema("USD").listings  # the index supports only built-in fields
+from muniment.store.search.names import Named
 
 
 class PublicAnswers:
@@ -26,6 +27,7 @@ class PublicAnswers:
         self._base_url = base_url
         self._api_url = f"{base_url}/api/v1"
         self._schema = schema
+        self._listings = schema.listings
 
     def _url(self, kind: str, key: object) -> str:
         return f"{self._api_url}/{COLLECTIONS[kind]}/{quote(str(key), safe='')}"
@@ -33,10 +35,38 @@ class PublicAnswers:
     def _page_url(self, kind: str, key: str) -> str:
         return f"{self._base_url}/{COLLECTIONS[kind]}/{quote(key, safe='')}"
 
+    def _named(self, kind: str, text: str) -> str | None:
+        """Return the key of the only document with the name *text*."""
+        with self.reader.snapshot() as (connection, _):
+            found = names.named(connection, kind, text)
+        return found[0].key if len(found) == 1 else None
+
+    def _near(self, kind: str, text: str) -> list[Named]:
+        """Return what *text*, which is no key, may mean."""
+        with self.reader.snapshot() as (connection, _):
+            return names.near(connection, kind, text)
+
+    def _unknown(self, kind: str, text: str, where: str) -> NotFound:
+        """Return the error for a *text* that names no document, or several; *where* finds others."""
+        found = self._near(kind, text)
+        meant = f"Did you mean {' or '.join(map(str, found))}? " if found else ""
+        return NotFound(f"There is no {kind} {text[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}{where}")
+
     def _cached(
-        self, key: tuple[object, ...], kinds: Iterable[str], make: Callable[[], Marked], *, quick: bool = True
+        self,
+        key: tuple[object, ...],
+        kinds: Iterable[str],
+        make: Callable[[], Marked],
+        *,
+        waits: bool = True,
+        quick: bool = True,
     ) -> Marked | Awaitable[Marked]:
-        """Return the cached answer about *kinds*, or make and cache it, off the event loop if that takes long."""
+        """
+        Return the cached answer about *kinds*, or make and cache it, off the event loop if that takes long.
+
+        Raises:
+            NotAtOnce: it takes long, and the caller does not wait.
+        """
         cached: Marked | None = self.reader.answers.ready.get(key)
         if cached is not None:
             return cached
@@ -49,6 +79,8 @@ class PublicAnswers:
 
         if quick:
             return make_and_cache()
+        if not waits:
+            raise NotAtOnce
         return asyncio.get_running_loop().run_in_executor(self.reader.pool, make_and_cache)
 
     def _cache(self, key: tuple[object, ...], made: Marked, version: int, *shows: Dependency) -> None:

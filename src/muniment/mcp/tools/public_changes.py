@@ -11,10 +11,12 @@ import msgspec
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
+from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools.public_answers import PublicAnswers
 from muniment.schema.filters import parse_moment
 from muniment.store.change_feed import FeedAheadError, FeedGapError, change_rows, number_before
+from muniment.store.search.names import names_of
 from muniment.store.snapshot_state import changes_after
 
 MAX_ENTRIES: Final = 100
@@ -47,11 +49,13 @@ class ChangeTools(PublicAnswers):
                         f"Call again with a date or time; the latest nextSince is {state.edition}.",
                     ) from None
                 oldest = change_rows(connection, "ORDER BY sequence LIMIT 1") if at else []
-            latest = {(row.kind, row.key): row for row in found.rows}
+                latest = {(row.kind, row.key): row for row in found.rows}
+                known = names_of(connection, latest)
             rows = [
                 {
                     "kind": row.kind,
                     "id": row.key,
+                    **({"name": known[row.kind, row.key]} if (row.kind, row.key) in known else {}),
                     "change": row.change,
                     "at": row.at,
                     **({} if row.fields is None else {"fields": row.fields}),
@@ -62,7 +66,9 @@ class ChangeTools(PublicAnswers):
             answer: JSONObject = {"data": rows, "nextSince": str(found.next_after), "left": left}
             if oldest and oldest[0].at >= at and oldest[0].sequence > 1:
                 answer["hint"] = f"Earlier changes than those of {oldest[0].at} are no longer recorded."
-            return Marked(msgspec.json.encode(answer))
+            named = self.reader.documents([name for name in latest if name in known])
+            marks = [(kind, document.provenance[0]) for (kind, _), document in named.items()]
+            return provenance.of_several(msgspec.json.encode(answer), marks)
 
         return self._cached(("mcp", "changes", since), ("*",), make)
 

@@ -4,28 +4,40 @@ The handlers of the public tools: each queries the reader that REST uses, and tr
 Source: tools, Public server; decisions, section 3.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import msgspec
 
-from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import lean, truncation
 from muniment.mcp.tools.lean import FULL, Form, Shape
-from muniment.mcp.tools.public_answers import LISTINGS, PublicAnswers
-from muniment.schema.filters import MAX_VALUES, Criterion, Listing, ReversedRange
+from muniment.mcp.tools.public_answers import PublicAnswers
+from muniment.schema.filters import MAX_VALUES, Chosen, Criterion, Listing, ReversedRange, values_at
 from muniment.schema.objects import Schema
+from muniment.schema.person import PERSON
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
+from muniment.store.search import names
+from muniment.store.search.values import singular
 
 MAX_IDS: Final = 100
 MAX_SHOWN: Final = 60
 """Characters of a value in an error."""
+MAX_POSITIONS: Final = 5
+"""Positions of a person in a list."""
+POSITION_FILTERS: Final = {by.name: by for field in PERSON.fields if field.name == "positions" for by in field.filters}
 _KEYS: Final = {"company": "id", "person": "slug", "framework": "frameworkId"}
+_FINDING: Final = {
+    "company": "Call list_companies with q (the id of an item is its slug).",
+    "person": "Call list_people with q.",
+    "framework": "Call list_frameworks for valid ones.",
+}
+"""How to find a document, by its kind."""
 
 
 class Shapes:
@@ -37,8 +49,8 @@ class Shapes:
         self.framework = Shape(schema.framework)
         self.of_list = {
             "company": Shape(schema.company),
-            "person": Shape(schema.person, without=("positions",)),
-            "framework": Shape(schema.framework, without=("companyDescription",)),
+            "person": Shape(schema.person),
+            "framework": Shape(schema.framework, without=("companyDescription", "topScores")),
         }
 
 
@@ -51,25 +63,58 @@ class PublicTools(PublicAnswers):
 
     # ------------------------------------------------------------------ lists
 
-    def list_companies(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
-        return self._list("company", arguments)
+    def list_companies(self, arguments: Arguments, caller: Caller) -> Marked | Awaitable[Marked]:
+        return self._list("company", arguments, caller)
 
-    def list_people(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
-        return self._list("person", arguments)
+    def list_people(self, arguments: Arguments, caller: Caller) -> Marked | Awaitable[Marked]:
+        return self._list("person", arguments, caller)
 
-    def _list(self, kind: str, arguments: Arguments) -> Marked | Awaitable[Marked]:
-        query, form = query_of(LISTINGS[kind], arguments), lean.form_of(arguments)
-        names, shape = tuple(arguments.get("facets", ())), self._shapes.of_list[kind]
+    def _list(self, kind: str, arguments: Arguments, caller: Caller) -> Marked | Awaitable[Marked]:
+        query, form = query_of(self._listings[kind], arguments), lean.form_of(arguments)
+        counted, shape = tuple(arguments.get("facets", ())), self._shapes.of_list[kind]
 
         def make() -> Marked:
-            found = self.reader.page(kind, query)
-            items = shape.listed([msgspec.json.decode(item) for item in found.items], form)
-            rest = {**truncation.paging(found), **found.guidance(), **self._facets(kind, query, names)}
+            found = self.reader.page(kind, self._with_keys(kind, query))
+            read: list[JSONObject] = [msgspec.json.decode(item) for item in found.items]
+            if kind == "person":
+                self._show_positions(read, query, form)
+            items = shape.listed(read, form)
+            rest = {**truncation.paging(found), **found.guidance(), **self._facets(kind, query, counted)}
             content = truncation.page(items, rest, self._item_url(kind), named=True)
             return provenance.of_list(content, kind, found.provenance)
 
-        quick = not names and self.reader.is_quick(query)
-        return self._cached(("mcp", kind, query, form, names), (kind,), make, quick=quick)
+        quick = not counted and self.reader.is_quick(query) and "positions" not in (form.fields or ())
+        return self._cached(("mcp", kind, query, form, counted), (kind,), make, waits=caller.waits, quick=quick)
+
+    def _with_keys(self, kind: str, query: ListQuery) -> ListQuery:
+        """Return *query* with the keys of documents in place of their exact names."""
+        if query.ids is None:
+            return query
+        with self.reader.snapshot() as (connection, _):
+            known = names.names_of(connection, ((kind, each) for each in query.ids))
+        found = {each: self._named(kind, each) or each for each in query.ids if (kind, each) not in known}
+        ids = tuple(dict.fromkeys(found.get(each, each) for each in query.ids))
+        return msgspec.structs.replace(query, ids=ids)
+
+    def _show_positions(self, people: list[JSONObject], query: ListQuery, form: Form) -> None:
+        """
+        Add to each of *people* the positions that the filters chose, some of them; all, if the call names the field.
+
+        Those come first that all filters chose.
+        """
+        by_filter = [each for each in query.filters if each.name in POSITION_FILTERS]
+        if "positions" not in form.fields if form.fields is not None else form.full or not by_filter:
+            return
+        known = self.reader.documents([("person", each["slug"]) for each in people])
+        for each in people:
+            found = known.get(("person", each["slug"]))
+            held = msgspec.json.decode(found.body)["data"].get("positions") or [] if found else []
+            hits = Counter(place for by in by_filter for place in places(held, by))
+            order = sorted(hits, key=lambda place: (-hits[place], place)) if by_filter else range(len(held))
+            rows = [held[place] for place in order]
+            each["positions"] = rows[:MAX_POSITIONS]
+            if len(rows) > MAX_POSITIONS:
+                each["positionsTotal"] = len(rows)
 
     def _item_url(self, kind: str) -> Callable[[JSONMapping], str]:
         return lambda item: self._url(kind, item.get(_KEYS[kind], ""))
@@ -78,53 +123,59 @@ class PublicTools(PublicAnswers):
         return {"facets": self.reader.facets(kind, query, names).to_wire()} if names else {}
 
     def list_frameworks(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
-        query, form = query_of(LISTINGS["framework"], arguments), lean.form_of(arguments)
-        names, shape = tuple(arguments.get("facets", ())), self._shapes.of_list["framework"]
+        query, form = query_of(self._listings["framework"], arguments), lean.form_of(arguments)
+        counted, shape = tuple(arguments.get("facets", ())), self._shapes.of_list["framework"]
 
         def make() -> Marked:
             found = self.reader.frameworks(query)
             rest: JSONObject = {"nextPage": None, **msgspec.json.decode(found.body)}
             items = shape.listed(rest.pop("data"), form)
-            rest |= self._facets("framework", query, names)
+            rest = {"total": len(items), **rest}
+            rest |= self._facets("framework", query, counted)
             where = f"{self._api_url}/frameworks"
             made = truncation.framework_items(items, rest, self._item_url("framework"), where=where)
             return provenance.of_list(made, "framework", found.provenance)
 
-        return self._cached(("mcp", "frameworks", query, form, names), ("framework",), make)
+        return self._cached(("mcp", "frameworks", query, form, counted), ("framework",), make)
 
     # ------------------------------------------------------------------ details
 
     def get_company(self, arguments: Arguments, _: Caller) -> Marked:
         parts, form = arguments.get("parts"), lean.form_of(arguments)
-        return self.company(
-            arguments["slug"], form, None if parts is None else frozenset(parts), arguments.get("offset", 0)
-        )
+        window = arguments.get("offset", 0), arguments.get("limit", truncation.MAX_LISTED)
+        return self.company(arguments["slug"], form, None if parts is None else frozenset(parts), *window)
 
-    def company(self, slug: str, form: Form = FULL, parts: frozenset[str] | None = None, offset: int = 0) -> Marked:
-        def fit(data: JSONObject) -> bytes:
+    def company(
+        self,
+        slug: str,
+        form: Form = FULL,
+        parts: frozenset[str] | None = None,
+        offset: int = 0,
+        limit: int = truncation.MAX_LISTED,
+    ) -> Marked:
+        def fit(data: JSONObject, url: str) -> bytes:
             shown = self._shapes.bundle.bundle(data, form, parts, of=truncation.PARTS)
-            return truncation.bundle(shown, self._url("company", slug), offset=offset)
+            return truncation.bundle(shown, url, offset=offset, limit=limit)
 
-        where = "list_companies (the id of an item is its slug)"
-        return self._detail("company", slug, fit, where, (form, parts, offset))
+        return self._detail("company", slug, fit, (form, parts, offset, limit))
 
     def get_person(self, arguments: Arguments, _: Caller) -> Marked:
         return self.person(arguments["slug"], lean.form_of(arguments))
 
     def person(self, slug: str, form: Form = FULL) -> Marked:
-        def fit(data: JSONObject) -> bytes:
-            return truncation.record(self._shapes.person.whole(data, form), self._url("person", slug), "positions")
+        def fit(data: JSONObject, url: str) -> bytes:
+            return truncation.record(self._shapes.person.whole(data, form), url, "positions")
 
-        return self._detail("person", slug, fit, "list_people", form)
+        return self._detail("person", slug, fit, form)
 
     def get_framework(self, arguments: Arguments, _: Caller) -> Marked:
         return self.framework(arguments["frameworkId"], lean.form_of(arguments))
 
     def framework(self, framework_id: str, form: Form = FULL) -> Marked:
-        def fit(data: JSONObject) -> bytes:
-            return truncation.record(self._shapes.framework.whole(data, form), self._url("framework", framework_id))
+        def fit(data: JSONObject, url: str) -> bytes:
+            return truncation.record(self._shapes.framework.whole(data, form), url)
 
-        return self._detail("framework", framework_id, fit, "list_frameworks", form)
+        return self._detail("framework", framework_id, fit, form)
 
     def get_framework_of(self, kind: str) -> Callable[[Arguments, Caller], Marked]:
         other, tool = ("program", "program") if kind == "score" else ("scoring framework", "scoring")
@@ -150,21 +201,38 @@ class PublicTools(PublicAnswers):
 
     # ------------------------------------------------------------------ shared
 
-    def _detail(
-        self, kind: str, key: str, fit: Callable[[JSONObject], bytes], where: str, form: tuple[object, ...]
-    ) -> Marked:
-        """Return a document; the error for an unknown key suggests similar ones."""
+    def _detail(self, kind: str, key: str, fit: Callable[[JSONObject, str], bytes], form: tuple[object, ...]) -> Marked:
+        """Return a document by its key, or by the exact name that it alone has; the error suggests similar ones."""
         cached: Marked | None = self.reader.answers.ready.get(("mcp", kind, key, form))
         if cached is not None:
             return cached
         found = self.reader.document(kind, key)
         if found is None:
-            near = self.reader.nearest(kind, key)
-            meant = f"Did you mean {' or '.join(near)}? " if near else ""
-            raise NotFound(f"There is no {kind} {key[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}Call {where} for valid ones.")
-        made = provenance.of_published(fit(msgspec.json.decode(found.body)["data"]), kind, found.provenance)
+            meant = self._named(kind, key)
+            if meant is None or meant == key:
+                raise self._unknown(kind, key, _FINDING[kind])
+            return self._detail(kind, meant, fit, form)
+        data = msgspec.json.decode(found.body)["data"]
+        made = provenance.of_published(fit(data, self._url(kind, key)), kind, found.provenance)
         self._cache(("mcp", kind, key, form), made, found.version, (kind, key))
         return made
+
+
+def places(positions: list[JSONObject], by: Chosen) -> list[int]:
+    """Return the places of the *positions* for which a filter finds their person."""
+    declared = POSITION_FILTERS[by.name]
+    if declared.key:
+        keyed = {*by.values}
+        found = [n for n, row in enumerate(positions) if not keyed.isdisjoint(values_at(row, declared.key))]
+        if found:
+            return found
+    asked = [f" {singular(each)} " for each in by.values]
+
+    def is_meant(value: str) -> bool:
+        text = f" {singular(value)} "
+        return any(each in text if by.in_text else each == text for each in asked)
+
+    return [n for n, row in enumerate(positions) if any(map(is_meant, values_at(row, declared.member)))]
 
 
 def query_of(listing: Listing, arguments: Arguments) -> ListQuery:
@@ -197,7 +265,8 @@ def query_of(listing: Listing, arguments: Arguments) -> ListQuery:
 
 def _parsed(of: Criterion, given: Any) -> Any:
     """Return the value of an argument, or a tuple of its values; None if there is none, which models give as ""."""
-    texts = [_text(each) for each in (given if isinstance(given, list) else (given,))]
+    write = of.write if of.schema["type"] == "number" and isinstance(given, int | float) else _text
+    texts = [write(each) for each in (given if isinstance(given, list) else (given,))]
     values = []
     for text in filter(str.strip, texts):
         try:

@@ -20,7 +20,7 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import provenance, whole_texts
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import truncation
-from muniment.mcp.tools.public_answers import LISTINGS, PublicAnswers
+from muniment.mcp.tools.public_answers import PublicAnswers
 from muniment.store.published import KINDS
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything
@@ -43,19 +43,21 @@ class SearchTools(PublicAnswers):
             raise BadRequest("The query is blank.", "Call again with words of a name, a symbol, a domain or a topic.")
 
         def make() -> Marked:
-            found = everything.search(self.reader, query, limit=MAX_RESULTS, listings=LISTINGS)
+            found = everything.search(self.reader, query, limit=MAX_RESULTS, listings=self._listings)
             results = found.results[:MAX_RESULTS]
             known = {(each.kind, each.key) for each in results}
             close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known][: MAX_RESULTS - len(results)]
             former = {(kind, each.id): f"{each.why} " for kind, each in found.closest if each.is_former}
+            why = everything.why(self.reader, query, found)
             titles = Counter(each.title for each in results)
             listed = [
                 *(
                     self._result(
                         *(each.kind, each.key, each.title),
                         former.get((each.kind, each.key), "") + _told_apart(each, titles),
+                        matched,
                     )
-                    for each in results
+                    for each, matched in zip(results, why, strict=False)
                 ),
                 *(self._result(kind, each.id, each.name, each.why) for kind, each in close),
             ]
@@ -68,8 +70,9 @@ class SearchTools(PublicAnswers):
         # The same question may mean other days tomorrow.
         return self._cached(("mcp", "search", query, datetime.now(UTC).date()), KINDS, make, quick=False)
 
-    def _result(self, kind: str, key: str, title: str, text: str) -> JSONMapping:
-        return {"id": f"{kind}:{key}", "title": title, "url": self._page_url(kind, key), "text": text}
+    def _result(self, kind: str, key: str, title: str, text: str, matched: str = "") -> JSONMapping:
+        said = {"matched": matched} if matched else {}
+        return {"id": f"{kind}:{key}", "title": title, "url": self._page_url(kind, key), **said, "text": text}
 
     def fetch(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         """
@@ -78,21 +81,23 @@ class SearchTools(PublicAnswers):
         Raises:
             NotFound: there is no such document; the hint names the nearest ids.
         """
-        kind, key = self._named(arguments["id"])
+        kind, key = self._asked(arguments["id"])
 
         def make() -> Marked:
-            found = self.reader.document(kind, key)
+            slug, found = key, self.reader.document(kind, key)
+            if found is None and (meant := self._named(kind, key)):
+                slug, found = meant, self.reader.document(kind, meant)
             if found is None:
                 raise self._unknown_id(kind, key)
             data = msgspec.json.decode(found.body)["data"]
             text = whole_texts.text_of(kind, data, self._schema)
             facts = data["company"] if kind == "company" else data
             answer = {
-                "id": f"{kind}:{key}",
+                "id": f"{kind}:{slug}",
                 "title": everything.title_of(facts),
                 "text": text,
-                "url": self._page_url(kind, key),
-                "metadata": {"kind": kind, "updatedAt": facts["updatedAt"], "json": self._url(kind, key)},
+                "url": self._page_url(kind, slug),
+                "metadata": {"kind": kind, "updatedAt": facts["updatedAt"], "json": self._url(kind, slug)},
             }
             content = msgspec.json.encode(answer)
             while len(content) > truncation.BUDGET_BYTES:
@@ -102,7 +107,7 @@ class SearchTools(PublicAnswers):
 
         return self._cached(("mcp", "fetch", kind, key), (kind,), make, quick=False)
 
-    def _named(self, text: str) -> tuple[str, str]:
+    def _asked(self, text: str) -> tuple[str, str]:
         """Return the kind and the key that *text* names: as an id, the address of a page, or a slug alone."""
         text = text.strip()
         kind, mark, key = text.partition(":")
@@ -112,11 +117,12 @@ class SearchTools(PublicAnswers):
         for kind, name in COLLECTIONS.items():
             if collection == name:
                 return kind, unquote(last)
-        return next((kind for kind in KINDS if self.reader.document(kind, text)), KINDS[0]), text
+        is_known = next((kind for kind in KINDS if self.reader.document(kind, text)), None)
+        return is_known or next((kind for kind in KINDS if self._named(kind, text)), KINDS[0]), text
 
     def _unknown_id(self, kind: str, key: str) -> NotFound:
         kinds = dict.fromkeys((kind, *KINDS))
-        near = [f"{each}:{found}" for each in kinds for found in self.reader.nearest(each, key)][:3]
+        near = [f"{each}:{found}" for each in kinds for found in self._near(each, key)][:3]
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
         shown = f"{kind}:{key[:MAX_SLUG_CHARACTERS]}"
         return NotFound(f"There is no document {shown!r}.", f"{meant}Call search for valid ids.")

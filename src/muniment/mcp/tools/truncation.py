@@ -15,9 +15,9 @@ from muniment.kernel.pagination import Page
 BUDGET_BYTES = 60_000
 MAX_LISTED = 100
 FRAMEWORK_DESCRIPTION_CHARACTERS = 500
-PARTS = ("body", "positions", "capTable", "proposals", "distribution")
+PARTS = ("body", "positions", "capTable", "proposals", "distribution", "fundingRounds")
 """The parts of a company's bundle that a call can leave out."""
-SHOWN_PARTS = (*PARTS[1:], "fundingRounds")
+SHOWN_PARTS = PARTS[1:]
 """The members of a company's bundle besides the company."""
 _LISTS = ("positions", "proposals", "capTable")
 TEXT_STEPS = (8_000, 2_000, 500, 200, 80)
@@ -47,24 +47,25 @@ def cut_texts(record: JSONObject, characters: int, url: str) -> None:
             cut_text(record, member, characters, url)
 
 
-def bundle(data: JSONObject, url: str, *, offset: int = 0) -> bytes:
+def bundle(data: JSONObject, url: str, *, offset: int = 0, limit: int = MAX_LISTED) -> bytes:
     """
     Fit a company with its parts.
 
     Args:
         offset: the first row to show of each list.
+        limit: how many rows to show of each list.
     """
     totals = {name: len(data[name] or ()) for name in _LISTS if name in data}
-    for name in totals if offset else ():
-        data[name] = data[name][offset:]
     longest = max(totals.values(), default=0)
-    if longest <= MAX_LISTED and not offset and len(body := _encode({"data": data})) <= BUDGET_BYTES:
+    if longest <= min(limit, MAX_LISTED) and not offset and len(body := _encode({"data": data})) <= BUDGET_BYTES:
         return body
+    for name in totals:
+        data[name] = (data[name] or ())[offset : offset + limit]
     if longest > 1:
-        data.update({f"{name}Total": total for name, total in totals.items()})
+        data = {"company": data["company"], **{f"{name}Total": total for name, total in totals.items()}, **data}
     # Long texts are shortened first, to a readable length; then texts and lists together.
     steps = (
-        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *TEXT_STEPS[:2])),
+        *((characters, limit) for characters in (40_000, 20_000, *TEXT_STEPS[:2])),
         *((TEXT_STEPS[1], length) for length in _LENGTH_STEPS),
         *((characters, 1) for characters in TEXT_STEPS[2:]),
     )

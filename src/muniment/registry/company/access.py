@@ -1,5 +1,6 @@
 """Access to listings and to the operations of reviewers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
@@ -7,12 +8,20 @@ from django.db import connection
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.models import Company, Ownership, Person
+from muniment.registry.names.asked import near_companies
 
 
-def no_company(slug: str) -> NotFound:
-    """Return the error for a listing that is unknown or not the actor's; it does not reveal which."""
+def no_company(slug: str, near: Sequence[str] = ()) -> NotFound:
+    """
+    Return the error for a listing that is unknown or not the actor's; it does not reveal which.
+
+    Args:
+        near: listings of the actor's own that may be meant.
+    """
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
     return NotFound(
-        f"You have no company with the slug {slug[:200]!r}.", "Call list_my_companies for the slugs of your companies."
+        f"You have no company with the slug {slug[:200]!r}.",
+        f"{meant}Call list_my_companies for the slugs of your companies.",
     )
 
 
@@ -54,7 +63,7 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
         statement += " FOR UPDATE"
     for company in Company.objects.raw(statement, parameters):
         return company
-    raise no_company(slug)
+    raise no_company(slug, near_companies(actor, slug))
 
 
 def owns(actor: Actor, slug: str) -> bool:

@@ -36,6 +36,7 @@ class Difference:
     Attributes:
         operations: the edits of single rows that led to it, by the path of their list.
         asked: slugs of people who are asked to confirm a position.
+        profiles: of each name that it adds without a profile, the slugs of the people with that name.
     """
 
     before: JSONObject = field(default_factory=dict)
@@ -44,6 +45,7 @@ class Difference:
     steps: list[Callable[[AffectedRows], None]] = field(default_factory=list)
     operations: dict[Path, ItemChange] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    profiles: dict[str, list[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.after)

@@ -31,6 +31,7 @@ from muniment.registry.company.owners import make_room_for_draft
 from muniment.registry.company.part_changes import ListGuard
 from muniment.registry.company.rules import refuse_broken_rules
 from muniment.registry.exchange.batch import reserve_slug
+from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import (
     Company,
     FundingRound,
@@ -85,6 +86,7 @@ class CompanyUpdate:
         awaiting_people: slugs of people who are asked to confirm a position.
         withdrawn: fields whose pending change the update withdrew, by naming their present value.
         diff: before and after of each field.
+        profiles: of each name that it adds without a profile, the slugs of the people with that name.
     """
 
     company: OwnedCompany
@@ -94,6 +96,7 @@ class CompanyUpdate:
     withdrawn: list[str]
     awaiting_people: list[str]
     diff: dict[str, JSONObject]
+    profiles: Mapping[str, list[str]] = field(default_factory=dict)
 
 
 def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[OwnedCompany]:
@@ -263,6 +266,7 @@ def _update(
         withdrawn=withdrawn,
         awaiting_people=difference.asked,
         diff={**difference.to_wire(), **requested.to_wire()},
+        profiles=difference.profiles,
     )
 
 
@@ -293,7 +297,7 @@ def _request_review(
             pending.save(update_fields=["decision", "decided_at"])
             since = pending.asked_at
         if wanted:
-            PendingChange.objects.create(
+            made = PendingChange.objects.create(
                 company=company,
                 account_id=actor.account_id,
                 via=actor.via,
@@ -301,6 +305,7 @@ def _request_review(
                 changes=wanted,
                 asked_at=since,
             )
+            announce(f"change:{made.pk}")
     if requested and wanted != previous:
         history.entry(actor, "asked", before=requested.before, after=requested.after, company=company).save()
 

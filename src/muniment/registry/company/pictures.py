@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,15 +42,39 @@ def store_picture(content: bytes) -> str:
     Raises:
         BadRequest: not an accepted image, animated, or too large.
     """
-    small, large = resize(content)
-    digest = _digest(large)
-    Picture.objects.get_or_create(digest=digest, defaults={"small": small, "large": large})
+    digest = keep(*resize(content))
     return f"/pictures/{digest}-{LARGE}.webp"
 
 
-def resize(content: bytes) -> tuple[bytes, bytes]:
+def keep(small: bytes, large: bytes, *, is_fetched: bool = False) -> str:
+    """
+    Store a resized picture and return its digest.
+
+    Args:
+        is_fetched: it is removed with the last listing that shows it; an uploaded one stays.
+    """
+    digest = _digest(large)
+    values = {"small": small, "large": large, "is_fetched": is_fetched}
+    _, is_new = Picture.objects.get_or_create(digest=digest, defaults=values)
+    if not is_new and not is_fetched:
+        Picture.objects.filter(digest=digest, is_fetched=True).update(is_fetched=False)
+    return digest
+
+
+def resize(
+    content: bytes,
+    *,
+    formats: tuple[str, ...] = FORMATS,
+    first_frame: bool = False,
+    arrange: "Callable[[Image.Image], Image.Image]" = lambda picture: picture,
+) -> tuple[bytes, bytes]:
     """
     Decode and re-encode an image, small and large, without its metadata.
+
+    Args:
+        formats: those that are accepted.
+        first_frame: of a moving picture, take the first frame instead of refusing it.
+        arrange: changes the decoded picture before it is resized.
 
     Raises:
         BadRequest: as :func:`store_picture`.
@@ -62,11 +86,11 @@ def resize(content: bytes) -> tuple[bytes, bytes]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # checked below, before decoding
-            picture = Image.open(io.BytesIO(content), formats=FORMATS)
+            picture = Image.open(io.BytesIO(content), formats=formats)
             width, height = picture.size
             if width * height > MAX_PIXELS:
                 raise BadRequest(f"The image has {width * height / 1e6:.0f} megapixels.", _HINT)
-            if getattr(picture, "n_frames", 1) > 1:
+            if not first_frame and getattr(picture, "n_frames", 1) > 1:
                 raise BadRequest("Animated images are not accepted.", "Send a still image.")
             picture.load()
     except Image.DecompressionBombError:
@@ -75,15 +99,16 @@ def resize(content: bytes) -> tuple[bytes, bytes]:
         raise BadRequest("The file is not a readable image.", _HINT) from None
     upright = ImageOps.exif_transpose(picture)
     mode = "RGBA" if "A" in upright.getbands() or "transparency" in upright.info else "RGB"
-    return _webp(upright.convert(mode), SMALL), _webp(upright.convert(mode), LARGE)
+    arranged = arrange(upright.convert(mode))
+    return _webp(arranged, SMALL), _webp(arranged, LARGE)
 
 
 def _webp(picture: "Image.Image", side: int) -> bytes:
-    from PIL import Image
+    from PIL import Image, ImageOps
 
-    picture.thumbnail((side, side), Image.Resampling.LANCZOS)
+    fitted = ImageOps.contain(picture, (side, side), Image.Resampling.LANCZOS)  # a small one is enlarged
     canvas = Image.new("RGBA", (side, side), (0, 0, 0, 0))
-    canvas.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2))
+    canvas.paste(fitted, ((side - fitted.width) // 2, (side - fitted.height) // 2))
     out = io.BytesIO()
     canvas.save(out, "WEBP", quality=86, method=4)
     return out.getvalue()

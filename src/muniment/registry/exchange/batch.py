@@ -7,7 +7,7 @@ Source: decisions, section 6.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
 from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson, Picture
 from muniment.registry.people.suppression import is_suppressed
+from muniment.registry.sql import insert
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.schema.validation import Fault
@@ -60,6 +61,9 @@ class BatchRun:
         relist: publish what was unlisted.
         pictures: the folder with the pictures of an export.
         settled: people whose row has a time of change, which later batches must not move.
+        partial: members that a row lacks keep what is stored; otherwise they are cleared.
+        restores: the values are those of before an import, and replace whole ones.
+        import_run: the key of the record of this import.
     """
 
     actor: Actor
@@ -68,6 +72,9 @@ class BatchRun:
     dry: bool = False
     overwrite: bool = False
     relist: bool = False
+    partial: bool = False
+    restores: bool = False
+    import_run: int | None = None
     pictures: Path = Path("pictures")
     tell: Report = lambda _line, _fault: None
     warn: Report = lambda _line, _fault: None
@@ -114,12 +121,36 @@ def import_pictures(run: BatchRun, found: Iterable[PictureMember]) -> None:
     stored |= {picture.digest for picture in made}
     if made and not run.dry:
         Picture.objects.bulk_create(made, ignore_conflicts=True)
+    if stored and not run.dry:
+        Picture.objects.filter(digest__in=stored, is_fetched=True).update(is_fetched=False)
     for each, address in addresses:
         if pictures.digests_of([address]) & stored:
             each.members[each.key] = pictures.stored_path(address)
         elif address.startswith("/pictures/"):
             del each.members[each.key]
             run.drop(each.line, Fault(each.path, "is a picture that is neither stored here nor in pictures/; left out"))
+
+
+def given_columns(run: BatchRun, existing: Any, columns: JSONObject, given: Collection[str]) -> JSONObject:
+    """Return the columns of a row to compare with a stored one: in a partial import, those that the row has."""
+    if not run.partial:
+        return columns
+    found = {name: value for name, value in columns.items() if name in given}
+    if run.restores and found.get("name") == existing.name:
+        del found["name"]  # a line must have it
+    if found.get("socials") and not run.restores:
+        found["socials"] = {**(existing.socials or {}), **_known(found["socials"])}
+    return found
+
+
+def _known(members: JSONObject) -> JSONObject:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def with_stored_extra(run: BatchRun, existing: Any, columns: JSONObject) -> None:
+    """Add the stored additional members that a row of a partial import lacks."""
+    if run.partial and "extra" in columns:
+        columns["extra"] = _known({**(existing.extra or {}), **columns["extra"]})
 
 
 def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:
@@ -191,8 +222,8 @@ def insert_rows(kind: str, rows: Sequence[Any]) -> None:
     for row in rows:
         provenance.created_by_import(row)
     if rows:
-        type(rows[0]).objects.bulk_create(rows)
-        GivenSlug.objects.bulk_create([GivenSlug(kind=kind, slug=row.slug) for row in rows])
+        insert(rows)
+        insert([GivenSlug(kind=kind, slug=row.slug) for row in rows])
 
 
 def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:
@@ -227,7 +258,7 @@ def history_entry(
     old, new = history_values(before, after, record)
     for row in subject.values():
         provenance.imported(row, new, edits.kept if edits else ())
-    return history.entry(run.actor, IMPORTED, before=old, after=new, **subject)
+    return history.entry(run.actor, IMPORTED, before=old, after=new, import_run_id=run.import_run, **subject)
 
 
 def history_values(before: JSONObject, after: JSONObject, record: Record | None) -> tuple[JSONObject, JSONObject]:

@@ -12,6 +12,7 @@ from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Coalesce
 
+from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.registry import history, provenance
@@ -22,11 +23,13 @@ from muniment.registry.exchange.batch import (
     BatchRun,
     PictureMember,
     existing_rows,
+    given_columns,
     history_values,
     import_pictures,
     insert_rows,
     update_row,
     update_rows,
+    with_stored_extra,
     without_used_slugs,
 )
 from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
@@ -53,11 +56,13 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
-from muniment.registry.names import keeping
+from muniment.registry.names import former, keeping
 from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.registry.sql import insert
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
+from muniment.schema.objects import Schema
 from muniment.schema.parsed_kinds import DATE, MONTH
 from muniment.schema.validation import Fault
 
@@ -116,6 +121,11 @@ def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> Batch
     return _CompanyBatch(run).write(rows)
 
 
+def stored_line(company: Company, schema: Schema) -> JSONObject:
+    """Return a stored listing in the form of its line."""
+    return _CompanyBatch(BatchRun(COMMAND, schema, dry=True)).on_wire(company, _parts([company.pk]))
+
+
 class _CompanyBatch:
     """One batch: rows to create, to change and to publish."""
 
@@ -145,7 +155,7 @@ class _CompanyBatch:
         parts = _parts(keys)
         by_key = {company.pk: company for company in stored.values()}
         self.edits = edits_of("company", keys, lambda key, member: self._member(by_key[key], member, parts))
-        rows = without_bad_values(self.run, rows, lambda slug: self._on_wire(stored.get(slug), parts))
+        rows = without_bad_values(self.run, rows, lambda slug: self.on_wire(stored.get(slug), parts))
         import_pictures(self.run, (PictureMember(line, "company.icon", row.columns, "icon") for line, row in rows))
         ignore_erased_people(self.run, rows)
         follow_merges(rows)
@@ -169,7 +179,7 @@ class _CompanyBatch:
             self._write(people)
         return self.counts
 
-    def _on_wire(self, company: Company | None, parts: _Parts) -> JSONObject:
+    def on_wire(self, company: Company | None, parts: _Parts) -> JSONObject:
         """Return a stored listing in the form of its line; empty for a new one."""
         if company is None:
             return {}
@@ -185,7 +195,7 @@ class _CompanyBatch:
 
     def _member(self, company: Company, member: str, parts: _Parts) -> Any:
         """Return a stored member of a listing, of its object or beside it."""
-        line = self._on_wire(company, parts)
+        line = self.on_wire(company, parts)
         return line[member] if member in line else line["company"].get(member)
 
     def _places(self, row: CompanyRow, stored: StoredPositions, people: NamedPeople) -> list[PositionRow] | None:
@@ -193,8 +203,8 @@ class _CompanyBatch:
             return None
         here: dict[str, str] = {}
         places = [place._replace(slug=people.resolve(place, stored, here)) for place in row.positions]
-        former = [place.to_document() for place, _ in stored]
-        found = POSITIONS.with_ids([place.to_document() for place in places], former)
+        before = [place.to_document() for place, _ in stored]
+        found = POSITIONS.with_ids([place.to_document() for place in places], before)
         return [PositionRow.from_document(each) for each in found]
 
     def _give_ids(
@@ -285,7 +295,7 @@ class _CompanyBatch:
         self.changed.append(company)
         self.order.append(company)
         self.new_parts.append((company, kept, places))
-        self.entries.append(history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company))
+        self.entries.append(self._entry(company, before, after))
         if "website" in former:
             self.moved.append(company.pk)
         if REFERENCE & former.keys():
@@ -303,13 +313,17 @@ class _CompanyBatch:
             places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
             settle_lists(self.run, row, edits, parts, places)
         self._give_ids(row, parts, company)
-        columns = dict(row.columns)
+        columns = given_columns(self.run, company, dict(row.columns), row.given)
         given = columns.pop("former_names", None)
         if edits:
             settle_rounds(self.run, row, edits, parts.get("funding_rounds", []))
             settle_columns(self.run, edits, company, columns, self.run.schema.company)
             self.run.report_kept(line, edits, self.paths, self.counts)
-        if given is not None or columns["name"] != company.name:
+        with_stored_extra(self.run, company, columns)
+        if self.run.restores:
+            if "name" in columns:
+                columns["former_names"] = former.without(company.former_names, columns["name"])
+        elif given is not None or columns["name"] != company.name:
             columns["former_names"] = keeping.of_import(company, columns["name"], given)
         if not self.run.draft and self._may_publish(line, company, edits):
             columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
@@ -359,13 +373,17 @@ class _CompanyBatch:
                 parts[table] += [table(company=company, rank=n, document=d) for n, d in enumerate(documents or ())]
             rounds = enumerate(row.funding_rounds or ())
             parts[FundingRound] += [FundingRound(company=company, rank=n, **each._asdict()) for n, each in rounds]
-        for model, made in parts.items():
-            model._default_manager.bulk_create(made)  # noqa: SLF001 - Django's public name
+        for made in parts.values():
+            insert(made)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
-        new = [history.entry(self.run.actor, IMPORTED, before={}, after={}, company=company) for company in self.made]
-        HistoryEntry.objects.bulk_create([*new, *self.entries])
+        new = [self._entry(company, {}, {}) for company in self.made]
+        insert([*new, *self.entries])
         remember("company", self.edits)
         self._publish(people)
+
+    def _entry(self, company: Company, before: JSONObject, after: JSONObject) -> HistoryEntry:
+        run = self.run.import_run
+        return history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=run)
 
     def _publish(self, people: NamedPeople) -> None:
         settled = {person.pk for slug, person in people.known.items() if slug in self.run.settled}

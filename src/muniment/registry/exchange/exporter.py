@@ -92,8 +92,10 @@ def _companies() -> Iterator[JSONObject]:
 def _company(view: CompanyView) -> JSONObject:
     row = view.columns
     company = company_object(view, settings.SCHEMA)
-    # Derived from the rounds; updatedAt is a member of the line; owners and their proofs belong to this instance.
-    for name in ("raising", "updatedAt", "maintainedByOwner", "verifiedDomain"):
+    company |= settings.SCHEMA.company.retired(row)
+    # Derived from the rounds; updatedAt is a member of the line; owners, their proofs and what was fetched belong to
+    # this instance.
+    for name in ("raising", "updatedAt", "maintainedByOwner", "verifiedDomain", "logo"):
         company.pop(name, None)
     company.pop("teamSize", None)  # an import counts positions again
     if row["team_size"] is not None:
@@ -107,7 +109,8 @@ def _people() -> Iterator[JSONObject]:
     published = Person.objects.filter(published=True).order_by("publication_number")
     for keys in _chunks(list(published.values_list("pk", flat=True))):  # a snapshot cannot use server-side cursors
         for person in published.filter(pk__in=keys):
-            yield settings.SCHEMA.person.published(vars(person), {})
+            row = vars(person)
+            yield {**settings.SCHEMA.person.published(row, {}), **settings.SCHEMA.person.retired(row)}
 
 
 def _frameworks(private: bool) -> Iterator[JSONObject]:  # noqa: FBT001 - private to this module

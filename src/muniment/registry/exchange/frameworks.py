@@ -86,8 +86,12 @@ def import_frameworks(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> Ba
     FrameworkSpecification.objects.bulk_create(specifications)
     HistoryEntry.objects.bulk_create(entries)
     remember("framework", edits)
-    publish(AffectedRows().framework(*(framework.pk for framework in (*made, *changed))))
+    publish(AffectedRows().framework(*_keys(made)).framework_with_companies(*_keys(changed)))
     return counts
+
+
+def _keys(frameworks: list[Framework]) -> list[int]:
+    return [framework.pk for framework in frameworks]
 
 
 def _latest_versions(keys: list[int]) -> dict[int, FrameworkSpecification]:

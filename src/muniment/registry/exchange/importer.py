@@ -21,6 +21,7 @@ from muniment import config
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, Actor
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
@@ -36,12 +37,16 @@ from muniment.registry.exchange.rows import (
     read_framework,
     read_person,
 )
+from muniment.registry.models import ImportRun
 from muniment.registry.people import suppression
 from muniment.schema.objects import Schema
 from muniment.schema.validation import Fault, Validation
 from muniment.store import published
+from muniment.store.sqlite.base import write_lock_of
 
 BATCH_ROWS: Final = 500
+BATCH_ROWS_BESIDE_OTHERS: Final = 100
+"""Rows of the next batch when others have waited to write: each waits for the end of a batch."""
 BATCH_BYTES: Final = 4 * 1024 * 1024
 PAGE_CACHE_KIB: Final = 64 * 1024
 GC_THRESHOLD: Final = 50_000
@@ -91,6 +96,8 @@ class Summary:
     bad: int = 0
     dropped: int = 0
     warnings: int = 0
+    import_run: int | None = None
+    """The key of its record; None if nothing was written."""
 
     def __str__(self) -> str:
         parts = [
@@ -151,6 +158,10 @@ def import_registry(
     strict: bool = False,
     overwrite: bool = False,
     relist: bool = False,
+    partial: bool = False,
+    origin: str = "",
+    restores: int | None = None,
+    resumes: int | None = None,
     tell: Tell = _silent,
     warn: Tell = _silent,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
@@ -166,6 +177,10 @@ def import_registry(
         strict: import nothing if any row is invalid, or a value would be left out.
         overwrite: replace fields that people changed since the last import; otherwise they are kept.
         relist: publish listings, people and frameworks that were unlisted; otherwise they stay so.
+        partial: keep the stored values of members that rows lack; otherwise they are cleared.
+        origin: the name of the file that people know, where those at *path* were made of it.
+        restores: the key of an undo, whose former values the files have; it has a record of its own.
+        resumes: the key of the record of this import, if it has one.
         tell: called with each fault of an invalid row, and each invalid value that is left out.
         warn: called with each row or field that is kept, ignored or doubtful.
         progress: called with the file and the bytes read so far.
@@ -181,22 +196,27 @@ def import_registry(
         warn(RowFault(suppression.FILE_NAME, 0, "", message))
 
     def run(warn: Tell, *, dry: bool) -> Summary:
+        chosen = {"draft": draft, "strict": strict, "overwrite": overwrite, "relist": relist}
         state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry, overwrite=overwrite, relist=relist)
+        state.partial, state.restores = partial or restores is not None, restores is not None
         state.pictures = (path if path.is_dir() else path.parent) / "pictures"
         work = _Import(state, tell, warn, progress)
         if dry:
             return work.run(sources)
-        chosen = {"draft": draft, "strict": strict, "overwrite": overwrite, "relist": relist}
+        files = [origin] if origin else [each.path.name for each in sources]
+        options = [name for name, is_chosen in chosen.items() if is_chosen]
+        if (key := restores or resumes or 0) == 0:
+            made = ImportRun.objects.create(account_id=actor.account_id, via=actor.via, files=files, options=options)
+            key = made.pk
+        state.import_run = work.summary.import_run = key
         try:
             work.run(sources)
             _merge_index()
             return work.summary
         finally:  # also of an interrupted import, whose rows are complete
-            detail = {
-                "files": [each.path.name for each in sources],
-                "options": [name for name, is_chosen in chosen.items() if is_chosen],
-                "result": str(work.summary),
-            }
+            ended = {"ended_at": now(), "result": str(work.summary)}
+            ImportRun.objects.filter(pk=key).update(**ended)
+            detail = {"import": key, "files": files, "options": options, "result": str(work.summary)}
             record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
 
     with _bulk_write_settings():
@@ -238,6 +258,12 @@ def _merge_index() -> None:
     while step is not over:
         with transaction.atomic(), connection.wrap_database_errors:
             step = next(steps, over)
+        _give_way()
+
+
+def _give_way() -> bool:
+    """Let those write first who wait, and return whether there were any; PostgreSQL has many writers at once."""
+    return connection.vendor == "sqlite" and write_lock_of(str(connection.settings_dict["NAME"])).give_way()
 
 
 @dataclass(slots=True)
@@ -249,12 +275,27 @@ class _Import:
     warn: Tell
     progress: Callable[[Path, int], object]
     summary: Summary = field(default_factory=Summary)
+    others_wait: bool = False
 
     def run(self, sources: list[Source]) -> Summary:
         for source in sources:
-            for batch in _batches(self._rows(source)):
+            for batch in self._batches(self._rows(source)):
                 self._write(source, batch)
+                self.others_wait = not self.state.dry and _give_way()
         return self.summary
+
+    def _batches(self, rows: Iterator[tuple[ImportLine, Any]]) -> Iterator[list[tuple[ImportLine, Any]]]:
+        batch: list[tuple[ImportLine, Any]] = []
+        size = 0
+        for line, row in rows:
+            batch.append((line, row))
+            size += line.size
+            most = BATCH_ROWS_BESIDE_OTHERS if self.others_wait else BATCH_ROWS
+            if len(batch) >= most or size >= BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
 
     def _rows(self, source: Source) -> Iterator[tuple[ImportLine, Any]]:
         seen: dict[str, int] = {}
@@ -309,16 +350,3 @@ def _lost_race(error: DatabaseError) -> bool:
     if connection.vendor == "sqlite":
         return False  # SQLite has one writer at a time
     return isinstance(error, IntegrityError) or getattr(error.__cause__, "sqlstate", "") in {"40P01", "40001"}
-
-
-def _batches(rows: Iterator[tuple[ImportLine, Any]]) -> Iterator[list[tuple[ImportLine, Any]]]:
-    batch: list[tuple[ImportLine, Any]] = []
-    size = 0
-    for line, row in rows:
-        batch.append((line, row))
-        size += line.size
-        if len(batch) >= BATCH_ROWS or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch

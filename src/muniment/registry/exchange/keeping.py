@@ -85,7 +85,7 @@ def settle_columns(run: BatchRun, edits: Edits, existing: Any, columns: JSONObje
 
 def _settle_extra(run: BatchRun, edits: Edits, current: JSONObject, given: JSONObject) -> JSONObject:
     found = dict(given)
-    for name in {**current, **given}:
+    for name in given if run.partial else {**current, **given}:
         if name not in edits.brought:
             continue
         value = edits.settle(name, current.get(name), given.get(name), overwrite=run.overwrite)

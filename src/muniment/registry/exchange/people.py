@@ -9,20 +9,23 @@ from muniment.registry.exchange.batch import (
     BatchRun,
     PictureMember,
     existing_rows,
+    given_columns,
     history_entry,
     import_pictures,
     insert_rows,
     merged_slugs,
     update_row,
     update_rows,
+    with_stored_extra,
     without_used_slugs,
 )
-from muniment.registry.exchange.edits import edits_of, remember
+from muniment.registry.exchange.edits import Edits, edits_of, remember
 from muniment.registry.exchange.keeping import settle_columns
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.suppression import Suppressions
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.registry.sql import insert
 from muniment.schema.validation import Fault
 
 
@@ -51,9 +54,8 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             made.append(person)
             entries.append(history_entry(run, {}, {}, person=person))
             continue
-        if found := edits.get(person.pk):
-            settle_columns(run, found, person, columns, run.schema.person)
-            run.report_kept(line, found, {}, counts)
+        columns, found = given_columns(run, person, columns, row.given), edits.get(person.pk)
+        counts.kept += _settle(run, line, person, columns, found)
         adopted += _adopt(run, line, person, columns)
         before = update_row(person, columns, row.updated_at)
         if row.updated_at != person.updated_at:
@@ -72,7 +74,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     insert_rows("person", made)
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
-    HistoryEntry.objects.bulk_create(entries)
+    insert(entries)
     remember("person", edits)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:
@@ -80,6 +82,16 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
         Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=now())
     publish(affected)
     return counts
+
+
+def _settle(run: BatchRun, line: int, person: Person, columns: JSONObject, edits: Edits | None) -> int:
+    """Keep what people changed, and in a partial import the members that the row lacks; return how many are kept."""
+    counts = BatchCounts()
+    if edits:
+        settle_columns(run, edits, person, columns, run.schema.person)
+        run.report_kept(line, edits, {}, counts)
+    with_stored_extra(run, person, columns)
+    return counts.kept
 
 
 def _without_removed(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> list[tuple[int, PersonRow]]:

@@ -9,6 +9,7 @@ from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.frameworks.specification import faults_of
 from muniment.schema.company import bundle_breaches
 from muniment.schema.objects import Schema
+from muniment.schema.record import Record
 from muniment.schema.validation import Breach, Fault, Validation
 
 
@@ -17,7 +18,7 @@ class CompanyRow:
     """
     A company's line. ``columns`` are the table's; a part that is None was not given and stays unchanged.
 
-    ``broken`` are the rules that its values break, of ``line``.
+    ``broken`` are the rules that its values break, of ``line``. ``given`` are the columns that the line has.
     """
 
     slug: str
@@ -29,16 +30,18 @@ class CompanyRow:
     updated_at: datetime | None = None
     line: JSONObject = field(default_factory=dict)
     broken: list[Breach] = field(default_factory=list)
+    given: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
 class PersonRow:
-    """A person's line. ``broken`` are the rules that its values break."""
+    """A person's line. ``broken`` are the rules that its values break. ``given`` are the columns that the line has."""
 
     slug: str
     columns: JSONObject
     updated_at: datetime | None = None
     broken: list[Breach] = field(default_factory=list)
+    given: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
         found.get("updatedAt") or updated_at,
         line if broken else {},
         broken,
+        _given(schema.company, line["company"]) | {"distribution"},
     )
 
 
@@ -99,7 +103,15 @@ def read_person(line: JSONObject, schema: Schema, validation: Validation) -> Per
     broken = _judge(schema.person.breaches(line, ()), validation)
     columns = schema.person.columns(found)
     updated_at = columns.pop("updated_at")
-    return PersonRow(columns.pop("slug"), columns, updated_at, broken)
+    return PersonRow(columns.pop("slug"), columns, updated_at, broken, _given(schema.person, line))
+
+
+def _given(record: Record, document: JSONObject) -> frozenset[str]:
+    """Return the columns whose members a document has."""
+    found = {field.column for name, field in record.by_name.items() if name in document}
+    listed = {"listed_month_only"} if "listed_on" in found else set()
+    extra = {"extra"} if document.keys() - record.by_name.keys() else set()
+    return frozenset(found | listed | extra)
 
 
 def read_framework(line: JSONObject, schema: Schema, validation: Validation) -> FrameworkRow | None:

@@ -14,7 +14,7 @@ from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import NotFound
+from muniment.kernel.problems import Conflict, NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history, provenance
@@ -136,13 +136,19 @@ def update_framework(
         return framework
 
 
-def author_framework(actor: Actor, framework_id: str, document: JSONObject) -> FrameworkSpecification:
+def author_framework(
+    actor: Actor, framework_id: str, document: JSONObject, *, expected_version: int | None = None
+) -> FrameworkSpecification:
     """
     Store the next version of a framework's private specification; the framework is then open.
 
     A document equal to the current version does not create a new one.
 
+    Args:
+        expected_version: the version that the document was made from; 0 if there was none.
+
     Raises:
+        Conflict: another version was published since.
         Forbidden: the actor is not a reviewer.
         NotFound: unknown framework.
         BadFields: the document is invalid; has the path of each fault.
@@ -154,6 +160,12 @@ def author_framework(actor: Actor, framework_id: str, document: JSONObject) -> F
     with transaction.atomic():
         framework = _framework(framework_id)
         latest = FrameworkSpecification.objects.filter(framework=framework).order_by("-version").first()
+        present = latest.version if latest else 0
+        if expected_version is not None and expected_version != present:
+            raise Conflict(
+                f"Version {present} was published in the meantime.",
+                "Open the form again in another tab, and make your changes there.",
+            )
         if latest is not None and {**document, "version": latest.version} == latest.document:
             return latest
         specification = next_version(framework, document, latest, actor)
@@ -175,7 +187,8 @@ def _write(actor: Actor, framework: Framework, action: str, before: JSONObject, 
     framework.updated_at = now()
     framework.save()
     history.entry(actor, action, before=before, after=after, framework=framework).save()
-    publish(AffectedRows().framework(framework.pk))
+    affected = AffectedRows().framework(framework.pk)
+    publish(affected.framework_with_companies(framework.pk) if "name" in after else affected)
     _record(actor, framework, action, after)
 
 

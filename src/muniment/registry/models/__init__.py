@@ -16,28 +16,42 @@ from muniment.registry.models.company_parts import (
     RemovedItem,
 )
 from muniment.registry.models.erasure import FeedTombstone, Suppression
-from muniment.registry.models.framework import Framework, FrameworkSpecification
+from muniment.registry.models.framework import Framework, FrameworkSpecification, Score
 from muniment.registry.models.history import HistoryEntry
-from muniment.registry.models.imports import ImportMemory
+from muniment.registry.models.imports import ImportFile, ImportMemory, ImportRun, ImportUpload
 from muniment.registry.models.people import MergedPerson, Person
-from muniment.registry.models.pictures import Picture
-from muniment.registry.models.review import Invitation, PendingChange, Petition, Taking
+from muniment.registry.models.pictures import FetchedLogo, Picture
+from muniment.registry.models.review import (
+    Invitation,
+    ItemChecks,
+    PendingChange,
+    Petition,
+    ReviewerSettings,
+    SavedReply,
+    Taking,
+)
 from muniment.registry.models.slugs import GivenSlug
 from muniment.registry.models.unlisting import UnlistedBy
 from muniment.registry.models.verification import DomainProof
+from muniment.registry.settings.tables import RegistryVersion
 
 __all__ = [
     "CapTableEntry",
     "Company",
     "DomainProof",
     "FeedTombstone",
+    "FetchedLogo",
     "Framework",
     "FrameworkSpecification",
     "FundingRound",
     "GivenSlug",
     "HistoryEntry",
+    "ImportFile",
     "ImportMemory",
+    "ImportRun",
+    "ImportUpload",
     "Invitation",
+    "ItemChecks",
     "MergedPerson",
     "Ownership",
     "PendingChange",
@@ -47,7 +61,11 @@ __all__ = [
     "Position",
     "PositionRequest",
     "Proposal",
+    "RegistryVersion",
     "RemovedItem",
+    "ReviewerSettings",
+    "SavedReply",
+    "Score",
     "State",
     "Suppression",
     "Taking",

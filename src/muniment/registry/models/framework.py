@@ -1,4 +1,4 @@
-"""Frameworks and their specifications."""
+"""Frameworks, their specifications, and the scores that companies have published."""
 
 from typing import ClassVar
 
@@ -69,3 +69,36 @@ class FrameworkSpecification(models.Model):
 
     def __str__(self) -> str:
         return f"{self.framework} v{self.version}"
+
+
+class Score(models.Model):
+    """
+    A score that the owners of a company have published: of each framework only that of the latest published report.
+
+    ``previous_score`` is what it replaced. ``sections`` is NULL if only the overall score is public. Without a
+    ``model`` the report was made by rules.
+    """
+
+    company = models.ForeignKey(Company, models.CASCADE, related_name="scores")
+    framework = models.ForeignKey(Framework, models.CASCADE, related_name="scores")
+    report_id = models.CharField(max_length=26)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    score = models.FloatField()
+    grade = Text(blank=True, default="")
+    specification_version = models.BigIntegerField()
+    model = Text(blank=True, default="")
+    sections = JSONText(null=True, blank=True)
+    assessed_at = models.DateTimeField()
+    published_at = models.DateTimeField(default=now)
+    previous_score = models.FloatField(null=True, blank=True)
+    previous_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["company", "framework"], name="score_one_a_framework"),
+            models.UniqueConstraint(fields=["report_id"], name="score_report_once"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["framework", "score"], name="score_ranked")]
+
+    def __str__(self) -> str:
+        return f"{self.company}: {self.score} by {self.framework}"

@@ -9,6 +9,7 @@ from muniment.kernel.ids import now
 from muniment.registry.fields import JSONText, Text
 from muniment.registry.models.company import Company
 from muniment.registry.models.framework import Framework
+from muniment.registry.models.imports import ImportRun
 from muniment.registry.models.people import Person
 
 
@@ -33,6 +34,7 @@ class HistoryEntry(models.Model):
     changed = JSONText(null=True, blank=True)
     note = Text(blank=True, default="")
     at = models.DateTimeField(default=now)
+    import_run = models.ForeignKey(ImportRun, models.SET_NULL, null=True, blank=True, related_name="entries")
 
     class Meta:
         verbose_name_plural = "history entries"

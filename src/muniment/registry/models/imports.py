@@ -2,12 +2,98 @@
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 
-from muniment.registry.fields import JSONText
+from muniment.kernel.ids import new_id, now
+from muniment.registry.fields import JSONText, Text
 from muniment.registry.models.company import Company
 from muniment.registry.models.framework import Framework
 from muniment.registry.models.people import Person
+
+
+class ImportRun(models.Model):
+    """
+    An import, or the undo of one. The history entries that it made name it, so that it can be undone.
+
+    ``result`` is empty while it runs, and after the process was killed. ``undoes`` is the import that it undid.
+    ``report`` has what is left out or kept, and ``job`` works on it; both only of imports from the browser.
+    """
+
+    started_at = models.DateTimeField(default=now)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    via = models.CharField(max_length=16)
+    files = JSONText(default=list)
+    options = JSONText(default=list)
+    result = Text(blank=True, default="")
+    undoes = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="undone_by")
+    report = JSONText(null=True, blank=True)
+    job = models.CharField(max_length=26, blank=True, default="", db_default="")
+
+    def __str__(self) -> str:
+        return f"import {self.pk} at {self.started_at}"
+
+
+class ImportUpload(models.Model):
+    """
+    A table on its way into the registry, from the browser: read, mapped, previewed, imported.
+
+    ``mapping`` is TOML. ``facts`` are the tables with their headings and samples, ``report`` is the preview. ``error``
+    says why the last step failed. ``job`` works on the step of ``state``.
+    """
+
+    class Stage(models.TextChoices):
+        """What happens next; in the first, third and fifth a job works."""
+
+        READING = "reading"
+        MAPPING = "mapping"
+        CHECKING = "checking"
+        PREVIEW = "preview"
+        IMPORTING = "importing"
+        DONE = "done"
+
+    id = models.CharField(primary_key=True, max_length=26, default=new_id)
+    created_at = models.DateTimeField(default=now)
+    updated_at = models.DateTimeField(default=now)
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    name = Text()
+    address = Text(blank=True, default="")
+    state = models.CharField(max_length=16, choices=Stage.choices, default=Stage.READING)
+    options = JSONText(default=list)
+    mapping = Text(blank=True, default="")
+    facts = JSONText(default=dict)
+    report = JSONText(default=dict)
+    error = Text(blank=True, default="")
+    job = models.CharField(max_length=26, blank=True, default="")
+    run = models.ForeignKey(ImportRun, models.SET_NULL, null=True, blank=True, related_name="+")
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=["reading", "mapping", "checking", "preview", "importing", "done"],
+                ),
+                name="import_upload_state_known",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.created_at}"
+
+
+class ImportFile(models.Model):
+    """The compressed content of an upload, or the rows made of it; removed when it is imported or abandoned."""
+
+    upload = models.ForeignKey(ImportUpload, models.CASCADE, related_name="files")
+    kind = models.CharField(max_length=16)
+    content = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["upload", "kind"], name="import_file_once")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.upload_id}"
 
 
 class ImportMemory(models.Model):

@@ -95,6 +95,47 @@ class Taking(models.Model):
         return f"{self.account} works on {self.subject}"
 
 
+class ItemChecks(models.Model):
+    """
+    What the checks of an item in the review queue found last; a job makes it.
+
+    ``stamp`` names what was checked; ``attention`` the checks that did not pass, each between spaces.
+    """
+
+    subject = models.CharField(max_length=220, unique=True)
+    stamp = models.CharField(max_length=64)
+    attention = models.CharField(max_length=200, blank=True, default="")
+    links = JSONText(default=list)
+    at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return f"checks of {self.subject}"
+
+
+class SavedReply(models.Model):
+    """A text that reviewers use in notes. It belongs to the registry's reviewers together."""
+
+    title = models.CharField(max_length=80, unique=True)
+    text = Text()
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
+    updated_at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class ReviewerSettings(models.Model):
+    """How a reviewer works; without a row, the defaults."""
+
+    account = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    digest = models.BooleanField(default=True)
+    shortcuts = models.BooleanField(default=True)
+    digest_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"settings of {self.account}"
+
+
 class Invitation(models.Model):
     """An invitation to co-own a listing. Only the digest of its token is stored."""
 

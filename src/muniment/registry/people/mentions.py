@@ -20,11 +20,13 @@ from muniment.registry.models import (
     FrameworkSpecification,
     FundingRound,
     HistoryEntry,
+    ItemChecks,
     PendingChange,
     Person,
     Petition,
     Position,
     Proposal,
+    SavedReply,
 )
 
 
@@ -98,6 +100,8 @@ TEXTS: Final[list[Searched]] = [
     Searched(HistoryEntry, "history", _subject, ("company", "person", "framework")),
     Searched(PendingChange, "pending change", _of_company, ("company",)),
     Searched(Petition, "request", _subject, ("company", "person")),
+    Searched(SavedReply, "saved reply", lambda row: (row.title, f"/review/replies/{row.pk}")),
+    Searched(ItemChecks, "checks of an item", lambda row: (row.subject, "/review")),
 ]
 
 

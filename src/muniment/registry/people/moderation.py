@@ -92,7 +92,7 @@ def unlist_person(actor: Actor, slug: str, note: str) -> Person:
     """
     require_reviewer(actor, "unlist people")
     if not note.strip():
-        raise BadRequest("The note is empty.", "Say why, so that the person can respond.")
+        raise BadRequest("Write a note first.", "Say why: the person can then respond.")
     return _set_unlisted(actor, slug, UnlistedBy.REVIEWER, note.strip())
 
 
@@ -164,7 +164,7 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         if merged.account_id and kept.account_id:
             raise Conflict("Both people belong to an account.", "Unlink one of them first.")
         named = list(Company.objects.filter(positions__person=merged).distinct().order_by("pk"))
-        before = {company.pk: team_of(company) for company in named}
+        before = {company.pk: team_of(company.slug) for company in named}
         companies = _move_positions(merged, kept)
         account_id = merged.account_id or kept.account_id
         listed = kept.listed or merged.listed
@@ -184,7 +184,7 @@ def merge_people(actor: Actor, slug: str, into: str) -> Person:
         for company in Company.objects.filter(pk__in=companies).order_by("pk"):
             company.version, company.updated_at = company.version + 1, kept.updated_at
             company.save(update_fields=["version", "updated_at"])
-            teams = {"before": {"positions": before[company.pk]}, "after": {"positions": team_of(company)}}
+            teams = {"before": {"positions": before[company.pk]}, "after": {"positions": team_of(company.slug)}}
             history.entry(actor, history.MERGED, company=company, **teams).save()
         publish(AffectedRows().company(*companies).person(merged.pk, kept.pk))
         record(Event.PEOPLE_MERGED, actor=actor, subject=f"people/{kept.slug}", detail={"merged": slug})

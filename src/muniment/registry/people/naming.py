@@ -88,7 +88,9 @@ def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
     team = _Team.read(guard.company)
     kind: Any = settings.SCHEMA.bundle.by_name["positions"].kind
     given = guard.resolve(kind, ("positions",), change, [place.row.to_document() for place in team.places])
-    after = _Naming(guard, team).resolve(given)
+    naming = _Naming(guard, team)
+    after = naming.resolve(given)
+    found.profiles = naming.profiles
     if after == team.places:
         return
     found.before["positions"] = [place.to_document() for place in team.places]
@@ -126,6 +128,8 @@ class _Naming:
         """A name that the listing has means that person."""
         self.refusals = consent.recent_refusals(team.company) if self.actor else []
         self.faults: list[Fault] = []
+        self.profiles: dict[str, list[str]] = {}
+        """The slugs of the people with each name that the change adds without a profile."""
 
     def resolve(self, given: Sequence[JSONObject]) -> list[Place]:
         """
@@ -145,7 +149,7 @@ class _Naming:
             if consent.can_name(person, self.actor) or (self.reverts and person.account_id is None):
                 self.team.people[person.slug] = person
         places = [self._place(n, row, slug) for n, (row, slug) in enumerate(zip(rows, named, strict=True))]
-        self._check_names([(n, place.row.name) for n, place in enumerate(places) if not place.row.slug and not new[n]])
+        self._check_names([(n, place.row.name) for n, place in enumerate(places) if not place.row.slug], new)
         if self.faults:
             raise BadFields(self.faults, HINT)
         return places
@@ -162,7 +166,10 @@ class _Naming:
             return Place(row, is_linked=False)
         person = self.team.people.get(slug)
         if person is None:
-            reason = f"is unknown: no person has the slug {slug!r}; give only a name for a new person"
+            named = consent.people_named([slug], self.actor).values() if self.actor else ()
+            known = ", ".join(each for slugs in named for each in slugs[:_SHOWN_CANDIDATES])
+            meant = f"; people of that name: {known}" if known else "; give only a name for a new person"
+            reason = f"is unknown: no person has the slug {slug!r}{meant}"
             self.faults.append(Fault(f"positions[{index}].person.slug", reason))
             return Place(row._replace(slug=slug), is_linked=False)
         is_same = same is not None and same.row.slug == slug
@@ -176,7 +183,7 @@ class _Naming:
                 self._refuse(index, "slug", refusal)
         return Place(row, is_linked=False)
 
-    def _check_names(self, names: Sequence[tuple[int, str]]) -> None:
+    def _check_names(self, names: Sequence[tuple[int, str]], is_new: Sequence[bool]) -> None:
         """Check names without a profile that the listing does not have yet."""
         new = [(index, name) for index, name in names if self.by_name.get(name) != ""]
         if self.actor is None or not new:
@@ -185,6 +192,9 @@ class _Naming:
         refusals = {consent.name_key(each.name): each for each in self.refusals}
         for index, name in new:
             key = consent.name_key(name)
+            self.profiles[name] = people.get(key, [])[:_SHOWN_CANDIDATES]
+            if is_new[index]:
+                continue
             if refusal := refusals.get(key):
                 self._refuse(index, "name", refusal)
             elif slugs := people.get(key):

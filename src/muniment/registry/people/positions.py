@@ -184,18 +184,18 @@ def _not_found(each: str) -> NotFound:
 def _apply(actor: Actor, company: Company, person: Person, answers: _Answers) -> None:
     """Write the answers of one person to one listing, each step with its history."""
     decisions = PositionRequest.Decision
-    before = team_of(company)
+    before = team_of(company.slug)
     for request in answers.confirmed:
         asked = Position.objects.filter(company=company, item_id=request.item, person=None)
         asked.update(person=person, name="")
         decide(actor, request, decisions.CONFIRMED)
     _record(actor, company, person, decisions.CONFIRMED, answers.confirmed, before)
-    before = team_of(company)
+    before = team_of(company.slug)
     for request in answers.declined:
         Position.objects.filter(company=company, item_id=request.item, person=None).delete()
         decide(actor, request, decisions.DECLINED)
     _record(actor, company, person, decisions.DECLINED, answers.declined, before)
-    before, ended = team_of(company), []
+    before, ended = team_of(company.slug), []
     for place in answers.ended:
         ended.append(
             PositionRequest(company=company, person=person, item=place.item_id, title=place.title, told_at=now())
@@ -231,9 +231,9 @@ def decide(actor: Actor, request: PositionRequest, decision: PositionRequest.Dec
     request.save()
 
 
-def team_of(company: Company) -> list[JSONObject]:
+def team_of(slug: str) -> list[JSONObject]:
     """Return the positions of a listing as published."""
-    places = Position.objects.filter(company=company).select_related("person").order_by("rank")
+    places = Position.objects.filter(company__slug=slug).select_related("person").order_by("rank")
     return [
         PositionRow(
             each.person.slug if each.person else "",
@@ -257,7 +257,7 @@ def write_team(actor: Actor, company: Company, step: str, before: list[JSONObjec
     company.version += 1
     company.updated_at = now()
     company.save(update_fields=["version", "updated_at"])
-    values = {"before": {"positions": before}, "after": {"positions": team_of(company)}}
+    values = {"before": {"positions": before}, "after": {"positions": team_of(company.slug)}}
     history.entry(actor, f"position {step}", company=company, **values).save()
 
 

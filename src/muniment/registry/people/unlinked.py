@@ -74,7 +74,7 @@ def link_position(actor: Actor, slug: str, item: str, person_slug: str = "") -> 
         person = _person_for(place, request, person_slug)
         if any(refusal.slug == person.slug for refusal in consent.recent_refusals(company)):
             raise Conflict(f"{person.name} declined a position in this listing.", "Only they can take it back.")
-        before = team_of(company)
+        before = team_of(company.slug)
         place.person, place.name = person, ""
         place.save(update_fields=["person", "name"])
         if request:

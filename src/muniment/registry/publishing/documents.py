@@ -14,16 +14,19 @@ from django.db.models import F
 from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
+from muniment.registry.logos.joined import fetched_logo
 from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, Position, State
+from muniment.registry.publishing import scores
 from muniment.registry.publishing.rendering import (
     CompanyView,
+    FrameworkScores,
     PlaceView,
     company_document,
     company_reference,
     framework_document,
     person_document,
 )
-from muniment.registry.sql import marks, rows
+from muniment.registry.sql import marks, rows, stored
 from muniment.store.published import PublishedDocument
 
 CHUNK: Final = 500
@@ -33,9 +36,13 @@ SELECT company.*,
     (SELECT proof.id FROM registry_domainproof proof
         JOIN registry_ownership owner ON owner.company_id = proof.company_id AND owner.account_id = proof.account_id
         WHERE proof.company_id = company.id AND proof.state = 'verified' AND proof.website = company.website
-        ORDER BY proof.verified_at DESC, proof.id DESC LIMIT 1) AS proof_id
+        ORDER BY proof.verified_at DESC, proof.id DESC LIMIT 1) AS proof_id,
+    (SELECT logo.digest FROM registry_fetchedlogo logo
+        WHERE logo.company_id = company.id AND logo.source = company.icon) AS logo_digest,
+    EXISTS (SELECT 1 FROM registry_score score WHERE score.company_id = company.id) AS has_scores
 FROM registry_company company"""
-"""Companies, whether each has an owner, and its owners' latest proof of the domain of its present website."""
+"""Companies with their owners' latest proof of the present website and the fetched logo; whether they have an owner and
+scores."""
 TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
 
 
@@ -64,8 +71,7 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     """Load the data of companies' documents, by primary key."""
     if not keys:
         return {}
-    found = Company.objects.raw(f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
-    every = map(vars, found)
+    every = stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
     views = {columns["id"]: CompanyView(columns, has_owner=bool(columns["has_owner"])) for columns in every}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
     for company, item, title, extra, slug, name, found_provenance in rows(
@@ -91,6 +97,10 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
         opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
         views[company].rounds.append(RoundRow(name, target, opened, closed, item, bool(public)))
     _add_proofs(views)
+    for pk, assessments in scores.assessments_of(
+        pk for pk, view in views.items() if view.columns["has_scores"]
+    ).items():
+        views[pk].assessments = assessments
     return views
 
 
@@ -103,7 +113,7 @@ def _named_on(stored: str | None) -> str:
 
 def _add_proofs(views: dict[int, CompanyView]) -> None:
     chosen = {view.columns["proof_id"]: view for view in views.values() if view.columns["proof_id"]}
-    for proof in DomainProof.objects.filter(pk__in=chosen):
+    for proof in DomainProof.objects.filter(pk__in=chosen) if chosen else ():
         assert proof.verified_at is not None  # noqa: S101 - it is verified
         chosen[proof.pk].verified_domain = {
             "domain": proof.domain,
@@ -124,10 +134,11 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
     placed = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
     latest_first = [F(f"company__{column}").desc(nulls_last=True) for column in ("listed_on", "publication_number")]
     of_company = [f"company__{column}" for column in ("provenance", "slug", "name", "symbol", "icon")]
-    columns = ("person_id", "title", "extra", "item_id", *of_company)
+    columns = ("person_id", "title", "extra", "item_id", *of_company, "logo_digest")
+    placed = placed.annotate(logo_digest=fetched_logo("company__"))
     found = placed.order_by("person_id", "company__listed_ahead", *latest_first, "rank").values_list(*columns)
-    for person, title, extra, item, origin, slug, name, symbol, icon in found.iterator():
-        company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon})
+    for person, title, extra, item, origin, slug, name, symbol, icon, digest in found.iterator():
+        company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon}, digest)
         owned_on = provenance.owned_on(origin, "positions", item)
         places[person].append(PlaceView(title, extra, company=company, owned_on=owned_on))
     people: Any = Person.objects.filter(pk__in=keys).values()
@@ -137,13 +148,17 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
 def framework_documents(keys: list[int]) -> dict[int, PublishedDocument]:
     found: Any = list(Framework.objects.filter(pk__in=keys).values())
     public = Company.objects.filter(pk__in=[row["company_id"] for row in found], state=State.PUBLISHED)
-    companies: Any = {
-        row["id"]: row for row in public.values("id", "slug", "name", "symbol", "icon", "description", "provenance")
-    }
+    named = ("id", "slug", "name", "symbol", "icon", "description", "provenance", "logo_digest")
+    companies: Any = {row["id"]: row for row in public.annotate(logo_digest=fetched_logo()).values(*named)}
     authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
+    counts = scores.counts_of(keys)
     return {
         row["id"]: framework_document(
-            row, companies.get(row["company_id"]), settings.SCHEMA, authored=row["id"] in authored
+            row,
+            companies.get(row["company_id"]),
+            settings.SCHEMA,
+            authored=row["id"] in authored,
+            scores=FrameworkScores(counts[row["id"]], scores.best_of(row["id"])) if row["id"] in counts else None,
         )
         for row in found
     }

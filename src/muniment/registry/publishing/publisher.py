@@ -23,14 +23,16 @@ from msgspec.structs import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
-from muniment.registry.models import Framework, Position
-from muniment.registry.publishing import standing
+from muniment.registry.declared.current import use_fields_of
+from muniment.registry.models import Position
+from muniment.registry.publishing import scores, standing
 from muniment.registry.publishing.changed_fields import known_changes
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.publishing.standing import Standing
 from muniment.store import modified
 from muniment.store.chain import links
+from muniment.store.change_feed import mark_in
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
@@ -72,9 +74,12 @@ class AffectedRows:
         return self.frameworks_of(*keys)
 
     def frameworks_of(self, *companies: int) -> "AffectedRows":
-        """Add the frameworks of companies, which show the company and its description."""
-        found = Framework.objects.filter(company_id__in=companies).order_by("publication_number", "pk")
-        return self.framework(*found.values_list("pk", flat=True))
+        """Add the frameworks that show companies: as their own, with the description, or by a published score."""
+        return self.framework(*scores.frameworks_showing(companies))
+
+    def framework_with_companies(self, *keys: int) -> "AffectedRows":
+        """Add frameworks and the companies that show their names with a published score."""
+        return self.framework(*keys).company(*scores.companies_with(keys))
 
     def person_with_companies(self, *keys: int) -> "AffectedRows":
         """Add people and the companies that show their names."""
@@ -174,7 +179,6 @@ def publish_all(*, at: str) -> None:
     Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
 
     All get a new stamp, because what was served before is not known.
-
     Call :func:`begin_chain` afterwards, unless the documents are those of the chain.
     """
     store, raw = _feed()
@@ -208,20 +212,20 @@ def renew_identity() -> str:
     return epoch.rpartition(":")[2]
 
 
-def renew_outdated() -> bool:
+def renew_outdated(mark: str = "") -> bool:
     """
-    Render all published documents again if another version of the software wrote them.
+    Render all published documents again if another version of the software wrote them, or with other declared fields.
 
     Returns:
-        Whether it was necessary. Numbering continues in a new epoch, so replicas and readers start over.
+        Whether it was necessary; *mark* is of declared fields. In the new epoch, replicas and readers start over.
     """
-    if not _is_outdated():
+    if not _is_outdated(mark):
         return False
     # Rendering takes longer than a writer may wait, so other processes wait for the lock of the migrations.
     with migration_lock(), transaction.atomic():
-        if not _is_outdated():
+        if not _is_outdated(mark):
             return False
-        _render_again(edition=head()[0])
+        _render_again(edition=head()[0], mark=mark)
     return True
 
 
@@ -232,26 +236,26 @@ def rebuild() -> None:
     Readers see the former documents until it commits; writers wait. Replicas and followers start over.
     """
     with migration_lock(), transaction.atomic():
-        edition = head()[0] + 1  # a new number, so that the exports are made again too
-        _render_again(edition=edition)
-        transaction.on_commit(lambda: published.send(None, edition=edition))
+        edition, epoch, _ = head()
+        _render_again(edition=edition + 1, mark=mark_in(epoch))  # a new number: the exports are made again too
+        transaction.on_commit(lambda: published.send(None, edition=edition + 1))
 
 
-def _render_again(*, edition: int) -> None:
+def _render_again(*, edition: int, mark: str) -> None:
     store, raw = _feed()
     last = store.lock(raw)
     clear(edition=edition)
+    store.mark_epoch(raw, mark)
     publish_all(at=_moment_after(last))
     begin_chain()
 
 
-def _is_outdated() -> bool:
+def _is_outdated(mark: str) -> bool:
     store, raw = _feed()
-    try:
+    with suppress(SchemaMismatch):
         store.check(raw)
-    except SchemaMismatch:
-        return True
-    return False
+        return mark_in(head()[1]) != mark
+    return True
 
 
 def publish(affected: AffectedRows) -> int | None:
@@ -268,10 +272,14 @@ def publish(affected: AffectedRows) -> int | None:
     # The raw connection raises the driver's errors; callers expect Django's.
     with connection.wrap_database_errors:
         last: str = store.lock(raw)  # so that the following decisions stay valid
+        use_fields_of(store.head(raw)[1])
+    frameworks = _moves("framework", affected.frameworks, standing.frameworks)
+    turned = [move.pk for move in frameworks if move.change != "updated"]
+    affected.company(*scores.companies_with(turned))  # they show scores of public frameworks only
     moves = [
         *_moves("company", affected.companies, standing.companies),
         *_moves("person", affected.people, standing.people),
-        *_moves("framework", affected.frameworks, standing.frameworks),
+        *frameworks,
     ]
     if not moves:
         return None

@@ -7,10 +7,11 @@ additional members of open objects, sorted.
 Source: service document, Resources; decisions, section 2, absent values.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,14 +20,18 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
+from muniment.registry.logos.shown import shown_logo
 from muniment.registry.names import former
 from muniment.registry.publishing import search_texts
+from muniment.registry.publishing.scores import facets_of
 from muniment.schema.filters import Listing, values_at
 from muniment.schema.objects import Schema
+from muniment.store.lists.highlights import VOTES_END
 from muniment.store.published import PublishedDocument
-from muniment.store.search.values import KEY
+from muniment.store.search.values import BOUND, KEY
 
 _encode = msgspec.json.Encoder().encode
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(slots=True)
@@ -41,6 +46,7 @@ class CompanyView:
     day: date = field(default_factory=lambda: now().date())
     has_owner: bool = False
     verified_domain: JSONObject | None = None
+    assessments: list[JSONObject] = field(default_factory=list)
 
     @property
     def raising(self) -> bool:
@@ -66,16 +72,24 @@ class PlaceView:
     owned_on: str = ""
 
 
+class FrameworkScores(NamedTuple):
+    """How many companies have published their score of a framework, and the best of them with their rows."""
+
+    total: int
+    best: list[JSONObject]
+
+
 def position_of(listed_on: date | None, publication_number: int) -> int:
     """Return the sort position within a kind: by listing date, then by publication."""
     return (listed_on.toordinal() if listed_on else 0) << 40 | publication_number
 
 
-def company_reference(columns: JSONObject) -> JSONObject:
-    """Return a company as people and frameworks refer to it."""
+def company_reference(columns: JSONObject, fetched_logo: str | None = None) -> JSONObject:
+    """Return a company as people and frameworks refer to it, with the digest of its fetched logo."""
     slug = columns["slug"]
     shown = {key: columns[key] for key in ("symbol", "icon") if columns[key]}
-    return {"id": slug, "name": columns["name"], "slug": slug, **shown}
+    logo = shown_logo(columns["icon"], fetched_logo)
+    return {"id": slug, "name": columns["name"], "slug": slug, **shown, **({"logo": logo} if logo else {})}
 
 
 def company_object(view: CompanyView, schema: Schema) -> JSONObject:
@@ -84,8 +98,10 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
         "teamSize": len(view.positions) or row["team_size"],
         "raising": view.raising,
         "maintainedByOwner": view.has_owner,
+        "logo": shown_logo(row["icon"], row.get("logo_digest")),
         "formerNames": former.shown(row["former_names"]),
         "verifiedDomain": view.verified_domain,
+        "assessments": view.assessments or None,
     }
     if row["listed_month_only"]:
         derived["listedAt"] = None
@@ -136,10 +152,16 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         updated_at=timestamp(row["updated_at"]),
         provenance=company_mark(view),
         name=row["name"],
-        facets=_facets(schema.listings["company"], {**company, "capTable": view.cap_table}),
+        facets={
+            **_facets(schema.listings["company"], {**company, "capTable": view.cap_table}),
+            **_open_votes(view),
+            **facets_of(view.assessments),
+        },
         texts=(search_texts.label_of(row), row["description"], row["body"]),
         search=search_texts.of_company(
-            row, ((place.person_slug, place.person_name, place.title) for place in view.positions)
+            row,
+            ((place.person_slug, place.person_name, place.title) for place in view.positions),
+            schema.company,
         ),
         treasury_minor=row["treasury_minor"],
         team_size=company.get("teamSize"),
@@ -163,7 +185,18 @@ def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
             found[name] = tuple(dict.fromkeys(values_at(value, by.member)))
             if by.key:
                 found[name + KEY] = tuple(dict.fromkeys(values_at(value, by.key)))
+    for name, (each, _) in listing.ranges.items():
+        if each.is_additional and (bound := each.kind.bound(shown.get(each.name))) is not None:
+            found[name + BOUND] = (str(bound),)
     return {name: values for name, values in found.items() if values}
+
+
+def _open_votes(view: CompanyView) -> dict[str, tuple[str, ...]]:
+    """Return the days on which votes end that can be cast; on a later day, they are over."""
+    votes = [msgspec.json.decode(each) for each in view.proposals if b'"active"' in bytes(each)]
+    ends = {_DAY.match(str(each.get("endDate"))) for each in votes if each.get("status") == "active"}
+    days = sorted(each[0] for each in ends if each)
+    return {VOTES_END: tuple(dict.fromkeys(days))} if days else {}
 
 
 def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:
@@ -181,25 +214,41 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
         updated_at=timestamp(columns["updated_at"]),
         provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
-        facets=_facets(schema.listings["person"], {"positions": positions}),
+        facets=_facets(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
         texts=(columns["slug"], summary, columns["bio"]),
+        search=search_texts.of_person(columns["extra"] or {}, schema.person),
         company_count=count,
     )
 
 
+def _operator(company: JSONObject | None) -> JSONObject | None:
+    return company_reference(company, company["logo_digest"]) if company else None
+
+
 def framework_document(
-    columns: JSONObject, company: JSONObject | None, schema: Schema, *, authored: bool
+    columns: JSONObject,
+    company: JSONObject | None,
+    schema: Schema,
+    *,
+    authored: bool,
+    scores: FrameworkScores | None = None,
 ) -> PublishedDocument:
     """
     Render a framework.
 
     Args:
         company: the row of the published company behind it, or None.
+        scores: those that companies have published, or None.
     """
     described_on = provenance.owned_on(company["provenance"], "description") if company else ""
-    derived = {"isOpen": authored and not columns["closed"], "company": company_reference(company) if company else None}
+    derived = {
+        "isOpen": authored and not columns["closed"],
+        "company": _operator(company),
+        "scoreCount": scores.total if scores else None,
+    }
     item = schema.framework.published(columns, derived)
-    detail = {**derived, "companyDescription": company["description"] if company else ""}
+    best = [{**each, "company": _operator(each["company"])} for each in scores.best] if scores else None
+    detail = {**derived, "companyDescription": company["description"] if company else "", "topScores": best}
     return PublishedDocument(
         kind="framework",
         key=columns["slug"],

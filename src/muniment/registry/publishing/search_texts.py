@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping
 from muniment.registry.names import former
-from muniment.schema.standard_kinds import country_names
+from muniment.schema.record import Record
+from muniment.schema.standard_kinds import Country, country_names
 from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked
 from muniment.store.search.text_index import SearchTexts
 
@@ -20,6 +21,7 @@ _IDENTIFIER: Final = re.compile(r"(?=[^\s]*\d)[\w.:/#-]{5,100}")
 _ON_CHAIN: Final = re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{40}(?![0-9A-Za-z])")
 """An on-chain address, also in a link or a table of a text."""
 _PROFILES: Final = ("twitter", "facebook", "instagram", "tiktok", "linkedin", "youtube")
+_BARE: Final = Record("", ())
 _PLACE: Final = ("city", "state", "zip", "country")
 
 
@@ -28,22 +30,42 @@ def label_of(row: JSONMapping) -> str:
     return " ".join(dict.fromkeys(filter(None, (row["symbol"], row["slug"], *_hosts(row), *_handles(row)))))
 
 
-def of_company(row: JSONMapping, people: Iterable[tuple[str, str, str | None]]) -> SearchTexts:
+def of_company(row: JSONMapping, people: Iterable[tuple[str, str, str | None]], record: Record = _BARE) -> SearchTexts:
     """
     Return a company's search texts.
 
     Args:
         people: of each position, the person's slug, name and title. Only listed people are found by their names.
     """
-    identifiers = [*islice(_identifiers(row["extra"]), MAX_IDENTIFIERS), *islice(_on_chain(row), MAX_ON_CHAIN)]
+    extra = {name: value for name, value in (row["extra"] or {}).items() if name not in record.retired(row)}
+    identifiers = [*islice(_identifiers(extra), MAX_IDENTIFIERS), *islice(_on_chain(row), MAX_ON_CHAIN)]
     known = dict.fromkeys(text for slug, name, title in people for text in (name if slug else "", title) if text)
     return SearchTexts(
         keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*_hosts(row), *_handles(row), *identifiers])),
-        themes="\n".join(filter(None, (*(row["themes"] or ()), row["type"], row["industry"]))),
+        themes="\n".join(
+            filter(None, (*(row["themes"] or ()), row["type"], row["industry"], *_declared(extra, record)))
+        ),
         place="\n".join(dict.fromkeys(_places(row["address"]))),
         people="\n".join(list(known)[:MAX_PEOPLE]),
         former=tuple(each["name"] for each in former.shown(row["former_names"]) or ()),
     )
+
+
+def of_person(extra: JSONMapping, record: Record) -> SearchTexts:
+    """Return a person's search texts: the declared fields; identifiers are also found without their spaces."""
+    found = list(_declared(extra, record))
+    return SearchTexts(keys=tuple(marked(SITE, filter(_IDENTIFIER.fullmatch, found))), themes="\n".join(found))
+
+
+def _declared(extra: JSONMapping, record: Record) -> Iterator[str]:
+    """Yield the texts of the declared fields that are shown, and the names of countries."""
+    for name, field in record.by_name.items() if extra else ():
+        value = extra.get(name)
+        if not (field.is_additional and field.shown and isinstance(value, str)):
+            continue
+        yield value
+        if isinstance(field.kind, Country):
+            yield str(country_names().get(value, ""))
 
 
 def _hosts(row: JSONMapping) -> list[str]:

@@ -3,15 +3,19 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from django.conf import settings
 from django.db import connection
 
 from muniment.accounts.keys import keyring
 from muniment.jobs import queue
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
+from muniment.registry.declared.current import refresh
+from muniment.registry.declared.stored import mark_of
 from muniment.registry.names import from_history, keeping
 from muniment.registry.publishing.publisher import renew_outdated
 from muniment.registry.publishing.republishing import replace_outdated
+from muniment.registry.settings.operations import settle
 from muniment.store.database.form import require_known
 from muniment.store.database.migrations import has_begun, migrate
 from muniment.store.sqlite import lost
@@ -27,7 +31,8 @@ class Upgrade(NamedTuple):
 
     Args:
         migrations: the number of migrations applied.
-        renewed: whether every document was rendered again, because another version had written them.
+        renewed: whether every document was rendered again, because another version had written them, or with other
+            declared fields.
     """
 
     migrations: int
@@ -36,7 +41,9 @@ class Upgrade(NamedTuple):
 
 def bring_up_to_date() -> Upgrade:
     """
-    Apply pending migrations and render outdated documents, after waiting for any other process that does.
+    Apply pending migrations and a changed registry.toml, and render outdated documents.
+
+    Waits for any other process that does.
 
     Raises:
         NewerDatabase: a newer version has contracted the database.
@@ -48,7 +55,9 @@ def bring_up_to_date() -> Upgrade:
     keyring.settle(is_new=is_new and migrations > 0)
     if connection.vendor == "sqlite":
         lost.note(Path(connection.settings_dict["NAME"]))
-    renewed = renew_outdated()
+    settle()
+    refresh()
+    renewed = renew_outdated(mark_of(settings.DECLARED_FIELDS))
     if renewed and connection.vendor == "postgresql":
         queue.enqueue(KIND, delay_s=AFTER_S)
     return Upgrade(migrations, renewed)

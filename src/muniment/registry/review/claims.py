@@ -21,6 +21,7 @@ from muniment.registry.company.editing import compare
 from muniment.registry.company.operations import update_company
 from muniment.registry.company.owners import add_owner
 from muniment.registry.company.rules import refuse_broken_rules
+from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
 from muniment.registry.review import notifications
@@ -106,7 +107,7 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
     """
     require_reviewer(actor, "decide on requests")
     if not approve and not note.strip():
-        raise BadRequest("The note is empty.", "Give a reason, so that the requester can respond.")
+        raise BadRequest("Write a note first.", "Give a reason: we email it to the requester.")
     with transaction.atomic():
         petition = Petition.objects.select_for_update(of=("self",)).filter(pk=petition_id).first()
         if petition is None:
@@ -122,6 +123,34 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
             _apply(actor, petition)
         notifications.notify_requester(petition)
         return petition
+
+
+def reopen_request(actor: Actor, petition_id: int) -> Petition:
+    """
+    Return a declined request to the queue.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: unknown request.
+        Conflict: it was not declined, or the requester has made another one.
+    """
+    require_reviewer(actor, "decide on requests")
+    try:
+        with transaction.atomic():
+            petition = Petition.objects.select_for_update(of=("self",)).filter(pk=petition_id).first()
+            if petition is None:
+                raise NotFound(f"Request {petition_id} not found.", "Open requests are at /review.")
+            if petition.decision != "refused":
+                raise Conflict("This request was not declined, so it can't be reopened.", "Open items are at /review.")
+            petition.decision, petition.note, petition.decided_at, petition.decided_by = "", "", None, None
+            petition.save()
+            detail = {"request": petition_id, "kind": petition.kind, "decision": "reopened"}
+            record(Event.REQUEST_DECIDED, actor=actor, subject=_subject_of(petition), detail=detail)
+            notifications.notify_of_reopening(petition)
+            announce(f"petition:{petition_id}")
+            return petition
+    except IntegrityError:
+        raise Conflict("The requester has made another request.", "Decide on that one: it is at /review.") from None
 
 
 def _subject_of(petition: Petition) -> str:
@@ -171,6 +200,7 @@ def _save_request(actor: Actor, petition: Petition) -> Petition:
             if Petition.objects.filter(account_id=petition.account_id, decision="").count() >= MAX_OPEN:
                 raise Conflict(f"You already have {MAX_OPEN} open requests.", "Wait for the reviewers' decisions.")
             petition.save()
+            announce(f"petition:{petition.pk}")
     except IntegrityError:
         raise Conflict("You have already requested this.", "We'll email you when a reviewer decides.") from None
     return petition

@@ -23,17 +23,19 @@ from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_change
 from muniment.registry.company.editing import compare, write
 from muniment.registry.company.rules import refuse_broken_rules
+from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.review import notifications
 from muniment.registry.review.steps import move_company
 
 _TASK: Final = "decide on listings"
+_WITHOUT_NOTE: Final = {"approved", "relisted", "review reopened"}
 _EVENTS: Final = {"unlisted": Event.UNLISTED, "relisted": Event.RELISTED}
 
 
 def _require_note(note: str) -> str:
     if not note.strip():
-        raise BadRequest("The note is empty.", "Say what the owner should know or change.")
+        raise BadRequest("Write a note first.", "Say what the owner should know or change: we email it to them.")
     return note.strip()
 
 
@@ -58,14 +60,19 @@ def approve_company(actor: Actor, slug: str, *, expected_version: int | None = N
     return _decide(actor, slug, "approved", note, expected_version=expected_version)
 
 
-def request_changes(actor: Actor, slug: str, note: str) -> Company:
+def request_changes(actor: Actor, slug: str, note: str, *, expected_version: int | None = None) -> Company:
     """Return a submitted listing to its owner, with a note."""
-    return _decide(actor, slug, "changes requested", note)
+    return _decide(actor, slug, "changes requested", note, expected_version=expected_version)
 
 
-def reject_company(actor: Actor, slug: str, note: str) -> Company:
+def reject_company(actor: Actor, slug: str, note: str, *, expected_version: int | None = None) -> Company:
     """Decline a submitted listing, with a note."""
-    return _decide(actor, slug, "rejected", note)
+    return _decide(actor, slug, "rejected", note, expected_version=expected_version)
+
+
+def reopen_company(actor: Actor, slug: str) -> Company:
+    """Return a listing to the queue that was declined, or for which changes were requested; its place stays."""
+    return _decide(actor, slug, "review reopened", "")
 
 
 def unlist_company(actor: Actor, slug: str, note: str) -> Company:
@@ -84,13 +91,44 @@ def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
 
 def _decide(actor: Actor, slug: str, step: str, note: str, *, expected_version: int | None = None) -> Company:
     require_reviewer(actor, _TASK)
-    note = note if step in {"approved", "relisted"} else _require_note(note)
+    note = note if step in _WITHOUT_NOTE else _require_note(note)
     with transaction.atomic():
         company = move_company(actor, slug, step, expected_version=expected_version, note=note)
         event = _EVENTS.get(step, Event.SUBMISSION_DECIDED)
         detail = {} if step in _EVENTS else {"decision": step}
         record(event, actor=actor, subject=f"companies/{company.slug}", detail=detail)
     return company
+
+
+def reopen_change(actor: Actor, change_id: int) -> PendingChange:
+    """
+    Return a declined change to the queue.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: unknown change.
+        Conflict: it was not declined, another change waits, or the listing has the values by now.
+    """
+    require_reviewer(actor, _TASK)
+    with transaction.atomic():
+        company = Company.objects.select_for_update(of=("self",)).filter(pending_changes=change_id).first()
+        if company is None:
+            raise NotFound(f"Change {change_id} not found.", "Pending changes are at /review.")
+        pending = PendingChange.objects.select_for_update().get(pk=change_id)
+        if pending.decision != "rejected":
+            raise Conflict("This change was not declined, so it can't be reopened.", "Open items are at /review.")
+        if PendingChange.objects.filter(company=company, decision="").exists():
+            raise Conflict("The owner has requested another change.", "Decide on that one: it is at /review.")
+        if not compare(company, read_change(pending.changes, settings.SCHEMA)):
+            raise Conflict("The listing already has these values.", "There is nothing to decide.")
+        pending.decision, pending.note, pending.decided_at, pending.decided_by = "", "", None, None
+        pending.save()
+        detail = {"change": change_id, "decision": "reopened"}
+        record(Event.CHANGE_DECIDED, actor=actor, subject=f"companies/{company.slug}", detail=detail)
+        history.entry(actor, "change reopened", before={}, after={}, company=company).save()
+        notifications.notify_owners(company, "change reopened", "")
+        announce(f"change:{change_id}")
+        return pending
 
 
 def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = "") -> PendingChange:

@@ -27,6 +27,10 @@ _TO_OWNERS: Final = {
         gettext_lazy("A reviewer requested changes to the listing %(name)s. Make them and submit the listing again."),
     ),
     "rejected": (gettext_lazy("%(name)s: declined"), gettext_lazy("A reviewer declined the listing %(name)s.")),
+    "review reopened": (
+        gettext_lazy("%(name)s: back in review"),
+        gettext_lazy("A reviewer reversed the decision on the listing %(name)s. It is waiting for review again."),
+    ),
     "unlisted": (
         gettext_lazy("%(name)s: unlisted"),
         gettext_lazy("A reviewer unlisted the listing %(name)s. It is no longer public."),
@@ -53,7 +57,14 @@ _TO_OWNERS: Final = {
         gettext_lazy("%(name)s: change declined"),
         gettext_lazy("A reviewer declined the pending changes to %(name)s. The published listing is unchanged."),
     ),
+    "change reopened": (
+        gettext_lazy("%(name)s: change back in review"),
+        gettext_lazy("A reviewer reversed the decision on the changes to %(name)s. They are waiting for review again."),
+    ),
 }
+_REOPENED: Final = gettext_lazy(
+    "A reviewer reversed the decision on your request about %(name)s. It waits for review again."
+)
 _TO_REQUESTER: Final = {
     ("claim", "approved"): gettext_lazy("Your claim of the listing %(name)s was approved. You can now edit it."),
     ("claim", "refused"): gettext_lazy("Your claim of the listing %(name)s was declined."),
@@ -105,6 +116,13 @@ def notify_requester(petition: Petition) -> None:
     subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
     text = f"{sentence}\n{_note_block(petition.note)}\n{settings.BASE_URL}/manage\n"
     outgoing.send(petition.account.email, subject % {"name": name}, text)
+
+
+def notify_of_reopening(petition: Petition) -> None:
+    """Mail the requester that their request waits again."""
+    name = str(petition.company or petition.person)
+    text = f"{_REOPENED % {'name': name}}\n\n{settings.BASE_URL}/manage\n"
+    outgoing.send(petition.account.email, gettext("%(name)s: back in review") % {"name": name}, text)
 
 
 def notify_of_request(person: Person, company: Company, titles: list[str]) -> None:

@@ -14,6 +14,7 @@ from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, owned
 from muniment.registry.company.editing import publish_company
+from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, State, Taking, UnlistedBy
 from muniment.registry.people import consent
 from muniment.registry.publishing.publisher import AffectedRows
@@ -34,12 +35,15 @@ STEPS: Final[dict[str, Step]] = {
     "approved": Step((State.SUBMITTED,), State.PUBLISHED),
     "changes requested": Step((State.SUBMITTED,), State.CHANGES_REQUESTED),
     "rejected": Step((State.SUBMITTED,), State.REJECTED),
+    "review reopened": Step((State.REJECTED, State.CHANGES_REQUESTED), State.SUBMITTED),
     "unlisted": Step((State.PUBLISHED, State.UNLISTED), State.UNLISTED, UnlistedBy.REVIEWER),
     "relisted": Step((State.UNLISTED,), State.PUBLISHED),
     "unlisted by owner": Step((State.PUBLISHED,), State.UNLISTED, UnlistedBy.OWNER),
     "relisted by owner": Step((State.UNLISTED,), State.PUBLISHED),
 }
-_WITHOUT_NOTE: Final = {"submitted", "submission withdrawn", "approved", "relisted", "relisted by owner"}
+_WITHOUT_NOTE: Final = {
+    *("submitted", "submission withdrawn", "approved", "review reopened", "relisted", "relisted by owner"),
+}
 
 
 def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | None = None, note: str = "") -> Company:
@@ -70,6 +74,8 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
             company.reviewed_at = company.updated_at
             provenance.reviewed(company)
         company.save()
+        if taken.end == State.SUBMITTED:
+            announce(f"company:{slug}")
         if step == "approved":
             consent.add_named_people(actor, company)
         consent.tell_people(company)
@@ -97,6 +103,6 @@ def _check(company: Company, step: str) -> None:
                 "To withdraw a change that waits for review, set the field to its published value.",
             )
         raise Conflict(
-            f"{company.slug!r} is {state} and cannot be {step}.",
+            f"{company.slug!r} is {state} and cannot be {step.removeprefix('review ')}.",
             "Reload it: someone else may have decided.",
         )

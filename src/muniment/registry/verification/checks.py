@@ -81,7 +81,7 @@ def find_record(name: str, value: str) -> str:
 
 def find_file(claim: Claim, value: str) -> str:
     try:
-        how: Connection = {"resolve": _addresses, **connection}
+        how: Connection = {"resolve": addresses_of, **connection}
         found = fetching.fetch(claim.file_url, accept="text/plain", **how)
     except (OSError, ValueError, http.client.HTTPException) as error:
         return gettext(NO_FILE) % {"reason": _reason(error)}
@@ -104,7 +104,7 @@ def _reason(error: Exception) -> str:
             return gettext("the website could not be reached")
 
 
-def _addresses(name: str, _port: int) -> Iterable[str]:
+def addresses_of(name: str, _port: int) -> Iterable[str]:
     """
     Resolve a name with a time limit, which the system's resolver does not have.
 

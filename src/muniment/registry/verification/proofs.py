@@ -25,6 +25,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.company.access import require_account
 from muniment.registry.company.editing import publish_owners
+from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Ownership, Petition, State
 from muniment.registry.verification import checks, mailing
 from muniment.registry.verification.hosts import Claim, Method, as_written, bare, claim_of, mail_addresses, site_of
@@ -189,6 +190,9 @@ def verify(actor: Actor, proof: DomainProof) -> None:
     if first:
         after = {"verifiedDomain": f"{proof.domain} ({proof.method})"}
         history.entry(actor, "domain verified", before={}, after=after, company=proof.company).save()
+        claimed = Petition.objects.filter(company=proof.company_id, account=proof.account_id, decision="")
+        for key in claimed.values_list("pk", flat=True):
+            announce(f"petition:{key}")
     if is_owners(proof):
         publish_owners(proof.company)
 

@@ -17,9 +17,11 @@ from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.fairness import Holder
 from muniment.kernel.http.content_negotiation import KEPT
+from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
 from muniment.server.fastpath.fast_path import FastPath, Ready
+from muniment.server.fastpath.pages import PageAnswers
 from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses
 from muniment.server.http.forwarding_notice import ForwardingNotice
@@ -52,7 +54,7 @@ class App:
         self.config = config
         self.fairness = fairness.use(limits_of(config))
         self.limiter = self.fairness.requests
-        self.fast_path = FastPath(self.limiter)
+        self.fast_path = FastPath(self.limiter, self.fairness.assets)
         notice = ForwardingNotice(config.data, config.forwarded_header)
         self.clients = ClientAddresses(config.trusted_proxies, config.forwarded_header, notice)
         self.holders = Holders(
@@ -84,8 +86,8 @@ class App:
 
     def update_date(self) -> None:
         self.date = formatdate(usegmt=True).encode()
-        self._timed_lines = b"date: %s\r\nx-muniment-edition: %s" % (self.date, self.edition)
-        """The lines of :meth:`closing_lines` that only change with time, encoded."""
+        self._timed_lines = b"date: %s\r\nx-muniment-edition: %s\r\nx-request-id: " % (self.date, self.edition)
+        """The lines of :meth:`closing_lines` that only change with time, encoded, and the start of the next."""
 
     def update_edition(self, edition: int) -> None:
         """Update X-Muniment-Edition: the lowest edition that this process may show."""
@@ -105,21 +107,23 @@ class App:
             lines.append((b"ratelimit-policy", self.policy))
         return lines
 
-    def ending(self, request_id: bytes, verdict: Verdict | None) -> bytes:
-        """Return :meth:`closing_lines` encoded, with the blank line after them."""
+    def ending(self, request_id: bytes | None, verdict: Verdict | None) -> bytes:
+        """Return :meth:`closing_lines` encoded, with the blank line after them; None is a new id."""
+        if request_id is None:
+            lines = b"%s%s%08x" % (self._timed_lines, self._id_prefix, next(self._numbers))
+        else:
+            lines = self._timed_lines + request_id
         if verdict is None or not self.limiter.is_enabled:
-            return b"%s\r\nx-request-id: %s\r\n\r\n" % (self._timed_lines, request_id)
-        return b'%s\r\nx-request-id: %s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % (
-            self._timed_lines,
-            request_id,
-            verdict.remaining,
-            verdict.reset_s,
-            self.policy,
-        )
+            return lines + b"\r\n\r\n"
+        limits = verdict.remaining, verdict.reset_s, self.policy
+        return lines + b'\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % limits
 
     def open_api(self, api: Api) -> None:
         self.api = api
         self.fast_path.rest = RestAnswers(api)
+        if self.config.base_url:
+            # Without it, pages name the Host of their request.
+            self.fast_path.pages = PageAnswers(api.reader)
 
     def write_line(
         self, method: str, target: bytes, status: int, seconds: float, *, client: str, request_id: bytes
@@ -299,7 +303,7 @@ _PAGE: Final = """<!doctype html>
 class _Outgoing:
     """Sends responses: adds the closing headers, and records metrics and logs."""
 
-    __slots__ = ("_front", "_request_id", "_scope", "_send", "charged", "status", "surface", "verdict")
+    __slots__ = ("_front", "_keep", "_request_id", "_scope", "_send", "charged", "status", "surface", "verdict")
 
     def __init__(self, front: App, send: Send, request_id: bytes, scope: Scope) -> None:
         self._front, self._send, self._request_id, self._scope = front, send, request_id, scope
@@ -307,6 +311,7 @@ class _Outgoing:
         self.surface = "pages"
         self.verdict: Verdict | None = None
         self.charged = ""
+        self._keep: Callable[[Message], None] | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -315,12 +320,32 @@ class _Outgoing:
             if self.status == 304 and self.charged and state.get(KEPT) and _names_versions(self._scope["headers"]):
                 self.verdict = self._front.limiter.refund(self.charged)
             headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]
+            if STAMP in state:
+                self._keep = self._keeping(state[STAMP], headers)
             if self.status in _ENDING and not state.get("body", _WHOLE).is_complete:
                 headers.append((b"connection", b"close"))  # the rest of the body is not read
             verdict = self.verdict or state.get("verdict")
             closing = self._front.closing_lines(self._request_id, verdict)
             message = {**message, "headers": headers + closing}
+        elif self._keep is not None:
+            self._keep(message)
         await self._send(message)
+
+    def _keeping(self, stamp: PageStamp, headers: list[Header]) -> Callable[[Message], None] | None:
+        """Return what hands a public page to the fast path when all of its body has come; None if it is not kept."""
+        pages, scope, status = self._front.fast_path.pages, self._scope, self.status
+        if pages is None or scope["method"] != "GET" or status not in {200, 304}:
+            return None
+        parts: list[bytes] = []
+
+        def keep(message: Message) -> None:
+            if message.get("body"):
+                parts.append(message["body"])
+            if not message.get("more_body", False):
+                body = parts[0] if len(parts) == 1 else b"".join(parts)
+                pages.keep(_target(scope), stamp, self.surface, status=status, headers=list(headers), body=body)
+
+        return keep
 
     async def finish(self, response: Response) -> None:
         await self({"type": "http.response.start", "status": response.status, "headers": response.headers})

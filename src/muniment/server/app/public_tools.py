@@ -8,10 +8,12 @@ from contextlib import AsyncExitStack
 from typing import TypedDict
 
 from muniment import __version__
+from muniment.declared_fields import instance_schema
 from muniment.mcp.cards import Cards, Identity
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.tools.public import public_server
-from muniment.schema.objects import Schema, registry_schema
+from muniment.registry_toml.applied import registry_name
+from muniment.schema.objects import Schema
 from muniment.server.app.app import PUBLIC_PATH, App
 from muniment.server.fastpath.tools import PublicToolAnswers
 from muniment.store.reader import Reader
@@ -31,8 +33,8 @@ def shared_arguments(app: App) -> Shared:
     return {
         "gate": OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
         "base_url": config.base_url,
-        "registry_name": config.registry_name,
-        "schema": registry_schema(config.currency),
+        "registry_name": registry_name(),
+        "schema": instance_schema(config),
     }
 
 
@@ -42,5 +44,5 @@ async def mount_public(app: App, reader: Reader, running: AsyncExitStack) -> Non
     await running.enter_async_context(server.run())
     app.mounts[PUBLIC_PATH] = server
     app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)
-    cards = Cards(Identity(base_url=app.config.base_url, title=app.config.registry_name, version=__version__))
+    cards = Cards(Identity(base_url=app.config.base_url, title=registry_name(), version=__version__))
     app.mounts.update(dict.fromkeys(cards.paths, cards))

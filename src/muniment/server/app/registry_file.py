@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 from muniment.api.application import Api
 from muniment.config import Config
-from muniment.schema.objects import registry_schema
+from muniment.declared_fields import instance_schema
+from muniment.registry_toml.applied import applied
 from muniment.server.app.app import App
 from muniment.server.app.export_store import ExportStore
 from muniment.server.process.poller import POLL_S
@@ -51,6 +52,7 @@ class RegistryFile:
         self.reader: Reader | None = None
         self._api: Api | None = None
         self._edition = -1
+        self._settings = applied()
         self._has_database = self._has_pages = False
 
     def open(self) -> None:
@@ -73,13 +75,13 @@ class RegistryFile:
                 base_url=config.base_url,
                 cache_bytes=config.cache_mb << 20,
                 catch_up=self._catch_up,
-                since=self._since,
+                since=max(self._since, self._settings.stamp),
             )
         except (sqlite3.OperationalError, published.SchemaMismatch):
             return  # the first migration creates the tables
         self.reader = reader
         shared = SharedExports(ExportStore(config.storage_url)) if config.on_postgresql and config.storage_url else None
-        api = self._api = Api(reader, config, registry_schema(config.currency), shared=shared)
+        api = self._api = Api(reader, config, instance_schema(config), shared=shared)
         self._show(reader)
         gauge, counter = front.metrics.gauge, front.metrics.counter
         looks = "Cache look-ups by result."
@@ -97,6 +99,9 @@ class RegistryFile:
             self._open_late()
             return
         self.reader.tick()
+        if (found := applied()) != self._settings:
+            self._settings = found
+            self.reader.renew(found.stamp)
         if self._front.api is None:
             self._show(self.reader)
             if self._front.api is not None:
@@ -116,7 +121,14 @@ class RegistryFile:
         self._has_database = True
         self.open()
         if self._api is not None:
+            self._use_declared_fields(self._api)
             self._api.start()
+
+    def _use_declared_fields(self, api: Api) -> None:
+        """Let the API answer with the fields that the database has, if the copy of the settings was an older one."""
+        schema = instance_schema(self._config)
+        if schema != api.schema:
+            api.use(schema)
 
     def pages_are_ready(self) -> None:
         self._has_pages = True

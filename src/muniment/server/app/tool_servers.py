@@ -6,6 +6,8 @@ import logging
 from collections.abc import Callable
 from typing import Any, Final
 
+from muniment.declared_fields import instance_schema
+from muniment.schema.objects import Schema
 from muniment.server.app.app import MANAGE_PATH, PUBLIC_PATH, App
 from muniment.server.app.registry_file import RegistryFile
 from muniment.server.app.startup import Startup
@@ -35,6 +37,8 @@ class ToolServers:
         self._public = asyncio.Event()
         self._owner = asyncio.Event()
         self._mounting: asyncio.Task[None] | None = None
+        self._schema: Schema | None = None
+        """That of the public server, once it is mounted; one of other declared fields replaces it."""
         self._running = contextlib.AsyncExitStack()
         self._drain: Callable[[], None] = lambda: None
 
@@ -78,9 +82,11 @@ class ToolServers:
         from muniment.server.app.public_tools import mount_public
 
         reader = self._file().reader
-        if reader is None or self._app.api is None or self._public.is_set():
+        schema = instance_schema(self._app.config)
+        if reader is None or self._app.api is None or schema == self._schema:
             return
         await mount_public(self._app, reader, self._running)
+        self._schema = schema
         self._public.set()
 
     async def _mount_owner(self) -> None:

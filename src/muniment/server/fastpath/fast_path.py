@@ -10,6 +10,8 @@ from muniment.kernel.asgi import Header
 from muniment.kernel.rate import Limiter, Verdict
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.http import Reply
+from muniment.server.fastpath.heads import KnownHeads
+from muniment.server.fastpath.pages import PageAnswers
 from muniment.server.fastpath.rest import Detail, RestAnswers
 
 log = logging.getLogger("muniment.server")
@@ -19,7 +21,9 @@ class Ready(msgspec.Struct, frozen=True, gc=False):
     """A finished response and the client's remaining rate."""
 
     response: Response
-    verdict: Verdict
+    verdict: Verdict | None
+    """None if the response counts against another limit, which no header shows."""
+    surface: str = "api"
 
 
 class ToolAnswers(Protocol):
@@ -46,12 +50,15 @@ class Waiting(Protocol):
 class FastPath:
     """Handlers of the fast path."""
 
-    def __init__(self, limiter: Limiter) -> None:
-        self._limiter = limiter
+    def __init__(self, limiter: Limiter, assets: Limiter) -> None:
+        self._limiter, self._assets = limiter, assets
         self.rest: RestAnswers | None = None
         """REST responses; None until there is a registry to read."""
+        self.pages: PageAnswers | None = None
+        """Responses of public pages; None until there is a registry to read."""
         self.tools: dict[bytes, ToolAnswers] = {}
         """Tool servers by request target."""
+        self.heads = KnownHeads()
         self.waiting: list[Waiting] = []
         """Connections whose details are looked up together at the end of this turn of the event loop."""
 
@@ -76,6 +83,28 @@ class FastPath:
             return Ready(response, self._limiter.peek(client))
         verdict = self._limiter.take(client)
         return Ready(response, verdict) if verdict.allowed else None
+
+    def has_page(self, target: bytes) -> bool:
+        return self.pages is not None and target in self.pages
+
+    def page(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
+        """Answer a GET with a kept page or static file, charged as on the ordinary path, or return None."""
+        found = self.pages.get(target, accept_encoding, if_none_match) if self.pages is not None else None
+        if found is None:
+            return None
+        page, response = found
+        if page.surface == "static":
+            return Ready(response, None, page.surface) if self._assets.take(client).allowed else None
+        if page.surface == "mcp":
+            return Ready(response, None, page.surface)  # server cards are free
+        if response.status == 304 and if_none_match.strip() != b"*":
+            # Free, but only for a client that could pay for it.
+            verdict = self._limiter.peek(client)
+            is_allowed = verdict.remaining > 0 or not self._limiter.is_enabled
+        else:
+            verdict = self._limiter.take(client)
+            is_allowed = verdict.allowed
+        return Ready(response, verdict, page.surface) if is_allowed else None
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
         """Answer a conditional GET with 304 from memory. Not charged to the client's rate, and not limited by it."""

@@ -20,19 +20,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from muniment.api.responses import Answer
 from muniment.mcp.declarations import Caller
 from muniment.server.fastpath.fast_path import ToolAnswers
+from muniment.server.fastpath.heads import DECLINED, LINE_END, MAX_REQUEST_BYTES, SINCE, TRACE, is_plain
 from muniment.server.fastpath.rest import Detail
 from muniment.server.http.http_limits import LimitedProtocol
 from muniment.server.observability.telemetry import is_sampled
 
 log = logging.getLogger("muniment.server")
 
-_TRACE: Final = frozenset({b"traceparent"})
-"""When tracing, a request of a recorded trace takes the ordinary path."""
-_SINCE: Final = b"if-modified-since"
-"""Alone, the ordinary path compares it; beside ``If-None-Match``, it does not count."""
-DECLINED: Final = _TRACE | {b"content-length", b"transfer-encoding", b"expect", b"upgrade", b"range", _SINCE}
-"""Headers that send a request to the ordinary path."""
-UNUSUAL_CALL: Final = _TRACE | {b"transfer-encoding", b"expect", b"upgrade"}
+UNUSUAL_CALL: Final = frozenset({TRACE, b"transfer-encoding", b"expect", b"upgrade"})
 _CALLBACKS: Final = (
     "_start_asgi_task connection_lost connection_made data_received on_body on_header on_headers_complete"
     " on_message_begin on_message_complete on_response_complete on_url resume_writing shutdown"
@@ -69,9 +64,13 @@ class FastPathProtocol(LimitedProtocol):
     _tools: ToolAnswers | None = None
     """The tool server of a call whose body is still being read."""
     _called_with: bytes = b""
+    _last_block = 0
+    """The hash of the headers of the latest request: a client that repeats them may do so often."""
 
     def data_received(self, data: bytes) -> None:
         """Read on; a call whose body is incomplete takes the ordinary path, which can wait."""
+        if len(data) <= MAX_REQUEST_BYTES and data.startswith(b"GET /") and self._answer_known(data):
+            return
         super().data_received(data)
         if self._tools is not None:
             self._hand_over()
@@ -140,22 +139,52 @@ class FastPathProtocol(LimitedProtocol):
         super().proceed()
 
     def _declines(self, name: bytes, value: bytes) -> bool:
-        if name == _SINCE:
+        if name == SINCE:
             return all(each != b"if-none-match" for each, _ in self.headers)
-        return name not in _TRACE or (self.front.traces is not None and is_sampled(value))
+        return name != TRACE or (self.front.traces is not None and is_sampled(value))
 
     def _is_open(self, method: bytes) -> bool:
-        """Return whether a request of *method* may be answered now: none is pending before it, and the client reads."""
+        """Return whether a request of *method* may be answered now."""
         parser = self.parser
-        cycle = self.cycle
         return (
             parser.get_method() == method
-            and (cycle is None or cycle.response_complete)
-            and not self.flow.write_paused
+            and self._is_free()
             and parser.should_keep_alive()
             and parser.get_http_version() == "1.1"
+        )
+
+    def _is_free(self) -> bool:
+        """Return whether no request is pending, and the client reads."""
+        cycle = self.cycle
+        return (
+            (cycle is None or cycle.response_complete)
+            and not self.flow.write_paused
             and not self.is_retiring  # the ordinary path sends Connection: close
         )
+
+    def _answer_known(self, data: bytes) -> bool:
+        """
+        Answer *data* from the cache without the parser, if it is one request with known headers; return whether it is.
+
+        A cached target is one that the parser has accepted; so *data* is, from its first byte to its last, what the
+        parser has seen before. It must be between two requests, the first of which it has read.
+        """
+        if self.is_unfinished or self._in_head or self._in_body or self._is_over:
+            return False
+        if self._waits_for is not None or not self.has_asked or not self._is_free():
+            return False
+        line, _, block = data.partition(LINE_END)
+        heads = self.front.fast_path.heads
+        head = heads.by_block.get(block)
+        if head is None:
+            former, self._last_block = self._last_block, hash(block)
+            if former == self._last_block:
+                heads.learn(block)
+            return False
+        self.heard_at = self.head_at = self.loop.time()
+        self.url = line[4:]
+        self.headers = head.headers
+        return self._answer_cached(head.accept_encoding, head.if_none_match, None, is_known=True)
 
     def _tools_at_once(self) -> ToolAnswers | None:
         """Return the tool server that the request calls, if the fast path may answer for it."""
@@ -175,7 +204,7 @@ class FastPathProtocol(LimitedProtocol):
                 given_id = value
         request_id = front.request_id(given_id)
         address = front.clients.address(self.peer, self.headers)
-        caller = Caller(None, front.clients.rate_key(address), request_id.decode("ascii"))
+        caller = Caller(None, front.clients.rate_key(address), request_id.decode("ascii"), waits=False)
         try:
             found = tools.call(self.headers, self._called_with, caller)
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
@@ -199,7 +228,6 @@ class FastPathProtocol(LimitedProtocol):
 
     def _answer_at_once(self, answer: Answer | None = None) -> bool:
         """Answer a GET from the cache or with *answer*; otherwise wait for it, if one look-up gives it."""
-        front = self.front
         accept_encoding = if_none_match = b""
         given_id = None
         for name, value in self.headers:
@@ -211,19 +239,40 @@ class FastPathProtocol(LimitedProtocol):
                 given_id = value
             elif name in DECLINED and self._declines(name, value):
                 return False
-        address = front.clients.address(self.peer, self.headers)
-        client = front.clients.rate_key(address)
+        if self._answer_cached(accept_encoding, if_none_match, given_id, answer):
+            return True
+        return answer is None and self._wait()
+
+    def _answer_cached(
+        self,
+        accept_encoding: bytes,
+        if_none_match: bytes,
+        given_id: bytes | None,
+        answer: Answer | None = None,
+        *,
+        is_known: bool = False,
+    ) -> bool:
+        """Answer the GET of which only these headers matter, and return whether it could be answered at once."""
+        front = self.front
+        address, client = self.peer, self._address
+        if self._is_proxied:
+            address = front.clients.address(address, self.headers)
+            client = front.clients.rate_key(address)
         try:
             found = front.fast_path.get(self.url, accept_encoding, if_none_match, client, answer)
+            if found is None and answer is None and front.fast_path.has_page(self.url):
+                # The pages read repeated headers in their own way; known heads have none.
+                is_clear = is_known or is_plain(self.headers)
+                found = front.fast_path.page(self.url, accept_encoding, if_none_match, client) if is_clear else None
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             return False
         if found is None:
-            return answer is None and self._wait()
+            return False
         response = found.response
-        request_id = front.request_id(given_id)
+        request_id = front.request_id(given_id) if given_id is not None or front.log_requests else None
         self._send(response.head, front.ending(request_id, found.verdict), response.body)
-        front.metrics.fast_path[response.status] += 1
-        if front.log_requests:
+        front.metrics.fast_path[found.surface, response.status] += 1
+        if front.log_requests and request_id is not None:
             front.write_line("GET", self.url, response.status, 0.0, client=address, request_id=request_id)
         return True
 

@@ -7,7 +7,7 @@ import msgspec
 
 from muniment.api.application import Api
 from muniment.api.responses import Answer, Response
-from muniment.kernel.http.content_negotiation import negotiated
+from muniment.kernel.http.content_negotiation import is_known, negotiated
 
 MAX_SEEN: Final = 16_384
 """Targets remembered after their first request, so that the second one caches them."""
@@ -43,7 +43,7 @@ class RestAnswers:
             if answer is None:
                 return None
             self._api.hits += 1
-        if if_none_match and answer.matches(if_none_match):
+        if if_none_match and is_known(answer.tag, if_none_match):
             return answer.unchanged(answer.encoding(accept_encoding))
         if not accept_encoding:
             return answer.form(_IDENTITY) or answer.make(_IDENTITY)

@@ -31,6 +31,7 @@ class PublicToolAnswers:
             verdict = server.limiter.take(caller.client)
             if not verdict.allowed:
                 return None
-        if isinstance(asked, Reply):
-            return asked, verdict
-        return server.call_now(asked, caller), verdict
+        reply = asked if isinstance(asked, Reply) else server.call_now(asked, caller)
+        if reply is None and server.limiter is not None:
+            server.limiter.refund(caller.client)  # the ordinary path charges it
+        return None if reply is None else (reply, verdict)

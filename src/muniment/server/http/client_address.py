@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from muniment.config import FORWARDED_HEADERS
 from muniment.kernel.asgi import Header
 from muniment.kernel.http.addresses import rate_key
+from muniment.setting_values import FORWARDED_HEADERS
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 

@@ -61,6 +61,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_head = self._in_body = self._is_over = self._is_proxied = False
         self._head_bytes = self._unsent = 0
         self._refusal: Problem | None = None
+        self._refused_later: Problem | None = None
+        """The error to report after the responses to earlier requests."""
         self._body = IncomingBody(self.front.config.body_timeout_s, self.front.config.body_deadline_s)
         self._marked_at = 0.0
         self._address = ""
@@ -261,6 +263,8 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
+        elif self._refused_later is not None:
+            self.refuse(self._refused_later)
         if self._in_head or self._in_body or self._is_proxied or self.held_bytes:
             self.update()
 
@@ -322,21 +326,22 @@ class LimitedProtocol(HttpToolsProtocol):
     def refuse(self, problem: Problem) -> None:
         """Report an error for a request that cannot be parsed, after earlier responses, and close the connection."""
         self._is_over = True
-        self.front.metrics.count_event(f"refused with {int(problem.status)}")
         cycle = self.cycle
-        if self._in_body and cycle.response_complete:
-            self.transport.close()  # the rest of a body whose request was answered early
-            return
-        if cycle is not None and not cycle.response_complete:
-            if not self._in_body:
-                # An earlier request is being answered: close after its response.
-                cycle.keep_alive = False
-                return
+        is_pending = cycle is not None and not cycle.response_complete
+        if is_pending and self._in_body:
             cycle.disconnected = True
             cycle.message_event.set()
-            if cycle.response_started or self.pipeline:
-                self.transport.close()
-                return
+            if self.pipeline:  # its request has not begun; earlier ones are answered
+                self.pipeline.popleft()
+                self.cycle = self.pipeline[0][0] if self.pipeline else self._answering  # type: ignore[assignment]  # one is
+                self._in_body = False
+        if is_pending and not self._in_body:
+            self._refused_later = problem
+            return
+        self.front.metrics.count_event(f"refused with {int(problem.status)}")
+        if self._in_body and (cycle.response_complete or cycle.response_started):
+            self.transport.close()  # the rest of a body whose request was answered early
+            return
         response = error_response(problem)
         lines = self.front.closing_lines(self.front.request_id(None), None)
         closing = b"".join(b"%s: %s\r\n" % line for line in lines)

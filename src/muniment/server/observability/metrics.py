@@ -59,8 +59,8 @@ class Metrics:
         self.shared: SharedMetrics | None = None
         """Where the processes of a port publish their metrics, so that any of them can expose all."""
         self._began = time.time()
-        self.fast_path: dict[int, int] = defaultdict(int)
-        """Responses of the fast path by status: one addition each, since the whole response takes microseconds."""
+        self.fast_path: dict[tuple[str, int], int] = defaultdict(int)
+        """Responses of the fast path to GET by surface and status: one addition each, since they take microseconds."""
         self._requests: dict[tuple[str, ...], int] = defaultdict(int)
         self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BOUNDS_S) + 1))
         self._seconds: dict[str, float] = defaultdict(float)
@@ -107,8 +107,8 @@ class Metrics:
 
     def _own(self) -> Iterable[Family]:
         requests: dict[tuple[str, ...], float] = {**self._requests}
-        for status, count in self.fast_path.items():
-            key = ("api", "GET", str(status))
+        for (surface, status), count in self.fast_path.items():
+            key = (surface, "GET", str(status))
             requests[key] = requests.get(key, 0) + count
         labels = ("surface", "method", "status")
         yield Family.of("muniment_requests_total", "Responses by surface, method and status.", labels, requests)
@@ -128,9 +128,11 @@ class Metrics:
 
     def _durations(self) -> Family:
         samples: list[Sample] = []
-        fast_path = sum(self.fast_path.values())
-        for surface in sorted({*self._buckets, *(["api"] if fast_path else [])}):
-            total = fast_path if surface == "api" else 0
+        fast_path: dict[str, int] = defaultdict(int)
+        for (surface, _), number in self.fast_path.items():
+            fast_path[surface] += number
+        for surface in sorted({*self._buckets, *fast_path}):
+            total = fast_path[surface]
             for bound, count in zip((*map(str, BOUNDS_S), "+Inf"), self._buckets[surface], strict=True):
                 total += count
                 samples.append(Sample(f"{_DURATION}_bucket", {"surface": surface, "le": bound}, total))

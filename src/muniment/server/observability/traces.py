@@ -24,7 +24,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from muniment import __version__
 from muniment.kernel import tracing
 from muniment.kernel.json import JSONMapping
-from muniment.server.observability.logs import masked
+from muniment.masking import masked
 
 LAST_BATCH_S: Final = 3.0
 """How long shutdown waits for the collector to take the last spans."""

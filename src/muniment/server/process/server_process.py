@@ -1,6 +1,7 @@
 """The server process: listen first, read next, import the rest in the background."""
 
 import asyncio
+import contextlib
 import logging
 import signal
 import socket
@@ -27,7 +28,7 @@ from muniment.server.fastpath.protocol import FastPathProtocol, missing_internal
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.observability import logs
 from muniment.server.process.file_limit import backlog_within, raise_file_limit, reachable_file_limit
-from muniment.server.process.poller import poll
+from muniment.server.process.poller import SECOND_S, poll
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
 from muniment.store.modified import present, second, stamp_from
 
@@ -188,6 +189,7 @@ class Process:
         self._tasks.append(asyncio.create_task(polling))
         if self.config.on_postgresql:
             self._tasks.append(asyncio.create_task(self._follow()))
+            self._tasks.append(asyncio.create_task(self._follow_settings()))
         self._startup = Startup(
             self.config,
             loop,
@@ -216,7 +218,12 @@ class Process:
         def begin() -> "Replica":
             from muniment.store.replica import Replica
 
-            return Replica(config.database_url, config.published_file, changes_kept=config.changes_kept)
+            return Replica(
+                config.database_url,
+                config.published_file,
+                changes_kept=config.changes_kept,
+                on_moved=self._registry_file.refresh,
+            )
 
         while self._follower is None:
             try:
@@ -230,6 +237,17 @@ class Process:
         self.front.metrics.gauge("muniment_edition_lag_seconds", explanation, lambda: follower.status.behind_s)
         explanation = "Rebuilds of this node's file by reason."
         self.front.metrics.counter("muniment_replica_rebuilds_total", explanation, "reason", lambda: follower.rebuilds)
+
+    async def _follow_settings(self) -> None:
+        """Apply settings of the registry that another node has changed, within about a second."""
+        while True:
+            await asyncio.sleep(SECOND_S)
+            if self._pages is None or not self._pages.done():
+                continue
+            from muniment.registry.settings.operations import follow
+
+            with contextlib.suppress(Exception):  # without the database, the last settings stay; /readyz tells
+                await self.bridge.call(follow)
 
     def drain(self) -> None:
         self._tools.drain()
@@ -290,6 +308,7 @@ class Process:
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
         from muniment.jobs.worker import Worker
+        from muniment.server.app.interfaces import describe_interfaces
         from muniment.server.app.wsgi import WSGIApplication
         from muniment.server.node_scrub import NodeScrub
         from muniment.server.observability.database_metrics import DatabaseMetrics, observe_standby
@@ -297,6 +316,7 @@ class Process:
         if self._pages is None or self._pages.done():
             return
         self._registry_file.pages_are_ready()
+        describe_interfaces(self.config, self.bridge)
         pages = WSGIApplication(application, self.bridge)
         links = FileLinks(self.bridge.call, pages)
         self.front.mounts_with_pages.update(dict.fromkeys((PREFIX, DOWNLOADS), links))

@@ -5,15 +5,14 @@ from collections.abc import Iterable
 from typing import Final
 
 from muniment.store.published import KINDS
+from muniment.store.search.text_index import indexes
 
 ERASED: Final = "erased:"
 """Begins the random id under which the change feed keeps an erased person."""
 OF_ERASED: Final = "key >= 'erased:' AND key < 'erased;'"
 """The condition of the index of those entries."""
-PURGE_INDEX: Final = tuple(
-    f"INSERT INTO published_text_{kind} (published_text_{kind}) VALUES ('optimize')" for kind in KINDS
-)
-"""Merge the search index into one segment: deleted terms stay in older segments otherwise."""
+PURGE_INDEX: Final = tuple(f"INSERT INTO {table} ({table}) VALUES ('optimize')" for table in indexes(KINDS))
+"""Merge each search index into one segment: deleted terms stay in older segments otherwise."""
 MAX_VACUUM_BYTES: Final = 2 << 30
 """Larger files are not rewritten, which would make writers wait too long; their deleted content is overwritten."""
 

@@ -162,6 +162,10 @@ class Exports:
         self._wake.set()
         return wanted
 
+    def use(self, schema: Schema) -> None:
+        """Write the columns of *schema* from now on."""
+        self._writer = Writer(self._folder, schema, self._base_url, self._breathe)
+
     def start(self) -> None:
         if self._interval_s:
             self._is_settling = not self._has_registry()

@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -11,7 +11,7 @@ from muniment.schema.filters import Bounds
 from muniment.store.queries import Selection
 from muniment.store.search.closest import Closest, closest_of, hint_of
 from muniment.store.search.ranking import Plan, Tier, plan
-from muniment.store.search.values import meant_by
+from muniment.store.search.values import bounded, meant_by
 
 MAX_TIERS: Final = 100
 """More results are never mixed with those of other kinds."""
@@ -25,6 +25,8 @@ COLUMNS: Final = {
     "updated": "updated_at",
 }
 """The columns of orders and ranges."""
+_BUILT_IN: Final = frozenset({*COLUMNS, "listed"})
+"""Ranges that look at a column or the position; others look at the values of a declared field."""
 _LATER: Final = ("team_size", "company_count")
 """Columns that tables of earlier versions lack, until their documents are rendered again."""
 
@@ -57,6 +59,13 @@ class _Values(NamedTuple):
     ids: str
 
 
+def _rows_of(connection: sqlite3.Connection, chosen: Selection) -> Iterator[list[tuple[int, int]]]:
+    """Yield the values in use that each filter means, and that each range of a declared field has."""
+    yield from (meant_by(connection, chosen.kind, each) for each in chosen.filters)
+    declared = (each for each in chosen.ranges if each.name not in _BUILT_IN)
+    yield from (bounded(connection, chosen.kind, each) for each in declared)
+
+
 def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
     planned = plan(connection, chosen.kind, chosen.q) if chosen.q else Plan(None)
     positions, is_cut = _find(connection, chosen, planned)
@@ -74,11 +83,11 @@ def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> t
     if chosen.q and planned.match is None:
         return none, False
     values: list[_Values] = []
-    for each in chosen.filters:
-        rows = meant_by(connection, chosen.kind, each)
+    for rows in _rows_of(connection, chosen):
         if not rows:
             return none, False
         values.append(_Values(sum(n for n, _ in rows), msgspec.json.encode([number for _, number in rows]).decode()))
+    chosen = chosen._replace(ranges=tuple(each for each in chosen.ranges if each.name in _BUILT_IN))
     values.sort()
     if chosen.ids is not None:
         return _among(connection, chosen, planned, values), False

@@ -12,6 +12,7 @@ from cachetools import LRUCache
 
 from muniment.store.cache import size_of
 from muniment.store.lists.finding import Matches, find, sort_key
+from muniment.store.published_file import execute
 from muniment.store.queries import Mark, Selection
 
 
@@ -86,3 +87,11 @@ def _value(mark: Mark) -> Any:
 def _falling(value: Any, position: int) -> tuple[bool, Any, int]:
     """Return the place of an item in a falling order, in which those without a value come last."""
     return value is not None, 0 if value is None else value, position
+
+
+def items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]) -> tuple[list[bytes], list[str]]:
+    """Return the items of a page and their provenance, in the order of *positions*."""
+    marks = ",".join("?" * len(positions))
+    statement = f"SELECT position, item, provenance FROM published_item_{kind} WHERE position IN ({marks})"
+    found = {position: (item, mark) for position, item, mark in execute(connection, statement, positions)}
+    return [found[position][0] for position in positions], [found[position][1] for position in positions]

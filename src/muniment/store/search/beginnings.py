@@ -15,7 +15,7 @@ from muniment.store.search_text import Term
 LARGE: Final = 50_000
 """Documents of a kind from which the index is not asked for beginnings."""
 MAX_BEGUN: Final = 60
-BEGUN_IN_LARGE: Final = 25
+BEGUN_IN_LARGE: Final = 12
 """Names that begin so, the shortest ones."""
 MAX_WORDS: Final = 20
 """Words that begin so, the most frequent ones."""
@@ -28,6 +28,10 @@ _END: Final = "\U0010ffff"
 def is_large(connection: sqlite3.Connection, kind: str) -> bool:
     (n,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
     return bool(n > LARGE)
+
+
+def most_begun(*, is_large: bool) -> int:
+    return BEGUN_IN_LARGE if is_large else MAX_BEGUN
 
 
 def words_with(connection: sqlite3.Connection, kind: str, term: Term) -> list[str]:

@@ -14,7 +14,7 @@ from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
 from muniment.store.search import keys
 from muniment.store.search.ranking import Plan, in_part
-from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant
+from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant, meant_by
 from muniment.store.search_text import single_edits
 
 MAX_CLOSEST: Final = 5
@@ -85,7 +85,11 @@ def hint_of(
         return " ".join(said)
     names = [*(["q"] if q else []), *(each.name for each in filters), *(each.name for each in ranges)]
     if filters or ranges:
-        return f"No {kind} matches everything. Leave out {'one of ' if len(names) > 1 else ''}{', '.join(names)}."
+        if len(names) == 1:
+            return f"No {kind} matches everything. Leave out {names[0]}."
+        alone = [f"{_of(each)} matches {sum(n for n, _ in meant_by(connection, kind, each)):,}" for each in filters]
+        counts = f" Alone, {', '.join(alone)}." if alone else ""
+        return f"No {kind} matches all of {', '.join(names)}.{counts}"
     if not q:
         return ""
     guides = [f"{name}: {listed(in_use(connection, kind, name)[:MAX_CLOSEST])}" for name in _GUIDES]
@@ -100,6 +104,15 @@ def keys_from(connection: sqlite3.Connection, kind: str, prefix: str, limit: int
         (kind, prefix, prefix + "\U0010ffff", limit, skip),
     )
     return [row[0] for row in rows]
+
+
+def dated_keys(connection: sqlite3.Connection, kind: str, limit: int, skip: int) -> list[tuple[str, str]]:
+    """Return at most *limit* keys with the time of their last change, in the order of keys, after the first *skip*."""
+    rows = connection.execute(
+        "SELECT key, updated_at FROM published_document WHERE kind = ? ORDER BY key LIMIT ? OFFSET ?",
+        (kind, limit, skip),
+    )
+    return [(key, updated_at) for key, updated_at in rows]
 
 
 def nearest_keys(connection: sqlite3.Connection, kind: str, key: str) -> list[str]:
@@ -128,6 +141,11 @@ def _unknown(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
     used = in_use(connection, kind, chosen.name, unknown[0])
     exist = f" Values in use: {listed(used)}." if used else ""
     return f"No {kind} has the {chosen.name} {shown}.{exist}"
+
+
+def _of(chosen: Chosen) -> str:
+    """Return a filter with its values."""
+    return f"{chosen.name} {' or '.join(without_controls(value)[:MAX_SHOWN] for value in chosen.values[:MAX_CLOSEST])}"
 
 
 def _shown(text: str) -> str:

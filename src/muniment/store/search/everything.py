@@ -12,7 +12,9 @@ from muniment.schema.filters import Listing
 from muniment.store.published import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.reader import ListPage, Reader
+from muniment.store.search import matched
 from muniment.store.search.closest import MAX_CLOSEST, Closest
+from muniment.store.search.matched import has_words
 from muniment.store.search.questions.asking import question
 from muniment.store.search.questions.reading import Listings, Reading
 from muniment.store.search.ranking import Tier
@@ -22,6 +24,8 @@ from muniment.store.search_text import pieces
 COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 MAX_QUERY_CHARACTERS: Final = 200
 MAX_SUMMARY_CHARACTERS: Final = 160
+MAX_EXPLAINED: Final = 10
+"""Results of which the whole document is read to tell why they are found."""
 MAX_FRAMEWORKS: Final = 1_000
 _MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)|[*`#>|~]+|(?<!\w)_+|_+(?!\w)")
 """Links of Markdown, of which the words stay, and its signs."""
@@ -136,7 +140,7 @@ def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) ->
         for rank, (item, mark) in enumerate(zip(page.items, page.provenance, strict=True)):
             result = _result(kind, item, mark)
             tier = Tier(page.tiers[rank]) if rank < len(page.tiers) else Tier.TEXT
-            if tier == Tier.TEXT and _has_words(result.name, words):
+            if tier == Tier.TEXT and has_words(result.name, words):
                 tier = Tier.BEGUN
             if tier > worst:  # a kind keeps its own order
                 worst, since = int(tier), rank
@@ -153,6 +157,20 @@ def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) ->
         version=min(page.version for page in pages.values()),
         modified_at=next(iter(pages.values())).modified_at if is_of_one else "",
     )
+
+
+def why(reader: Reader, q: str, found: Everything) -> list[str]:
+    """Return by what each result was found, in a few words; empty where nothing tells, and for a question."""
+    if found.asked is not None and found.asked.total:
+        return [""] * len(found.results)
+    said = [matched.by_item(q, each.item) for each in found.results]
+    silent = [place for place, each in enumerate(said) if not each][:MAX_EXPLAINED]
+    names = [(found.results[place].kind, found.results[place].key) for place in silent]
+    known = reader.documents(names)
+    for place, name in zip(silent, names, strict=True):
+        if name in known:
+            said[place] = matched.by_document(q, msgspec.json.decode(known[name].body)["data"])
+    return said
 
 
 def trimmed(text: str) -> str:
@@ -193,12 +211,6 @@ def _hint(q: str, pages: dict[str, ListPage]) -> str:
     *first, last = pages
     shown = without_controls(q)[:MAX_SHOWN]
     return f'No {", ".join(first)} or {last} matches "{shown}". Use fewer or other words.{guide}'
-
-
-def _has_words(name: str, words: list[str]) -> bool:
-    """Return whether *name* has all *words*, the last one also as a beginning."""
-    held = set(pieces(name))
-    return bool(words) and held.issuperset(words[:-1]) and any(each.startswith(words[-1]) for each in held)
 
 
 class _Names(msgspec.Struct, rename="camel"):

@@ -21,8 +21,8 @@ FORMER: Final = "\u2235"
 """Of former names, whose documents come after what has the name now."""
 NAMES: Final = (NAME, FORMER)
 """The marks of keys that a query is corrected by."""
-FACT: Final = "\u2299"
-"""Marks each word of the name, the themes and the places once more: few documents have it, even of a common word."""
+NAMED: Final = "\u2299"
+"""Marks each word of a name in the index of facts: few names have it, even of a word that many themes have."""
 MAX_KEY_CHARACTERS: Final = 100
 
 _DOMAIN: Final = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)

@@ -1,10 +1,10 @@
 """
 Parts of words, by which a word with slips is found.
 
-Parts are the whole of a short word, also with any one or two letters left out, and the halves of a longer one, the
-first also with any one letter left out. A letter that was left out, added, replaced or swapped with its neighbour
-leaves one half of a word as it was; of two slips, either both are in one half, or one is in the first. Parts are
-numbers, so that a table of them is small.
+Parts are the whole of a short word, also with any one letter left out, or any two if it is a name, and the halves of a
+longer one, the first also with any one letter left out. A letter that was left out, added, replaced or swapped with its
+neighbour leaves one half of a word as it was; of two slips, either both are in one half, or one is in the first. Parts
+are numbers, so that a table of them is small.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,9 +20,9 @@ _FIRST: Final = "<"
 _SECOND: Final = ">"
 
 
-def parts_of(word: str) -> frozenset[int]:
-    """Return the parts by which a word of the registry is found."""
-    if len(word) < MIN_TWICE:
+def parts_of(word: str, *, is_name: bool) -> frozenset[int]:
+    """Return the parts by which a word of the registry is found; one of a longer name is found by that, too."""
+    if len(word) < MIN_TWICE or (len(word) <= SHORT and not is_name):
         return _numbers(_WHOLE, _shortened(word))
     if len(word) <= SHORT:
         return _numbers(_WHOLE, _twice_shortened(word))
@@ -65,4 +65,9 @@ def _twice_shortened(text: str) -> Iterator[str]:
 
 
 def _numbers(side: str, texts: Iterable[str]) -> frozenset[int]:
-    return frozenset(crc32(f"{side}{text}".encode("utf-8", "surrogatepass")) - (1 << 31) for text in texts)
+    return frozenset(_number(f"{side}{text}".encode("utf-8", "surrogatepass")) for text in texts)
+
+
+def _number(part: bytes) -> int:
+    """Return a number that SQLite stores in three bytes."""
+    return (crc32(part) & 0xFFFFFF) - (1 << 23)

@@ -6,6 +6,7 @@ and the positions that come first by relevance. Texts are weighed only if there 
 have the words in their names, then those that have them in their names, themes and places, the newest first.
 """
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -19,7 +20,7 @@ from rapidfuzz.distance import OSA
 from muniment.store.search import beginnings, keys
 from muniment.store.search.forgiving import ALIKE, Near, names_like, words_like
 from muniment.store.search.text_index import WEIGHTS
-from muniment.store.search_text import Term, indexed, pieces, plain_expression, terms
+from muniment.store.search_text import Term, pieces, plain_expression, terms
 
 POOR: Final = 5
 """Fewer matches without an exact one ask for what is close."""
@@ -43,7 +44,7 @@ WEIGHED_OF_LARGE: Final = 100
 """Matches that are weighed in a large registry, in which each is on a page of its own."""
 MAX_LISTED: Final = 10_000
 """Documents that a search lists of more than are weighed."""
-LISTED_OF_LARGE: Final = 5_000
+LISTED_OF_LARGE: Final = 1_000
 MAX_COUNTED: Final = 5_000
 """Nor are matches of a word that more documents have: weighing one counts them all."""
 MAX_OF_TIER: Final = 300
@@ -106,20 +107,22 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     if is_whole or _is_common(connection, kind, typed[-1]):
         typed[-1] = typed[-1]._replace(is_begun=False)
     words = beginnings.expression(connection, kind, typed) if is_large else plain_expression(typed)
-    begun = _begun(connection, kind, key, beginnings.BEGUN_IN_LARGE if is_large else beginnings.MAX_BEGUN)
+    is_full = is_large and len(exact) > WEIGHED_OF_LARGE  # the first pages
+    begun = [] if is_full else _begun(connection, kind, key, beginnings.most_begun(is_large=is_large))
     most = LISTED_OF_LARGE if is_large else MAX_LISTED
     hits = _matching(connection, kind, words, most + 1, newest=True)
     is_poor = not (exact or former) and len({*begun, *hits}) < POOR
     if is_poor and not (len(typed) > 1 and hits and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
-        hits = _weighed(connection, kind, words) if len(hits) > 1 else hits
+        if len(hits) > 1 and not (is_large and not _are_rare(connection, kind, typed)):
+            hits = _weighed(connection, kind, words)
         return _forgiving(connection, kind, pieces(q), key, Plan(words, _tiers((Tier.BEGUN, begun)), hits))
     named = ((Tier.EXACT, exact), (Tier.FORMER, former), (Tier.BEGUN, begun))
     first = _tiers(*named)
     others = len(hits) - len(first.keys() & set(hits))
     if len(hits) > MAX_WEIGHED or (
-        is_large and others and (others > WEIGHED_OF_LARGE or not _are_rare(connection, kind, typed))
+        is_large and others and (len(hits) > WEIGHED_OF_LARGE or not _are_rare(connection, kind, typed))
     ):
-        facts = _in_facts(connection, kind, typed, words, is_large=is_large)
+        facts = _in_facts(connection, kind, typed, is_large=is_large)
         return Plan(words, _tiers(*named, (Tier.TEXT, facts)), hits, is_wide=len(hits) > MAX_WEIGHED, most=most)
     return Plan(words, first, _weighed(connection, kind, words) if others > 1 else hits)
 
@@ -159,25 +162,19 @@ def _are_rare(connection: sqlite3.Connection, kind: str, typed: list[Term]) -> b
     )
 
 
-def _in_facts(connection: sqlite3.Connection, kind: str, typed: list[Term], words: str, *, is_large: bool) -> list[int]:
+def _in_facts(connection: sqlite3.Connection, kind: str, typed: list[Term], *, is_large: bool) -> list[int]:
     """Return the newest documents with all words in their names, then those with all in their facts."""
-    facts, words_of = [], []
-    for term in typed:
-        known = beginnings.words_with(connection, kind, term) if is_large else term.words
-        marked = [_quoted(keys.FACT + word) for word in known]
-        words_of.append(known)
-        if len(term.words) > 1:
-            facts += marked
-        else:
+    found: list[int] = []
+    for mark in (keys.NAMED, ""):
+        terms = []
+        for term in typed:
+            known = beginnings.words_with(connection, kind, term) if is_large else term.words
             end = "*" if term.is_begun and not is_large else ""
-            facts.append(f"({' OR '.join(marked)}){end}" if len(marked) > 1 else marked[0] + end)
-    in_facts = " AND ".join(facts)
-    found = _matching(connection, kind, in_facts, MAX_OF_TIER, newest=True)
-    if is_large and len(found) < MAX_OF_TIER:  # all of them; the index would examine every text that has the words
-        names = {position: indexed(name).split() for position, name in _names(connection, kind, found).items()}
-        return sorted(found, key=lambda position: not all(set(names[position]) & set(known) for known in words_of))
-    named = _matching(connection, kind, f"({in_facts}) AND {{name}} : ({words})", MAX_OF_TIER, newest=True)
-    return [*named, *found]
+            joined = " AND " if len(term.words) > 1 else " OR "
+            terms.append(f"({joined.join(_quoted(mark + word) + end for word in known)})")
+        with contextlib.suppress(sqlite3.OperationalError):  # a file of an earlier version
+            found += _matching(connection, kind, " AND ".join(terms), MAX_OF_TIER, newest=True, of="fact")
+    return found
 
 
 def _quoted(token: str) -> str:
@@ -187,6 +184,11 @@ def _quoted(token: str) -> str:
 def _any_name(key: str) -> str:
     """Return the expression that finds what has or had the name *key*."""
     return " OR ".join(_quoted(mark + key) for mark in keys.NAMES)
+
+
+def of_name(connection: sqlite3.Connection, kind: str, marked: Iterable[str], limit: int) -> list[int]:
+    """Return the positions of at most *limit* documents with one of the names *marked*, as keys; the newest first."""
+    return _matching(connection, kind, " OR ".join(map(_quoted, marked)), limit, newest=True)
 
 
 def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str, ...]) -> tuple[list[int], list[int]]:
@@ -255,9 +257,9 @@ def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> li
 
 
 def _matching(
-    connection: sqlite3.Connection, kind: str, match: str, limit: int = POOR, *, newest: bool = False
+    connection: sqlite3.Connection, kind: str, match: str, limit: int = POOR, *, newest: bool = False, of: str = "text"
 ) -> list[int]:
-    table = f"published_text_{kind}"
+    table = f"published_{of}_{kind}"
     order = "ORDER BY rowid DESC " if newest else ""
     statement = f"SELECT rowid FROM {table} WHERE {table} MATCH ? {order}LIMIT {limit}"
     return [row[0] for row in connection.execute(statement, (match,))]

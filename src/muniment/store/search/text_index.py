@@ -1,14 +1,20 @@
-"""The full-text index of each kind: the columns of a document, its entry and its removal."""
+"""
+The full-text indexes of each kind: the columns of a document, its entry and its removal.
+
+Besides the texts, the facts have an index of their own: the words of names, themes and places, and those of names once
+more with a mark. It has no positions, and reads its words from the texts, so that it is small; lists of documents are
+short there, even of words that very many texts have.
+"""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.search.keys import FACT, FORMER, NAME, marked
-from muniment.store.search.vocabulary import words_of
+from muniment.store.search.keys import FORMER, NAME, NAMED, marked
+from muniment.store.search.vocabulary import Words, words_of
 from muniment.store.search_text import indexed
 
 WEIGHTS: Final = "10.0, 6.0, 4.0, 3.0, 2.0, 2.0, 1.0, 0.0"
@@ -18,6 +24,8 @@ OF_A_LEVEL: Final = 4
 """Segments of about one size that a writer merges at once."""
 FEW: Final = 3
 """Segments that are not worth a merge."""
+MAX_WAITING: Final = 1_000
+"""Documents whose texts are held in memory before they are written."""
 STEP_PAGES: Final = 1_000
 """Pages of 4 KB that one step of a merge writes: some 50 ms."""
 
@@ -60,23 +68,38 @@ class Columns(NamedTuple):
         return words_of(self.name, self.label, self.themes, self.place, self.keys)
 
 
-def table(kind: str) -> str:
+def tables(kind: str) -> tuple[str, ...]:
+    """Return the statements that create the indexes; the numbers of columns in the view are theirs in the texts."""
+    name, themes, place = (f"c{Columns._fields.index(each)}" for each in ("name", "themes", "place"))
+    texts, facts, source = f"published_text_{kind}", f"published_fact_{kind}", f"published_fact_{kind}_of"
+    words = f"replace(' ' || {name}, ' ', ' {NAMED}') || ' ' || {name} || ' ' || {themes} || ' ' || {place}"
+    columns = ", ".join(Columns._fields)
+    kept = f"content = '{source}', content_rowid = 'id', columnsize = 0, detail = none"
     return (
-        f"CREATE VIRTUAL TABLE IF NOT EXISTS published_text_{kind} USING fts5"
-        f" ({', '.join(Columns._fields)}, tokenize = 'ascii', prefix = '2')"
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {texts} USING fts5 ({columns}, tokenize = 'ascii', prefix = '2')",
+        f"CREATE VIEW IF NOT EXISTS {source} (id, words) AS SELECT id, {words} FROM {texts}_content",
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {facts} USING fts5 (words, tokenize = 'ascii', {kept})",
     )
 
 
+def indexes(kinds: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"published_{each}_{kind}" for kind in kinds for each in ("text", "fact"))
+
+
 def settle(connection: sqlite3.Connection, kind: str) -> None:
-    """Make writers keep the index in few segments: a search looks up each of its words in every one."""
-    table = f"published_text_{kind}"
-    if not connection.execute(f"SELECT 1 FROM {table}_config WHERE k = 'crisismerge'").fetchone():
-        connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('crisismerge', {OF_A_LEVEL})")
+    """Make writers keep the indexes in few segments: a search looks up each of its words in every one."""
+    for table in indexes([kind]):
+        if not connection.execute(f"SELECT 1 FROM {table}_config WHERE k = 'crisismerge'").fetchone():
+            connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('crisismerge', {OF_A_LEVEL})")
 
 
 def merge(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
-    """Merge the index into one segment if it has many; each step may be a transaction of its own."""
-    table = f"published_text_{kind}"
+    """Merge each index into one segment if it has many; each step may be a transaction of its own."""
+    for table in indexes([kind]):
+        yield from _merge(connection, table)
+
+
+def _merge(connection: sqlite3.Connection, table: str) -> Iterator[None]:
     (segments,) = connection.execute(f"SELECT count(DISTINCT segid) FROM {table}_idx").fetchone()
     pages = -STEP_PAGES  # all segments; a positive number continues
     while segments > FEW:
@@ -91,19 +114,25 @@ def merge(connection: sqlite3.Connection, kind: str) -> Iterator[None]:
 def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchTexts) -> Columns:
     label, summary, body = map(indexed, ("\n".join((texts[0], *search.former)), *texts[1:]))
     themes, place, people = map(indexed, (search.themes, search.place, search.people))
-    words = indexed(name)
-    facts = (FACT + word for text in (words, indexed(" ".join(search.former)), themes, place) for word in text.split())
     former = marked(FORMER, search.former)
     # A slug that is of a former name says no more than that name: what is called so now comes first.
     own = (name,) if {FORMER + each[1:] for each in marked(NAME, (key,))} & {*former} else (name, key)
-    keys = dict.fromkeys((*marked(NAME, own), *search.keys, *former, *facts))
-    return Columns(words, label, themes, place, people, summary, body, " ".join(keys))
+    keys = dict.fromkeys((*marked(NAME, own), *search.keys, *former))
+    return Columns(indexed(name), label, themes, place, people, summary, body, " ".join(keys))
+
+
+def _facts(entered: Columns) -> str:
+    """Return the words of the index of facts, as the view of :func:`tables` does."""
+    named = f" {entered.name}".replace(" ", f" {NAMED}")
+    return f"{named} {entered.name} {entered.themes} {entered.place}"
 
 
 def enter(connection: sqlite3.Connection, kind: str, position: int, entered: Columns) -> frozenset[str]:
     """Index a document and return its words of the vocabulary."""
     statement = f"INSERT INTO published_text_{kind} (rowid, {', '.join(Columns._fields)})"
     connection.execute(f"{statement} VALUES ({', '.join('?' * (1 + len(entered)))})", (position, *entered))
+    # Not from the view: a statement that reads and writes makes FTS5 write all that it holds in memory.
+    connection.execute(f"INSERT INTO published_fact_{kind} (rowid, words) VALUES (?, ?)", (position, _facts(entered)))
     return entered.words
 
 
@@ -113,5 +142,50 @@ def leave(connection: sqlite3.Connection, kind: str, position: int) -> frozenset
     row = connection.execute(f"SELECT name, label, themes, place, keys {chosen}", (position,)).fetchone()
     if row is None:
         return frozenset()
+    connection.execute(f"DELETE FROM published_fact_{kind} WHERE rowid = ?", (position,))  # reads the texts
     connection.execute(f"DELETE {chosen}", (position,))
     return words_of(*row)
+
+
+class Replacements:
+    """
+    Changes to the indexes, accumulated and written in the order of positions.
+
+    FTS5 writes what it holds in memory as a segment of its own whenever a position is lower than the one before, and
+    before statements on other tables that can be undone by themselves.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, words: Words) -> None:
+        self._connection = connection
+        self._words = words
+        self._waiting: dict[str, list[tuple[int | None, int | None, Columns | None]]] = {}
+        self._entered: set[tuple[str, int]] = set()
+
+    def add(self, kind: str, former: int | None, present: int | None = None, entered: Columns | None = None) -> None:
+        """Move a document from position *former*, if it has one, to position *present*, if it is to have one."""
+        if (kind, former) in self._entered or len(self._entered) >= MAX_WAITING:
+            self.write()
+        self._waiting.setdefault(kind, []).append((former, present, entered))
+        if present is not None:
+            self._entered.add((kind, present))
+
+    def write(self) -> None:
+        for kind, waiting in self._waiting.items():
+            steps = [
+                (position, step, number)
+                for number, (*positions, _) in enumerate(waiting)
+                for step, position in enumerate(positions)
+                if position is not None
+            ]
+            words = [[frozenset[str](), frozenset[str]()] for _ in waiting]
+            for position, step, number in sorted(steps):
+                entered = waiting[number][2]
+                words[number][step] = (
+                    enter(self._connection, kind, position, entered)
+                    if step and entered is not None
+                    else leave(self._connection, kind, position)
+                )
+            for former, present in words:
+                self._words.replace(kind, former, present)
+        self._waiting.clear()
+        self._entered.clear()

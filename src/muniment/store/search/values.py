@@ -7,7 +7,7 @@ from typing import Final
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from muniment.schema.filters import Chosen
+from muniment.schema.filters import Bounds, Chosen
 from muniment.store.search_text import pieces
 
 _KEPT: Final = ("ss", "us", "is")
@@ -21,6 +21,8 @@ MAX_SHOWN: Final = 60
 """Characters of a query or value in a hint."""
 KEY: Final = ".key"
 """Ends the name of a filter's exact keys, beside its values."""
+BOUND: Final = ".bound"
+"""Ends the name of the numbers by which a declared field is bounded."""
 
 
 def singular(text: str) -> str:
@@ -58,7 +60,14 @@ def meant(connection: sqlite3.Connection, kind: str, chosen: Chosen, value: str)
         return _rows(connection, "name = ? AND value = ?", kind, name, value)
 
 
-def _rows(connection: sqlite3.Connection, condition: str, *parameters: str) -> list[tuple[int, int]]:
+def bounded(connection: sqlite3.Connection, kind: str, bounds: Bounds) -> list[tuple[int, int]]:
+    """Return the number of documents and the id of each number in use within the bounds of a declared field."""
+    given = [(sign, value) for sign, value in ((">=", bounds.low), ("<=", bounds.high)) if value is not None]
+    within = " AND ".join(("name = ?", *(f"CAST(value AS NUMERIC) {sign} ?" for sign, _ in given)))
+    return _rows(connection, within, kind, bounds.name + BOUND, *(value for _, value in given))
+
+
+def _rows(connection: sqlite3.Connection, condition: str, *parameters: object) -> list[tuple[int, int]]:
     statement = f"SELECT n, id FROM published_value WHERE kind = ? AND {condition} AND n > 0"
     return connection.execute(statement, parameters).fetchall()
 

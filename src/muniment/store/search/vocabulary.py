@@ -15,12 +15,16 @@ MIN_CHARACTERS: Final = 4
 """Shorter words are not corrected: each would have too many neighbours."""
 MAX_WAITING: Final = 5_000
 """Documents whose words are counted in memory before they are written."""
+AT_ONCE: Final = 500
+"""Words that one statement looks up."""
 
 
 def tables(kind: str) -> tuple[str, ...]:
     return (
         f"""CREATE TABLE IF NOT EXISTS published_word_{kind} (
-        id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE, n INTEGER NOT NULL)""",
+        id INTEGER PRIMARY KEY, word TEXT NOT NULL, n INTEGER NOT NULL)""",
+        # With the count, which beginnings are ranked by: the row of each word is on a page of its own.
+        f"CREATE UNIQUE INDEX IF NOT EXISTS published_word_{kind}_word ON published_word_{kind} (word, n)",
         f"""CREATE TABLE IF NOT EXISTS published_part_{kind} (
         part INTEGER NOT NULL, word INTEGER NOT NULL, PRIMARY KEY (part, word)) WITHOUT ROWID""",
     )
@@ -36,6 +40,10 @@ def words_of(name: str, label: str, themes: str, place: str, keys: str) -> froze
     known = set(map(plain, names))
     words = {word for text in (name, label, themes, place) for word in text.split() if len(word) >= MIN_CHARACTERS}
     return frozenset(names | {word for word in words if word not in known and not word.isdigit()})
+
+
+def _parts_of(word: str) -> frozenset[int]:
+    return parts_of(plain(word), is_name=word.startswith(NAMES))
 
 
 class Words:
@@ -58,30 +66,43 @@ class Words:
 
     def write(self) -> None:
         for kind, added in self._added.items():
-            new: list[tuple[int, int]] = []
-            gone: list[tuple[int, int]] = []
-            for word, n in sorted(added.items()):
-                if n:
-                    self._count(kind, word, n, new, gone)
-            # A new word may have the number of one that is gone. Sorted, a large change is written faster.
-            self._connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
-            self._connection.executemany(f"INSERT INTO published_part_{kind} VALUES (?, ?)", sorted(new))
+            self._write(kind, sorted((word, n) for word, n in added.items() if n))
         self._added.clear()
         self._waiting = 0
 
-    def _count(self, kind: str, word: str, n: int, new: list[tuple[int, int]], gone: list[tuple[int, int]]) -> None:
-        """Change the number of documents that have *word*; *new* and *gone* receive its parts if it comes or goes."""
-        execute = self._connection.execute
-        row = execute(f"SELECT id, n FROM published_word_{kind} WHERE word = ?", (word,)).fetchone()
-        if row is None and n < 0:  # its document was damaged in the index
-            return
-        if row is None:
-            (number,) = execute(
-                f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?) RETURNING id", (word, n)
-            ).fetchone()
-            new += [(part, number) for part in parts_of(plain(word))]
-        elif row[1] + n > 0:
-            execute(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", (row[1] + n, row[0]))
-        else:
-            gone += [(part, row[0]) for part in parts_of(plain(word))]
-            execute(f"DELETE FROM published_word_{kind} WHERE id = ?", (row[0],))
+    def _write(self, kind: str, changes: list[tuple[str, int]]) -> None:
+        """Change the numbers of documents that have words; parts come and go with their words."""
+        connection = self._connection
+        stored = self._stored(kind, [word for word, _ in changes])
+        counted: list[tuple[int, int]] = []
+        unused: list[tuple[int]] = []
+        new: list[tuple[int, int]] = []
+        gone: list[tuple[int, int]] = []
+        for word, n in changes:
+            number, before = stored.get(word, (None, 0))
+            if number is None and n < 0:  # its document was damaged in the index
+                continue
+            if number is None:
+                insert = f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?)"
+                number = connection.execute(insert, (word, n)).lastrowid
+                assert number is not None  # noqa: S101 - of an INSERT
+                new += [(part, number) for part in _parts_of(word)]
+            elif before + n > 0:
+                counted.append((before + n, number))
+            else:
+                gone += [(part, number) for part in _parts_of(word)]
+                unused.append((number,))
+        connection.executemany(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", counted)
+        connection.executemany(f"DELETE FROM published_word_{kind} WHERE id = ?", unused)
+        # Sorted, a large change is written faster.
+        connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
+        connection.executemany(f"INSERT INTO published_part_{kind} VALUES (?, ?)", sorted(new))
+
+    def _stored(self, kind: str, words: list[str]) -> dict[str, tuple[int, int]]:
+        """Return the numbers of those words that are stored, and how many documents have them."""
+        found = {}
+        for first in range(0, len(words), AT_ONCE):
+            some = words[first : first + AT_ONCE]
+            statement = f"SELECT word, id, n FROM published_word_{kind} WHERE word IN ({', '.join('?' * len(some))})"
+            found.update({word: (number, n) for word, number, n in self._connection.execute(statement, some)})
+        return found

@@ -6,6 +6,7 @@ p99 was 551 ms and more. Queueing before ``BEGIN IMMEDIATE``, first for a lock o
 lock, reduces it to 193 ms and avoids "database is locked". Statements outside a transaction rely on the busy timeout.
 """
 
+import contextlib
 import fcntl
 import os
 import random
@@ -25,6 +26,67 @@ from muniment.store.sqlite.lost import LostDatabase, require_present
 
 WAIT_S = 20.0
 """Seconds a writer waits before the database counts as busy."""
+GIVE_WAY_S: Final = 1.0
+"""Seconds that a writer with many transactions lets the others go first between two of them."""
+
+
+def _opened_lock(path: str) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+class Waiting:
+    """
+    Whether writers wait for their turn: a lock file that each process with one of them shares.
+
+    It is only a hint: a process that cannot use the file is not seen.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._guard = threading.Lock()
+        self._writers = 0
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> None:
+        with self._guard:
+            self._writers += 1
+            if self._writers == 1:
+                with contextlib.suppress(OSError):
+                    self._descriptor = _opened_lock(self._path)
+                    fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            self._writers -= 1
+            if not self._writers:
+                self._close()
+
+    def is_seen(self) -> bool:
+        """Return whether a writer of any process waits."""
+        if self._writers:
+            return True
+        try:
+            descriptor = _opened_lock(self._path)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+    def reset_after_fork(self) -> None:
+        """Reset it in a forked child, which waits for nothing."""
+        self._guard = threading.Lock()
+        self._writers = 0
+        self._close()
+
+    def _close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 class WriteLock:
@@ -35,6 +97,7 @@ class WriteLock:
         self._threads = threading.Lock()
         self._owner: int | None = None
         self._descriptor: int | None = None
+        self._waiting = Waiting(f"{path}-waiting")
 
     def enter(self) -> None:
         """
@@ -45,15 +108,19 @@ class WriteLock:
         if self._owner == threading.get_ident():
             message = "this thread already has a transaction on this database through another connection"
             raise OperationalError(message)
-        deadline = time.monotonic() + WAIT_S
-        if not self._threads.acquire(timeout=WAIT_S):
-            self._refuse()
-        try:
-            self._lock_file(deadline)
-        except BaseException:
-            self._threads.release()
-            raise
+        if not self._enter_at_once():
+            with self._waiting:
+                self._wait()
         self._owner = threading.get_ident()
+
+    def give_way(self) -> bool:
+        """Let writers that wait, in any process, go first, and return whether there were any."""
+        if not self._waiting.is_seen():
+            return False
+        until = time.monotonic() + GIVE_WAY_S
+        while time.monotonic() < until and self._waiting.is_seen():
+            time.sleep(0.001)
+        return True
 
     def leave(self) -> None:
         self._owner = None
@@ -68,23 +135,45 @@ class WriteLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+        self._waiting.reset_after_fork()
 
-    def _lock_file(self, deadline: float) -> None:
-        if self._descriptor is None:
-            try:
-                self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            except OSError as error:  # a full or read-only disk
-                message = f"the lock for writers cannot be opened: {error}"
-                raise OperationalError(message) from error
-        while True:
-            try:
-                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+    def _enter_at_once(self) -> bool:
+        """Take the lock if it is free."""
+        if not self._threads.acquire(blocking=False):
+            return False
+        try:
+            is_locked = self._lock_file()
+        except BaseException:
+            self._threads.release()
+            raise
+        if not is_locked:
+            self._threads.release()
+        return is_locked
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + WAIT_S
+        if not self._threads.acquire(timeout=WAIT_S):
+            self._refuse()
+        try:
+            while not self._lock_file():
                 if time.monotonic() > deadline:
                     self._refuse()
                 time.sleep(random.uniform(0.0005, 0.003))  # noqa: S311 - jitter, not security
-            else:
-                return
+        except BaseException:
+            self._threads.release()
+            raise
+
+    def _lock_file(self) -> bool:
+        if self._descriptor is None:
+            try:
+                self._descriptor = _opened_lock(self._path)
+            except OSError as error:  # a full or read-only disk
+                message = f"the lock for writers cannot be opened: {error}"
+                raise OperationalError(message) from error
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        return False
 
     def _refuse(self) -> None:
         message = f"database is locked: waited {WAIT_S:.0f} seconds for other writers"

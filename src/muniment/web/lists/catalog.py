@@ -14,7 +14,7 @@ from django.conf import settings
 
 from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Criterion, Listing, ReversedRange
-from muniment.schema.standard_kinds import country_names
+from muniment.schema.standard_kinds import Country, country_names
 from muniment.store.queries import ListQuery
 from muniment.web.lists.search import Control, ListFilter, ListName, RegistryList, Search
 from muniment.web.requests.pages import Words
@@ -84,8 +84,8 @@ LISTS: Final[dict[ListName, tuple[Any, ...]]] = {
     "frameworks": (
         "framework",
         gettext_lazy("Frameworks"),
-        "",
-        "",
+        gettext_lazy("Search frameworks"),
+        gettext_lazy("Name or criterion"),
         gettext_lazy("No frameworks match"),
         gettext_lazy("First published"),
     ),
@@ -98,7 +98,8 @@ def registry_list(name: ListName) -> RegistryList:
     listing = settings.SCHEMA.listings[kind]
     places = {each: place for place, each in enumerate(_SHOWN)}
     criteria = sorted(listing.criteria.values(), key=lambda each: places.get(each.name, len(places)))
-    orders = {} if kind == "framework" else {each: _ORDERS.get(each, each) for each in listing.sorts[1:-1]}
+    sorts = ("name",) if kind == "framework" else listing.sorts[1:-1]
+    orders = {each: _ORDERS.get(each, each) for each in sorts}
     return RegistryList(
         name,
         kind,
@@ -148,8 +149,19 @@ def list_query(search: Search, *, page_size: int = PAGE_SIZE) -> ListQuery:
 
 def _parameter(listing: Listing, by: Criterion) -> ListFilter:
     shown = _SHOWN.get(by.name)
-    label = shown.label if shown else listing.filters[by.name][0].label if by.name in listing.filters else by.name
-    return ListFilter(by.name, label, by.parse, by.rule, _words(by.name), by.several, _control(listing, by), by.example)
+    label = shown.label if shown else _declared_label(listing, by)
+    return ListFilter(
+        by.name, label, by.parse, by.rule, _words(listing, by.name), by.several, _control(listing, by), by.example
+    )
+
+
+def _declared_label(listing: Listing, by: Criterion) -> Words:
+    """Return the label of a criterion of a declared field."""
+    if by.name in listing.filters:
+        return listing.filters[by.name][0].label
+    field, bounds = next(each for each in listing.ranges.values() if by.name in {each[1].low, each[1].high})
+    words = gettext_lazy("%(field)s from") if by.name == bounds.low else gettext_lazy("%(field)s to")
+    return words % {"field": field.label}
 
 
 def _control(listing: Listing, by: Criterion) -> Control:
@@ -159,12 +171,15 @@ def _control(listing: Listing, by: Criterion) -> Control:
         return "number"
     if by.name in listing.filters:
         return "text"
-    return "date" if by.name.startswith(("listed", "updated")) else "amount"
+    return "date" if by.schema.get("format") in {"date", "date-time"} else "amount"
 
 
-def _words(name: str) -> Callable[[], Mapping[str, Words]]:
-    if name == "country":
+def _words(listing: Listing, name: str) -> Callable[[], Mapping[str, Words]]:
+    field, filter_ = listing.filters.get(name, (None, None))
+    if name == "country" or (field is not None and isinstance(field.kind, Country)):
         return country_names
+    if field is not None and filter_ is not None and filter_.presence and name not in _SHOWN:
+        return lambda: {"true": gettext_lazy("Yes"), "false": gettext_lazy("No")}
     shown = _SHOWN.get(name)
     return (lambda: shown.words) if shown else dict
 

@@ -62,7 +62,9 @@ def reliefs(search: Search, count: Callable[[Search], int]) -> list[Relief]:
 def orders(search: Search) -> list[Order]:
     """Return the orders that can be chosen; without search words, nothing is ordered by relevance."""
     own = search.of.order
-    named: dict[str, Words] = {DEFAULT: gettext("Best match"), "newest": own} if search.q else {DEFAULT: own}
+    named: dict[str, Words] = {DEFAULT: gettext("Best match") if search.q else own}
+    if search.q and search.of.kind != "framework":  # the list's own order is of the first published
+        named["newest"] = own
     return [
         Order(name, str(label), search.sorted_by(name).address(), name == search.sort)
         for name, label in {**named, **search.of.orders}.items()
@@ -79,6 +81,9 @@ def feed_address(search: Search) -> str:
 
 
 def json_address(search: Search) -> str:
+    """Return the list in the API; empty for a search that the API does not have."""
+    if search.of.kind == "framework" and (search.q or search.sort):
+        return ""
     return joined(f"/api/v1{search.of.path}", search.pairs(page=search.page))
 
 

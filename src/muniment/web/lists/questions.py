@@ -1,5 +1,6 @@
 """Questions in plain words on pages: the list that a question means, as a search of its own."""
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -10,7 +11,7 @@ from muniment.store.search.questions.asking import question, quoted
 from muniment.store.search.questions.reading import Reading
 from muniment.web.lists.catalog import registry_list
 from muniment.web.lists.links import Chip, chips, title
-from muniment.web.lists.search import ListName, Search, joined
+from muniment.web.lists.search import DEFAULT, ListName, Search, joined
 from muniment.web.requests.page_cache import reader
 from muniment.web.translating import gettext
 
@@ -48,13 +49,31 @@ def meant(text: str, reading: Reading) -> Meant:
 
 
 def meant_by(search: Search) -> Meant | None:
-    """Return the list that the words of a search mean, if it has nothing but words and they are a question."""
-    if not search.q or search.chosen:
+    """
+    Return the list that the words of a search mean, if they are a question.
+
+    Of the same list, what is chosen besides stays, unless the question says otherwise. A search that has filters means
+    no other list.
+    """
+    reading = question(reader(), settings.SCHEMA.listings, search.q) if search.q else None
+    if reading is None:
         return None
-    reading = question(reader(), settings.SCHEMA.listings, search.q)
-    return None if reading is None else meant(search.q, reading)
+    found = meant(search.q, reading)
+    if found.search.of.name != search.of.name:
+        return None if search.chosen else found
+    read = found.search
+    kept = DEFAULT if search.sort == "newest" and not read.q else search.sort
+    here = replace(read, chosen={**search.chosen, **read.chosen}, sort=read.sort or kept, page=search.page)
+    words = replace(search, q=quoted(search.q), page=1)
+    return found._replace(
+        title=title(here), chips=chips(here), address=here.address(), words_address=words.address(), search=here
+    )
 
 
 def search_of(reading: Reading) -> Search:
-    """Return the search that has the filters of a reading."""
-    return Search.read(registry_list(_LISTS[reading.kind]), QueryDict(urlencode(reading.parameters())))
+    """Return the search that has the filters of a reading; the words that it leaves are not read again."""
+    listings = settings.SCHEMA.listings
+    parameters = reading.parameters()
+    if reading.q and question(reader(), listings, reading.q) is not None:
+        parameters = [(name, quoted(value) if name == "q" else value) for name, value in parameters]
+    return Search.read(registry_list(_LISTS[reading.kind]), QueryDict(urlencode(parameters)))

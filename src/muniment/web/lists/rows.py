@@ -2,24 +2,26 @@
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import ngettext
 
 from muniment.web.presenters import markdown
 from muniment.web.presenters.marks import mark_html, pill_html
-from muniment.web.translating import gettext
+from muniment.web.translating import gettext, ngettext
 
 SUMMARY_CHARACTERS = 180
+LINE_CHARACTERS = 64
+"""Of frameworks, of which many differ only in their names."""
 
 
 class _CompanyItem(msgspec.Struct, rename="camel"):
     id: str
     name: str
     symbol: str = ""
-    icon: str | None = None
+    logo: Any = None
     raising: bool = False
     status: str = ""
     description: str | None = None
@@ -77,7 +79,7 @@ def _company_row(found: _CompanyItem) -> str:
     listing = _listing(
         f"/companies/{quote(found.id)}",
         found.name,
-        mark_html(found.name, found.icon),
+        mark_html(found.name, found.logo, key=found.id),
         f"{symbol}{pills}",
         _summary(found.description),
         facts,
@@ -93,7 +95,7 @@ def _company_row(found: _CompanyItem) -> str:
 
 
 def _person_row(found: _PersonItem) -> str:
-    mark = mark_html(found.name, found.picture, is_round=True)
+    mark = mark_html(found.name, found.picture, is_round=True, key=found.slug)
     listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio))
     return f'<td>{listing}</td><td class="number">{found.company_count:,}</td>'
 
@@ -105,9 +107,9 @@ def _framework_row(found: _FrameworkItem) -> str:
     listing = _listing(
         f"/frameworks/{quote(found.framework_id)}",
         found.framework_name,
-        mark_html(found.framework_name),
+        mark_html(found.framework_name, key=found.framework_id),
         f" {pill_html('open' if found.is_open else 'not open')}",
-        _summary(found.description) or gettext("No description yet."),
+        markdown.plain(found.description or "", LINE_CHARACTERS) or gettext("No description yet."),
         f"{kind} · <bdi>{operator}</bdi>" if operator else kind,
     )
     return (

@@ -36,6 +36,7 @@ class ChartSlice(NamedTuple):
         shown: how its value is written, else the number itself.
         rest: it is the remainder, and has the remainder's tint.
         tone: ``good``, ``wait``, ``bad`` or ``none``, where the share itself is a judgement.
+        address: where its name and, in a chart of bars, its bar lead.
     """
 
     label: str
@@ -43,6 +44,7 @@ class ChartSlice(NamedTuple):
     shown: str = ""
     rest: bool = False
     tone: str = ""
+    address: str = ""
 
     @property
     def text(self) -> str:
@@ -91,7 +93,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     if len(ranked) <= keep + 1:
         return ranked
     rest = ranked[keep:]
-    others = ngettext("%(count)d other", "%(count)d others", len(rest)) % {"count": len(rest)}
+    others = ngettext("%(count)s other", "%(count)s others", len(rest)) % {"count": f"{len(rest):,}"}
     total = _sum(rest)
     return [*ranked[:keep], ChartSlice(others, float(total), _percent(total), rest=True)]
 
@@ -119,7 +121,7 @@ def shares_of_whole(
         return bar(title, f"{lead}: {named}.", parts, unit=gettext("Share"), of=largest, note=note)
     if WHOLE - total > NEGLIGIBLE:
         missing = WHOLE - total
-        parts.append(ChartSlice(gettext("Not specified"), float(missing), _percent(missing), rest=True))
+        parts.append(ChartSlice(gettext("Not specified"), float(missing), _percent(missing), tone="none"))
     return donut(title, f"{lead}: {named}.", parts, centre=centre, unit=gettext("Share"))
 
 
@@ -154,7 +156,7 @@ def bar(
     if largest <= 0 or not slices:
         return SafeString("")
     rows = [(slice_.label, slice_.text, [("tint0", slice_.value)]) for slice_ in slices]
-    return _bars(title, description, rows, largest, unit, note)
+    return _bars(title, description, rows, largest, unit, note, [slice_.address for slice_ in slices])
 
 
 def paired_bar(
@@ -258,20 +260,21 @@ def _bars(  # noqa: PLR0917 - the parts of a figure, in their order
     of: float,
     unit: str,
     note: str = "",
+    addresses: Sequence[str] = (),
 ) -> SafeString:
     """Draw the bars of each row right under its name and number, so that readers need not count lines."""
     cells = ""
-    for label, value, bars in rows:
+    for (label, value, bars), address in zip(rows, addresses or [""] * len(rows), strict=True):
         tall = 7 * len(bars) - 1
         picture = "".join(
             f'<rect class="track" x="0" y="{7 * place}" width="100" height="6"/>'
             f'<rect class="{tint}" x="0" y="{7 * place}" width="{max(0.0, 100 * amount / of):.2f}" height="6"/>'
             for place, (tint, amount) in enumerate(bars)
         )
-        cells += (
-            f'{_row(label, value)}<tr aria-hidden="true"><td colspan="2">'
-            f'<svg viewBox="0 0 100 {tall}" height="{tall}" preserveAspectRatio="none">{picture}</svg></td></tr>'
-        )
+        drawn = f'<svg viewBox="0 0 100 {tall}" height="{tall}" preserveAspectRatio="none">{picture}</svg>'
+        if address:
+            drawn = f'<a href="{escape(address)}" tabindex="-1">{drawn}</a>'
+        cells += f'{_row(label, value, address=address)}<tr aria-hidden="true"><td colspan="2">{drawn}</td></tr>'
     shown_note = f'<p class="quiet small">{escape(note)}</p>' if note else ""
     return mark_safe(  # noqa: S308 - every value above passed through escape
         f'<figure class="chart chart-bar"><figcaption class="unseen">{escape(description)}</figcaption>'
@@ -288,6 +291,9 @@ def _numbers(title: str, unit: str, cells: str, unseen: str = "") -> str:
     )
 
 
-def _row(label: str, value: str, tint: str = "") -> str:
+def _row(label: str, value: str, tint: str = "", *, address: str = "") -> str:
     key = f'<span class="key {tint}"></span>' if tint else ""
-    return f'<tr><th scope="row">{key}<bdi>{escape(label)}</bdi></th><td class="number">{escape(value)}</td></tr>'
+    name = f"<bdi>{escape(label)}</bdi>"
+    if address:
+        name = f'<a href="{escape(address)}">{name}</a>'
+    return f'<tr><th scope="row">{key}{name}</th><td class="number">{escape(value)}</td></tr>'

@@ -2,19 +2,21 @@
 
 import re
 import sys
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.wire import parse_timestamp
+from muniment.kernel.wire import PICTURE_PATH, parse_timestamp
 from muniment.schema.company_parts import ADDRESS, SOCIALS
-from muniment.schema.record import Record
-from muniment.schema.standard_kinds import country_names
+from muniment.schema.kinds import Link, Number
+from muniment.schema.parsed_kinds import Date
+from muniment.schema.record import Field, Record
+from muniment.schema.standard_kinds import Country, country_names
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
-from muniment.web.translating import gettext
+from muniment.web.translating import gettext, ngettext
 
 _SOCIAL_STARTS = {
     "email": "mailto:",
@@ -28,9 +30,13 @@ _SOCIAL_STARTS = {
 }
 """What a name on a network is short for, in the order of the page."""
 MAX_FURTHER = 20
+DECIDED = frozenset({"passed", "failed"})
+"""The states of a proposal whose vote has an outcome."""
 _HUMP = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
+_ACRONYMS = frozenset({"api", "dao", "ein", "id", "isin", "lei", "url", "usd", "vat"})
 
 
+@lru_cache(maxsize=1024)
 def day(moment: str) -> str:
     """Show an RFC 3339 moment as its day: ``21 November 2026``."""
     parsed = parse_timestamp(moment)
@@ -51,17 +57,42 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
     team = company.get("teamSize")
     tiles: list[tuple[str, Any, str]] = [
         (gettext("Treasury"), company.get("treasury"), ""),
+        _raising(company, bundle),
         (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
-        (gettext("People"), people, f"{home}/team") if people else (gettext("Team size"), team, ""),
-        (gettext("Open votes"), voting, "#proposals"),
-        (gettext("Proposals"), len(proposals), f"{home}/proposals"),
-        (gettext("Listed holders"), len(holders), f"{home}/cap-table"),
+        (ngettext("Person", "People", people), people, f"{home}/team") if people else (gettext("Team size"), team, ""),
+        (ngettext("Open vote", "Open votes", voting), voting, "#proposals"),
+        _last_vote(proposals)
+        or (
+            ngettext("Proposal", "Proposals", len(proposals)),
+            len(proposals),
+            f"{home}/proposals",
+        ),
+        (ngettext("Listed holder", "Listed holders", len(holders)), len(holders), f"{home}/cap-table"),
     ]
     return [
         {"label": label, "value": f"{value:,}" if type(value) is int else value, "address": to}
         for label, value, to in tiles
         if value
     ]
+
+
+def _raising(company: JSONObject, bundle: JSONObject) -> tuple[str, Any, str]:
+    """Return how much a company raises where an open round says so, else "Yes"; nothing if it does not raise."""
+    rounds = bundle.get("fundingRounds")
+    if not company.get("raising"):
+        return gettext("Raising"), None, ""
+    wanted = next((each["target"] for each in rounds_of(bundle) if each["state"] == "open" and each.get("target")), "")
+    return gettext("Raising"), wanted or gettext("Yes"), "#funding" if rounds else ""
+
+
+def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
+    """Return the outcome of the latest decided proposal that says when it ended."""
+    decided = [each for each in proposals if each.get("status") in DECIDED and each.get("endDate")]
+    if not decided:
+        return None
+    last = max(decided, key=lambda each: str(each["endDate"]))
+    outcome = gettext("Passed") if last["status"] == "passed" else gettext("Failed")
+    return gettext("Last vote, %(day)s") % {"day": day_or_text(last["endDate"])}, outcome, "#proposals"
 
 
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
@@ -83,7 +114,7 @@ def _trust(company: JSONObject) -> list[JSONObject]:
     if reviewed_at := company.get("reviewedAt"):
         facts.append({"label": gettext("Reviewed"), "value": day(reviewed_at)})
     if company.get("maintainedByOwner"):
-        facts.append({"label": gettext("Maintained by"), "value": gettext("its owner")})
+        facts.append({"label": gettext("Maintained by"), "value": gettext("Its owner")})
     if proof := company.get("verifiedDomain"):
         words = gettext("%(domain)s (%(method)s, %(day)s)")
         values = {"domain": proof["domain"], "method": proof_method(proof["method"]), "day": day(proof["verifiedAt"])}
@@ -172,24 +203,44 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     Return the additional members of a document, where they are short enough to be facts.
 
     Args:
-        record: its schema; the pages place its own fields, and show the label of a declared one.
+        record: its schema; the pages place its own fields. Declared ones come first, in their order.
     """
     fields = []
-    for name, value in document.items():
-        declared = record.by_name.get(name)
-        placed = declared is not None and not declared.is_additional
-        if placed or isinstance(value, dict | bool) or value in (None, "", []):
+    declared = {
+        name: document[name] for name, field in record.by_name.items() if field.is_additional and name in document
+    }
+    for name, value in {**declared, **document}.items():
+        field = record.by_name.get(name)
+        if (field is not None and not field.is_additional) or isinstance(value, dict | bool) or value in (None, "", []):
+            continue
+        if field is not None:
+            fields.append(_declared_fact(field, value))
             continue
         text = ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
         if isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
             continue
-        fields.append({"label": gettext(declared.label) if declared else words_of(name), "value": text[:300]})
-    return fields[:MAX_FURTHER]
+        fields.append({"label": words_of(name), "value": text[:300]})
+    return fields[: len(declared) + MAX_FURTHER]
+
+
+def _declared_fact(field: Field, value: Any) -> JSONObject:
+    """Return a declared field as its kind is read: a link as a link, a day in words, a country by its name."""
+    fact: JSONObject = {"label": gettext(field.label), "value": str(value)[:300]}
+    if isinstance(field.kind, Link) and (safe := safe_link(value)):
+        return {**fact, "value": bare(safe), "address": safe, "outside": True}
+    if isinstance(field.kind, Country):
+        fact["value"] = country_names().get(value, value)
+    elif isinstance(field.kind, Date):
+        fact["value"] = day_or_text(value)
+    elif isinstance(field.kind, Number) and isinstance(value, int | float):
+        fact["value"] = f"{value:,}"
+    return fact
 
 
 def words_of(name: str) -> str:
     """Return the name of a member as words: ``treasuryNote`` as ``Treasury note``."""
     words = _HUMP.sub(lambda hump: f" {hump[0].lower()}", name.replace("_", " ")).strip()
+    words = " ".join(word.upper() if word in _ACRONYMS else word for word in words.split())
     return words[:1].upper() + words[1:]
 
 
@@ -264,13 +315,21 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
     ends = str(proposal.get("endDate") or "")
     is_past = company_lists.has_passed(ends, company_lists.today())
-    has_ended = proposal.get("status") in {"passed", "failed"} or is_past
+    has_ended = proposal.get("status") in DECIDED or (is_past and proposal.get("status") != "pending")
     draw = charts.stacked_bar if min(pro, contra) >= 0 else partial(charts.bar, of=max(pro, contra, 1))
     chart = draw(
         gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
     )
     cast = gettext("%(count)s votes cast") % {"count": charts.exact(pro + contra)} if chart else ""
-    return {**proposal, "title": title, "chart": chart, "cast": cast, "ends": day_or_text(ends), "has_ended": has_ended}
+    return {
+        **proposal,
+        "title": title,
+        "chart": chart,
+        "cast": cast,
+        "ends": day_or_text(ends),
+        "has_ended": has_ended,
+        "is_overdue": is_past and not has_ended,
+    }
 
 
 def day_or_text(value: object) -> str:
@@ -282,8 +341,15 @@ def day_or_text(value: object) -> str:
         return text
 
 
-def profile_of_company(company: JSONObject, positions: list[JSONObject], base: str) -> JSONObject:
-    """Describe a company in the schema.org vocabulary."""
+def profile_of_company(
+    company: JSONObject, positions: list[JSONObject], links: list[JSONObject], base: str
+) -> JSONObject:
+    """
+    Describe a company in the schema.org vocabulary.
+
+    Args:
+        links: what :func:`links_of` returns.
+    """
     profile = {
         "@context": "https://schema.org",
         "@type": "Organization",
@@ -291,8 +357,13 @@ def profile_of_company(company: JSONObject, positions: list[JSONObject], base: s
         "name": company["name"],
         "description": company.get("description"),
         "url": safe_link(company.get("website")),
-        "sameAs": [link["address"] for link in links_of(company) if link["address"].startswith("http")],
-        "logo": safe_link(company.get("icon")),
+        "sameAs": [link["address"] for link in links if link["address"].startswith("http")],
+        "identifier": [
+            {"@type": "PropertyValue", "propertyID": name, "value": value}
+            for name, value in (("slug", company["id"]), ("token symbol", company.get("symbol")))
+            if value
+        ],
+        "logo": _image(company.get("logo"), base),
         "address": next((_postal_address(place) for place in _places(company)), None),
         "member": [
             {
@@ -309,6 +380,13 @@ def profile_of_company(company: JSONObject, positions: list[JSONObject], base: s
         ],
     }
     return {name: value for name, value in profile.items() if value}
+
+
+def _image(logo: Any, base: str) -> JSONObject | None:
+    """Describe the picture that this instance serves of a logo."""
+    if not isinstance(logo, dict) or not PICTURE_PATH.fullmatch(str(logo.get("url"))):
+        return None
+    return {"@type": "ImageObject", "url": f"{base}{logo['url']}", "width": logo["width"], "height": logo["height"]}
 
 
 def _postal_address(place: JSONObject) -> JSONObject:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -12,14 +12,20 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.web.presenters.charts import exact
 from muniment.web.requests.pagination import Pager
+from muniment.web.translating import gettext
 
 TITLES_SHOWN: Final = 3
 """Of one person, where people are shown with their titles; their own page has all."""
 TITLES_OF_ORGANIZATION: Final = 8
 TOP: Final = 10
 """How many of the largest holders count as the top."""
+WHOLE: Final = Decimal(100)
+ROUNDING: Final = Decimal("0.5")
+"""By how much shares that were rounded one by one may miss the whole."""
 LINE_CHARACTERS: Final = 80
 """What a line of a text counts at least: short lines take as much room on a page as full ones."""
+_ITEM: Final = re.compile(r"[-*+] |  +\S")
+_HEADING: Final = re.compile(r"#{1,6} .*")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -148,6 +154,25 @@ def statuses_of(proposals: Iterable[JSONObject]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
 
 
+def have_names(holders: Iterable[JSONObject]) -> bool:
+    """Return whether a table of these holders needs a column of names."""
+    return any(row.get("name") for row in holders)
+
+
+def completeness_of(holders: Sequence[JSONObject]) -> str:
+    """Return a sentence that says whether the listed holders are all, as far as their shares tell; "" without any."""
+    shares = [Decimal(str(each)) for row in holders if type(each := row.get("percentage")) in {int, float}]
+    total = sum(shares, Decimal())
+    if not holders:
+        return ""
+    if len(shares) < len(holders) or not 0 < total <= WHOLE + ROUNDING or min(shares) < 0:
+        return gettext("The list may not be complete.")
+    if total >= WHOLE - ROUNDING:
+        return gettext("Together they hold all tokens.")
+    values = {"share": f"{exact(round(total, 2))}%"}
+    return gettext("Together they hold %(share)s of all tokens; other holders are not listed.") % values
+
+
 def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
     """Return how unequal the shares are; None for fewer holders than the top has, and for shares beyond a whole."""
     shares = sorted((row["percentage"] for row in holders if type(row.get("percentage")) in {int, float}), reverse=True)
@@ -160,19 +185,53 @@ def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
     return Concentration(f"{exact(round(top, 2))}%", f"{2 * weighted / (count * total) - (count + 1) / count:.2f}")
 
 
+def text_beyond(body: str, lead: str) -> str:
+    """Return *body* without a first paragraph that repeats *lead*, which the page shows above it."""
+    first, _, rest = body.strip().replace("\r\n", "\n").partition("\n\n")
+    return rest.lstrip("\n") if lead and first.split() == lead.split() else body
+
+
 def parts_of(text: str, most: int) -> list[str]:
-    """Split a Markdown text at empty lines into parts of at most *most* characters, where its paragraphs allow it."""
+    """
+    Split a Markdown text at empty lines into parts of at most *most* characters, where its paragraphs allow it.
+
+    A heading is in the part of what it is about. A list longer than a part is split between its items.
+    """
     parts: list[str] = []
     size = most
-    for block in text.replace("\r\n", "\n").split("\n\n"):
-        weight = sum(max(len(line), LINE_CHARACTERS) for line in block.split("\n"))
+    for block in _blocks(text, most):
+        weight = _weight(block)
         if size + weight > most:
-            parts.append(block)
+            before, gap, last = parts[-1].rpartition("\n\n") if parts else ("", "", "")
+            heading = f"{last}\n\n" if gap and _HEADING.fullmatch(last) else ""
+            if heading:
+                parts[-1] = before
+            parts.append(heading + block)
             size = weight
         else:
             parts[-1] += f"\n\n{block}"
             size += weight
     return parts
+
+
+def _blocks(text: str, most: int) -> Iterator[str]:
+    """Yield the paragraphs of a text, and of a list that no part can hold, as many items as fit below a heading."""
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        lines = block.split("\n")
+        if _weight(block) <= most or not all(_ITEM.match(line) for line in lines):
+            yield block
+            continue
+        held: list[str] = []
+        for line in lines:
+            if held and _weight("\n".join([*held, line])) > most - 2 * LINE_CHARACTERS:
+                yield "\n".join(held)
+                held = []
+            held.append(line)
+        yield "\n".join(held)
+
+
+def _weight(block: str) -> int:
+    return sum(max(len(line), LINE_CHARACTERS) for line in block.split("\n"))
 
 
 def cut(rows: Sequence[Any], asked: str, size: int) -> Page[Any]:

@@ -1,6 +1,5 @@
 """Show changes side by side, with the differing words marked."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from muniment.registry.history import Change
 from muniment.registry.models import HistoryEntry
 from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
 from muniment.schema.item_lists import ITEM_ID
+from muniment.web.presenters.company import words_of
 from muniment.web.presenters.marking import Budget, mark, shared_ends
 from muniment.web.translating import gettext
 
@@ -68,12 +68,14 @@ class DiffLine(NamedTuple):
     now_marked: SafeString
 
 
-def label_of(name: str) -> str:
+def label_of(name: str, kind: str = "company") -> str:
+    """Return what the pages call a member of a company or, where *kind* says so, of a person."""
     schema = settings.SCHEMA
-    for record in (schema.company, schema.bundle, schema.person):
+    records = (schema.company, schema.bundle, schema.person)
+    for record in reversed(records) if kind == "person" else records:
         if name in record.by_name:
             return gettext(record.by_name[name].label)
-    return gettext(_LABELS[name]) if name in _LABELS else name
+    return gettext(_LABELS[name]) if name in _LABELS else words_of(name)
 
 
 def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:
@@ -201,9 +203,9 @@ def _item(value: Any) -> str:
             title = value.get("title")
             return f"{value['person'].get('name', '')}{f', {title}' if title else ''}"
         parts = [
-            json.dumps(v, ensure_ascii=False) if isinstance(v, dict | list) else str(v)
-            for key, v in value.items()
-            if v and key != ITEM_ID.name
+            " ".join(said(each).replace(": ", " ").splitlines()) if isinstance(each, dict | list) else str(each)
+            for key, each in value.items()
+            if each and key != ITEM_ID.name
         ]
         return ", ".join(parts)
     return str(value)

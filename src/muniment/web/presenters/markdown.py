@@ -37,7 +37,20 @@ class _Renderer(RendererHTML):
 
 _UNMARKED = re.compile(r"[^\W\d_][^\n\r\t\0\\`*_\[\]<&~|]*")
 """A paragraph of one line in which nothing is markup, like most summaries: parsing it would only cost time."""
-_parser = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).enable(["table", "strikethrough"])
+_ABSOLUTE = re.compile(r"https?://|mailto:", re.IGNORECASE)
+_PLAIN_LINK = re.compile(r"https?://(?!.*xn--)[a-z0-9.-]+(?:/[A-Za-z0-9/_.-]*)?")
+"""A link in which nothing is encoded, so that its normal form and its text are the link itself."""
+
+
+class _Parser(MarkdownIt):
+    def normalizeLink(self, url: str) -> str:  # noqa: N802 - the parser's name
+        return url if _PLAIN_LINK.fullmatch(url) else super().normalizeLink(url)
+
+    def normalizeLinkText(self, link: str) -> str:  # noqa: N802 - the parser's name
+        return link if _PLAIN_LINK.fullmatch(link) else super().normalizeLinkText(link)
+
+
+_parser = _Parser("commonmark", {"html": False}, renderer_cls=_Renderer).enable(["table", "strikethrough"])
 
 
 def _outline(tokens: Sequence[Token], top: int) -> None:
@@ -63,15 +76,7 @@ def render(text: str, top: int = 2) -> SafeString:
     tokens = _parser.parse(text[:MAX_CHARACTERS])
     _outline(tokens, top)
     html = _parser.renderer.render(tokens, _parser.options, {})
-    clean = nh3.clean(
-        html,
-        tags=_TAGS,
-        attributes={"a": {"href"}, "ol": {"start"}},
-        url_schemes={"http", "https", "mailto"},
-        link_rel="nofollow ugc noopener noreferrer",
-        attribute_filter=_absolute_only,
-        set_tag_attribute_values={tag: {"dir": "auto"} for tag in _BLOCKS},
-    )
+    clean = _cleaner.clean(html)
     clean = clean.replace("<table>", '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>')
     clean = clean.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
     return mark_safe(clean)  # noqa: S308 - nh3 let only the tags above through
@@ -79,9 +84,17 @@ def render(text: str, top: int = 2) -> SafeString:
 
 def _absolute_only(tag: str, name: str, value: str) -> str | None:
     """Drop links without a scheme: relative links would lead to pages of this instance."""
-    return (
-        None if (tag, name) == ("a", "href") and not re.match(r"(https?://|mailto:)", value, re.IGNORECASE) else value
-    )
+    return None if name == "href" and tag == "a" and not _ABSOLUTE.match(value) else value
+
+
+_cleaner = nh3.Cleaner(
+    tags=_TAGS,
+    attributes={"a": {"href"}, "ol": {"start"}},
+    url_schemes={"http", "https", "mailto"},
+    link_rel="nofollow ugc noopener noreferrer",
+    attribute_filter=_absolute_only,
+    set_tag_attribute_values={tag: {"dir": "auto"} for tag in _BLOCKS},
+)
 
 
 def plain(text: str, limit: int = 200) -> str:
@@ -96,11 +109,11 @@ def _plain(start: str, limit: int) -> str:
     words = _one_line(first) if _UNMARKED.fullmatch(first) else ""
     if not words or (len(words) <= limit and first != start):  # the paragraphs behind it are shown too
         words = _one_line(re.sub(r"<[^>]*>", " ", _text(start)))
-    return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:") + "…"
+    return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:.") + "…"
 
 
 def _one_line(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
+    return " ".join(text.split())
 
 
 def _text(text: str) -> str:

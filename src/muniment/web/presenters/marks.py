@@ -1,13 +1,12 @@
-"""Monograms and state pills as HTML. They are in every row of a list, where templates of their own would cost most."""
+"""Marks and state pills as HTML. They are in every row of a list, where templates of their own would cost most."""
 
-import hashlib
-import unicodedata
 from html import escape
 from typing import Final
 
 from django.utils.safestring import SafeString, mark_safe
 
 from muniment.web.context import own_address
+from muniment.web.presenters.monograms import colour, initials
 from muniment.web.translating import gettext_lazy
 
 WORDS: Final = {
@@ -27,20 +26,24 @@ _BAD = ("declined", "expired", "failed", "rejected")
 TONES: Final = dict.fromkeys(_GOOD, "good") | dict.fromkeys(_WAIT, "wait") | dict.fromkeys(_BAD, "bad")
 
 
-def mark_html(name: str, icon: str | None = None, size: str = "", *, is_round: bool = False) -> SafeString:
-    """Return a logo that this instance serves, or the first letter of *name* on a tint."""
-    address = own_address(icon) if icon else ""
+def mark_html(name: str, logo: object = None, size: str = "", *, is_round: bool = False, key: str = "") -> SafeString:
+    """
+    Return a logo that this instance serves, or a monogram of *name*.
+
+    Args:
+        logo: the wire form of a logo, or the address of a picture; those of other sites are not shown.
+        key: decides the colour of the monogram, by default the name.
+    """
+    address = own_address(logo)
     sized = f" {escape(size)}" if size else ""
     if address:
         pixels = 72 if size == "large" else 40
         image = f'<img class="mark{sized}" src="{address}" alt="" width="{pixels}" height="{pixels}" loading="lazy">'
         return mark_safe(image)  # noqa: S308 - our own address
-    composed = name if name.isascii() else unicodedata.normalize("NFC", name)
-    first = next((c for c in composed if c.isalnum()), "·")
-    tint = hashlib.blake2s(name.encode(), digest_size=1).digest()[0] % 6
-    rounded = " round" if is_round else ""
-    letter = f'<span class="mark m{tint}{sized}{rounded}" aria-hidden="true">{first.upper()}</span>'
-    return mark_safe(letter)  # noqa: S308 - a letter, a digit or a dot
+    letters = initials(name)
+    classes = f"{sized}{' round' if is_round else ''}{' two' if len(letters) > 1 else ''}"
+    shown = f'<span class="mark m{colour(key or name)}{classes}" aria-hidden="true">{letters}</span>'
+    return mark_safe(shown)  # noqa: S308 - letters, digits and their signs, or a dot
 
 
 def pill_html(word: str) -> SafeString:

@@ -1,23 +1,66 @@
 """Parts that pages have many of, as HTML. Templates of their own would cost most of a page's time."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from muniment.web.lists.links import Order
 from muniment.web.presenters.company_lists import Member
 from muniment.web.presenters.marks import mark_html
 from muniment.web.requests.pagination import Link, Pager
-from muniment.web.translating import gettext
+from muniment.web.translating import gettext, ngettext
 
 Members = Mapping[str, Any]
+_CHOSEN: Final = ' aria-current="true"'
+SHOWN_LINES: Final = 40
+"""Of a text on a page for reviewers; the others are one click away."""
+_ROOM: Final = re.compile(r"(?<![\w/:.])(/(?:manage|review|docs|connect|companies|people|frameworks)(?:/[a-z-]+)*)\b")
+_URL: Final = re.compile(r"(https?://[^\s<>\"'()]+[^\s<>\"'().,;:!?])")
 
 
 def breakable(link: str) -> SafeString:
     """Allow line breaks in *link* after its slashes rather than within a word."""
     return mark_safe(escape(link).replace("/", "/<wbr>"))  # noqa: S308 - escaped
+
+
+def linked_html(text: str) -> SafeString:
+    """Return a text whose URLs are links; search engines don't follow them, and they don't learn who came."""
+    parts = _URL.split(text)
+    shown = (
+        f'<a href="{escape(part)}" rel="nofollow ugc noopener">{breakable(part)}</a>' if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
+    return mark_safe("".join(shown))  # noqa: S308 - every part is escaped
+
+
+def folded_html(text: str) -> SafeString:
+    """Return a text as :func:`linked_html` does, its further lines behind a button that shows them."""
+    lines = text.split("\n")
+    more = len(lines) - SHOWN_LINES
+    if more <= 0:
+        return linked_html(text)
+    words = ngettext("Show %(count)s more line", "Show %(count)s more lines", more) % {"count": f"{more:,}"}
+    return format_html(
+        "{}<details><summary>{}</summary>{}</details>",
+        linked_html("\n".join(lines[:SHOWN_LINES])),
+        words,
+        linked_html("\n".join(lines[SHOWN_LINES:])),
+    )
+
+
+def pathed_html(text: str) -> SafeString:
+    """Return a text in which the addresses of the registry's own rooms are links."""
+    parts = _ROOM.split(text)
+    return format_html_join("", "{}", ((_link(part) if place % 2 else part,) for place, part in enumerate(parts)))
+
+
+def _link(address: str) -> SafeString:
+    return format_html('<a href="{0}">{0}</a>', address)
 
 
 def crumbs_html(crumbs: Iterable[tuple[str, str]]) -> SafeString:
@@ -97,6 +140,88 @@ def _member(person: Member) -> str:
         words = gettext("and %(more)s more") % {"more": f"{person.more:,}"}
         titles += f'<div class="role"><a href="{address}/positions">{escape(words)}</a></div>'
     return (
-        f'<li class="listing">{mark_html(person.name, person.picture, is_round=True)}<div>'
+        f'<li class="listing">{mark_html(person.name, person.picture, is_round=True, key=person.slug)}<div>'
         f'<div class="name">{shown}</div>{titles}</div></li>'
     )
+
+
+def tiles_html(tiles: Iterable[Members]) -> SafeString:
+    """Return figures with their labels; those with a part of their own lead there."""
+    shown = "".join(map(_tile, tiles))
+    return mark_safe(f'<dl class="figures slim">{shown}</dl>' if shown else "")  # noqa: S308 - every part is escaped
+
+
+def _tile(tile: Members) -> str:
+    value, address = escape(str(tile["value"])), tile.get("address")
+    shown = f'<a href="{escape(address)}">{value}</a>' if address else value
+    return f"<div><dt>{escape(tile['label'])}</dt><dd>{shown}</dd></div>"
+
+
+def sections_html(sections: Sequence[tuple[str, str, int]]) -> SafeString:
+    """Return links to the sections of a page with the number of what they hold; a single one needs none."""
+    if len(sections) <= 1:
+        return SafeString("")
+    counted = (
+        (anchor, f'{escape(label)} <span class="quiet">{count:,}</span>' if count else escape(label))
+        for anchor, label, count in sections
+    )
+    shown = (f'<li><a href="#{anchor}">{label}</a></li>' for anchor, label in counted)
+    start = f'<nav class="sections" aria-label="{escape(gettext("On this page"))}"><ul>'
+    return mark_safe(f"{start}{''.join(shown)}</ul></nav>")  # noqa: S308 - every part is escaped
+
+
+def timeline_html(changes: Iterable[Members]) -> SafeString:
+    """Return what changed, each with its day."""
+    shown = "".join(map(_change, changes))
+    return mark_safe(f'<ol class="timeline small">{shown}</ol>')  # noqa: S308 - every part is escaped
+
+
+def _change(change: Members) -> str:
+    fields = f': <span dir="auto">{escape(change["fields"])}</span>' if change["fields"] else ""
+    day = f'<time class="quiet" datetime="{escape(change["at"])}">{escape(change["day"])}</time>'
+    return f"<li>{escape(str(change['what']))}{fields} {day}</li>"
+
+
+def related_html(organizations: Iterable[Members]) -> SafeString:
+    """Return organizations with the number of people that they share with the one of the page."""
+    shown = "".join(map(_related, organizations))
+    return mark_safe(f'<ul class="cards">{shown}</ul>')  # noqa: S308 - every part is escaped
+
+
+def _related(other: Members) -> str:
+    shared = other["shared"]
+    words = ngettext("%(shared)s person in common", "%(shared)s people in common", shared) % {"shared": shared}
+    return (
+        f'<li><a class="card" href="/companies/{quote(other["slug"], safe="")}"><div class="listing">'
+        f'{mark_html(other["name"], other["logo"], key=other["slug"])}<div><h3 dir="auto">{escape(other["name"])}</h3>'
+        f'<p class="quiet small">{words}</p></div></div></a></li>'
+    )
+
+
+def graph_html(title: str, kind: str, site: str, page: Members) -> SafeString:
+    """
+    Return what other sites show of a page that links here.
+
+    Args:
+        kind: that of the Open Graph protocol.
+        page: the address, the summary and the address of the picture, as far as there are any.
+    """
+    shown = {"og:title": title, "og:type": kind, "og:site_name": site}
+    if page.get("canonical"):
+        shown["og:url"] = page["canonical"]
+    if page.get("summary"):
+        shown["og:description"] = page["summary"]
+    if card := page.get("card"):
+        shown |= {"og:image": card, "og:image:width": "960", "og:image:height": "504", "og:image:alt": title}
+    tags = "".join(f'<meta property="{name}" content="{escape(str(value))}">' for name, value in shown.items())
+    size = "summary_large_image" if card else "summary"
+    return mark_safe(f'{tags}<meta name="twitter:card" content="{size}">')  # noqa: S308 - every part is escaped
+
+
+def orders_html(orders: Iterable[Order]) -> SafeString:
+    """Return links to a list in each of its orders."""
+    shown = (
+        f' <a href="{escape(each.address)}" rel="nofollow"{_CHOSEN if each.is_chosen else ""}>{escape(each.label)}</a>'
+        for each in orders
+    )
+    return mark_safe("".join(shown))  # noqa: S308 - every part is escaped

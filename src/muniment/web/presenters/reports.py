@@ -1,18 +1,26 @@
 """Present a report on a page: charts, criteria, and the source of each quote."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.assessments.evaluation.aggregation import gains
 from muniment.assessments.evaluation.markdown import STATUSES
 from muniment.assessments.models import Report
 from muniment.documents.models import DocumentState
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.web.presenters.charts import ChartSlice, bar, stacked_bar
+from muniment.schema.company_parts import CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL
+from muniment.schema.kinds import Items
+from muniment.schema.record import Record
+from muniment.web.presenters import markdown, scores
+from muniment.web.presenters.charts import ChartSlice, stacked_bar
+from muniment.web.presenters.company import day_or_text, words_of
 
 SOURCES: Final = {
     "profile": gettext_lazy("Profile"),
@@ -27,8 +35,13 @@ TONES: Final = {"met": "good", "partial": "wait", "not_met": "bad"}
 SHADES: Final = {**TONES, "not_applicable": "none"}
 """Tones of a chart's parts; a criterion without enough evidence has none."""
 FIRST: Final = ("not_met", "insufficient", "partial")
-"""Statuses that need action, the most urgent first."""
+"""Statuses that need action; of equal gains, the most urgent first."""
 MOST_FIRST: Final = 5
+MAX_QUOTE: Final = 4_000
+SUPPORTED: Final = "The evidence below supports this level."
+"""What evaluators say where the quotes alone tell why; a page shows only these."""
+_VALUE: Final = re.compile(r"(?:^|; )([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*): ")
+"""The beginning of a fact in a quote from a listing: its path, as the snapshot of a run names it."""
 SHOW_IT: Final = gettext_lazy("Add evidence to the listing or upload a document, then run the framework again.")
 
 
@@ -51,27 +64,23 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
         for place, section in enumerate(document["sections"], 1)
     ]
     waiting = [each for section in sections for each in section["criteria"] if each["status"] in FIRST]
-    waiting.sort(key=lambda each: FIRST.index(each["status"]))
-    scored = [
-        ChartSlice(section["title"], section["score"], f"{section['score']:g}")
-        for section in document["sections"]
-        if section["score"] is not None
-    ]
+    rises = gains(report.run.specification.document, document)
+    waiting.sort(key=lambda each: (-rises.get(each["id"], 0), FIRST.index(each["status"])))
     counted = [
         ChartSlice(word, counts[status], rest=True, tone=SHADES.get(status, ""))
         for status, word in STATUSES.items()
         if counts[status]
     ]
-    by_section = gettext("Each section's score out of 100.")
     by_status = gettext("How many criteria are met, partly met, not met, without enough evidence, or not applicable.")
     return {
         "report": document,
         "created": report.created_at,
         "sections": sections,
         "first": waiting[:MOST_FIRST],
+        "first_total": len(waiting),
         "coverage": round(100 * document["overall"]["coverage"]),
         "confidence": round(100 * document["overall"]["confidence"]),
-        "scores": bar(gettext("Score by section"), by_section, scored, unit=gettext("Score"), of=100),
+        "scores": scores.sections_chart(document["sections"]),
         "statuses": stacked_bar(gettext("Criteria by status"), by_status, counted, unit=gettext("Criteria")),
     }
 
@@ -91,6 +100,7 @@ def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]], an
         "word": STATUSES[status],
         "tone": TONES.get(status, ""),
         "citations": [_citation(one, names) for one in criterion["citations"]],
+        "rationale": "" if criterion["rationale"] == SUPPORTED else criterion["rationale"],
         "next": criterion["remediation"] or (SHOW_IT if status in FIRST else ""),
     }
 
@@ -99,9 +109,48 @@ def _citation(citation: JSONMapping, names: Mapping[str, tuple[str, bool]]) -> J
     """Return a quote with the name of its source, and the address where the reader may open it."""
     word = SOURCES.get(citation["source"], citation["source"])
     if not citation["documentId"]:
-        return {**citation, "word": word, "address": "", "page": None}
+        rows = list(_values(citation["source"], citation["quote"]))
+        quote = "" if rows else markdown.plain(citation["quote"], MAX_QUOTE)
+        return {**citation, "word": word, "address": "", "page": None, "rows": rows, "quote": quote}
     name, has_pages = names.get(citation["documentId"], ("", False))
     address = f"/manage/documents/{citation['documentId']}/file" if name else ""
     if address and has_pages and citation["page"]:
         address += f"#page={citation['page']}"
     return {**citation, "word": name or gettext("Document"), "address": address}
+
+
+def _values(source: str, quote: str) -> Iterator[tuple[str, str]]:
+    """Yield the facts in a quote from a listing, with the labels that its form has; none of a quote from a text."""
+    record = _RECORDS[source]() if source in _RECORDS else None
+    found = list(_VALUE.finditer(quote))
+    if record is None or not found or found[0].start():
+        return
+    ends = [each.start() for each in found[1:]] + [len(quote)]
+    for each, end in zip(found, ends, strict=True):
+        yield _label(record, each[1]), _shown(quote[each.end() : end])
+
+
+_RECORDS: Final = {
+    "profile": lambda: settings.SCHEMA.company,
+    "positions": lambda: POSITION,
+    "proposals": lambda: PROPOSAL,
+    "capTable": lambda: CAP_TABLE_ENTRY,
+    "distribution": lambda: DISTRIBUTION,
+}
+
+
+def _label(record: Record, path: str) -> str:
+    """Return the labels along a path, such as ``Links · Email`` for ``socials.email``."""
+    labels = []
+    inner: Any = record
+    for name in path.split("."):
+        field = inner.by_name.get(name) if isinstance(inner, Record) else None
+        labels.append(gettext(field.label).partition(" (")[0] if field else words_of(name))
+        kind: Any = field.kind if field else None
+        inner = kind.of if isinstance(kind, Items) else kind
+    return " · ".join(labels)
+
+
+def _shown(value: str) -> str:
+    """Return a value of a snapshot in words."""
+    return {"true": gettext("Yes"), "false": gettext("No")}.get(value) or day_or_text(value)

@@ -1,5 +1,5 @@
 """
-Access to pages: sign-in required (as Django's login_required), a confirmed identity, reviewers only.
+Access to pages: sign-in required (as Django's login_required), a confirmed identity, reviewers or operators only.
 
 A form that is submitted after the session ended, or before the identity is confirmed, is kept for its account.
 """
@@ -115,11 +115,19 @@ def confirmed(
 
 def reviewer(*methods: str) -> Callable[[View], View]:
     """Require a reviewer; other accounts get 404."""
+    return _for_role(lambda actor: actor.is_reviewer, *methods)
 
+
+def operator(*methods: str) -> Callable[[View], View]:
+    """Require an operator; other accounts get 404."""
+    return _for_role(lambda actor: actor.role == "operator", *methods)
+
+
+def _for_role(is_allowed: Callable[[Actor], bool], *methods: str) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @functools.wraps(view)
         def enter(request: HttpRequest, **where: Any) -> HttpResponse:
-            if not actor_of(request).is_reviewer:
+            if not is_allowed(actor_of(request)):
                 raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
             return view(request, **where)
 

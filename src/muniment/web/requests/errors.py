@@ -10,6 +10,7 @@ from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequi
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.templatetags.static import static
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import Internal, Problem
@@ -127,7 +128,14 @@ def server_error(request: HttpRequest) -> HttpResponse:
         # Without the base template, which would query the database.
         cause = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
         text = f"{disk_fault(error).capitalize()}. {cause}" if disk_fault(error) else cause
-        body = f'<!doctype html><html lang="en"><title>{_TITLES[503]}</title><h1>{text}</h1></html>'
+        body = (
+            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'<title>{_TITLES[503]}</title><link rel="stylesheet" href="{static("web/muniment.css")}">'
+            f'<main class="frame"><div class="text stack"><p class="quiet mono">503</p><h1>{_TITLES[503]}</h1>'
+            f'<p class="lead">{text}</p><div class="actions"><a class="button" href="/companies">'
+            f"{gettext('Browse companies')}</a></div></div></main></html>"
+        )
         headers = {"Retry-After": str(RETRY_AFTER_S), "Cache-Control": "no-store"}
         return HttpResponse(body, status=503, headers=headers)
     problem = Internal(request_id(request) or "without an id")

@@ -24,7 +24,7 @@ _OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|admin|accounts|oauth|report
 """Pages for accounts. Other pages are the same for everybody, and are limited by address."""
 _ALWAYS: Final = re.compile(r"/(?:accounts/logout|manage/security)/?")
 """Pages that an account reaches over its limits."""
-_CHANGES_NOTHING: Final = re.compile(r"/review/frameworks/[^/]+/validate")
+_CHANGES_NOTHING: Final = re.compile(r"/review/frameworks/[^/]+/validate|/manage/companies/[^/]+/preview(?:/live)?")
 MAX_FIELDS: Final = 1_000
 
 

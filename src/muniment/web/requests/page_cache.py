@@ -8,6 +8,7 @@ import contextlib
 import functools
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -19,8 +20,11 @@ from django.template.response import SimpleTemplateResponse
 
 from muniment import config
 from muniment.kernel.http.content_negotiation import KEPT
+from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.ids import digest, now
 from muniment.kernel.problems import MethodNotAllowed
+from muniment.registry_toml.applied import applied
+from muniment.store.modified import is_ahead
 from muniment.store.reader import Reader
 from muniment.web import context
 from muniment.web.requests.conditional import Content
@@ -65,6 +69,8 @@ pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: p
 """Rendered pages by address. Reading and writing need the lock, for both change the order."""
 parts: LRUCache[str, str] = LRUCache(2_000_000, getsizeof=lambda html: len(html) + 200)
 """Rendered parts of pages by edition and name. They need the lock as well."""
+_version = -1
+"""The version of which there are pages and parts."""
 View = Callable[..., HttpResponse]
 
 
@@ -86,9 +92,13 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
             source.refresh()
             version, modified_at = source.version, source.modified_at
             asked = urlencode([(name, value) for name in parameters for value in request.GET.getlist(name)])
-            day = now().date() if daily else ""
-            key = f"{day}{context.address(request)} {request.path}?{asked}"
+            day = f"{now():%Y-%m-%d}" if daily else ""
+            number = applied().number
+            if "" < modified_at < day:
+                modified_at = f"{day}T00:00:00.000000Z"  # no stamp: the edition's proves nothing on a later day
+            key = f"{day}{number} {context.address(request)} {request.path}?{asked}"
             with _lock:
+                _forget_others(version)
                 page = pages.get(key)
             is_kept = page is not None and page.version == version
             if page is None or not is_kept:
@@ -99,8 +109,9 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
             answer = page.content.respond(request, REVALIDATE, status=page.status)
             for name, value in page.headers:
                 answer[name] = value
-            if is_kept and answer.status_code == HTTPStatus.NOT_MODIFIED:
-                request.META.get("asgi.scope", {}).get("state", {})[KEPT] = True
+            if is_kept:
+                is_whole = request.META.get("QUERY_STRING", "") == asked
+                _stamp(request, page, answer, day, is_whole=is_whole)
             if len(key) <= MAX_KEY_CHARACTERS:
                 with _lock, contextlib.suppress(ValueError):  # one page larger than the cache is not kept
                     pages[key] = page  # its size may have grown by an encoding
@@ -111,10 +122,34 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
     return decorate
 
 
+def _stamp(request: HttpRequest, page: CachedPage, answer: HttpResponse, day: str, *, is_whole: bool) -> None:
+    """
+    Stamp the scope: nothing was rendered, and the page may be sent again, until the end of *day* if given.
+
+    Args:
+        is_whole: whether the page uses all of the query: a parameter that it ignores must not make another copy.
+    """
+    state: dict[str, Any] = request.META.get("asgi.scope", {}).get("state", {})
+    if answer.status_code == HTTPStatus.NOT_MODIFIED:
+        state[KEPT] = True
+    if not is_whole or is_ahead(page.content.modified_at):
+        return  # Last-Modified is another one as soon as its stamp is past
+    midnight = datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=1) if day else None
+    stamp = PageStamp(
+        page.content.tag.encode(),
+        page.content.is_compressible,
+        page.version,
+        midnight.timestamp() if midnight else 0,
+    )
+    state[STAMP] = stamp
+
+
 def kept_part(name: str, render: Callable[[], str]) -> str:
     """Return a part of pages, rendered once in an edition; it must depend on nothing but that and its name."""
-    key = f"{reader().version} {name}"
+    version = reader().version
+    key = f"{version} {applied().number} {name}"
     with _lock:
+        _forget_others(version)
         found = parts.get(key)
     if found is None:
         found = render()
@@ -124,17 +159,27 @@ def kept_part(name: str, render: Callable[[], str]) -> str:
     return found
 
 
+def _forget_others(version: int) -> None:
+    """Drop what was rendered of other versions, which is not sent again. Requires the lock."""
+    global _version  # noqa: PLW0603 - one process, one reader
+    if version != _version:
+        _version = version
+        pages.clear()
+        parts.clear()
+
+
 def _finish(request: HttpRequest, response: HttpResponse, version: int, modified_at: str) -> CachedPage:
     if isinstance(response, SimpleTemplateResponse):
-        response.content = _render(request, response)
+        response.content = _render(request, response, modified_at)
     content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=modified_at)
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
     return CachedPage(version, response.status_code, content, headers)
 
 
-def _render(request: HttpRequest, response: SimpleTemplateResponse) -> str:
+def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at: str) -> str:
     """Render a page without the context processors, which know the visitor: account, messages and form token."""
+    printed = {"address": f"{context.address(request)}{request.path}", "at": modified_at}
     found: Any = response.resolve_template(response.template_name)
-    shown = {**context.site(request), "me": None, "messages": (), **(response.context_data or {})}
+    shown = {**context.site(request), "me": None, "messages": (), "printed": printed, **(response.context_data or {})}
     rendered: str = found.template.render(Context(shown))
     return rendered

@@ -15,6 +15,7 @@ from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.core.exceptions import SuspiciousFileOperation
 from django.http import Http404, HttpRequest, HttpResponse
 
+from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.web.requests.conditional import Content
 
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -73,4 +74,8 @@ def serve(request: HttpRequest, path: str) -> HttpResponse:
     found = found or asset(path)
     if found is None:
         raise Http404(f"No static file is called {path}.")
+    if not request.META.get("QUERY_STRING"):
+        request.META.get("asgi.scope", {}).get("state", {})[STAMP] = PageStamp(
+            found.tag.encode(), found.is_compressible
+        )
     return found.respond(request, kept)

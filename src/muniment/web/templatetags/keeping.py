@@ -3,11 +3,13 @@
 from typing import Final
 
 from django import template
-from django.conf import settings
 from django.template.base import FilterExpression, Node, NodeList, Parser, Token
 from django.template.context import Context
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
+
+from muniment.registry_toml.applied import applied
+from muniment.web.translating import has_languages
 
 register = template.Library()
 MAX_KEPT: Final = 32
@@ -20,10 +22,14 @@ class KeptNode(Node):
     def __init__(self, nodelist: NodeList, values: list[FilterExpression]) -> None:
         self.nodelist = nodelist
         self._values = values
+        self._settings = applied()
         self._kept: dict[tuple[object, ...], SafeString] = {}
 
     def render(self, context: Context) -> SafeString:
-        language = get_language() if len(settings.LANGUAGES) > 1 else ""
+        language = get_language() if has_languages() else ""
+        if (settings := applied()) is not self._settings:
+            self._settings = settings
+            self._kept = {}
         key = (language, *[each.resolve(context) for each in self._values])
         found = self._kept.get(key)
         if found is None:

@@ -5,7 +5,7 @@ from html import escape
 
 from django import forms, template
 from django.forms.boundfield import BoundField
-from django.utils.html import conditional_escape, format_html
+from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
 from django.utils.translation import gettext_lazy, ngettext
@@ -18,7 +18,21 @@ from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.company import day_or_text, proof_method
 from muniment.web.presenters.marks import mark_html, pill_html
-from muniment.web.presenters.parts import chips_html, crumbs_html, facts_html, pager_html, team_html
+from muniment.web.presenters.parts import (
+    chips_html,
+    crumbs_html,
+    facts_html,
+    folded_html,
+    graph_html,
+    orders_html,
+    pager_html,
+    pathed_html,
+    related_html,
+    sections_html,
+    team_html,
+    tiles_html,
+    timeline_html,
+)
 from muniment.web.translating import gettext
 
 register = template.Library()
@@ -36,6 +50,8 @@ def plain(text: str | None, limit: int = 200) -> str:
 
 
 register.filter("day", day_or_text)
+register.filter("folded", folded_html)
+register.filter("pathed", pathed_html)
 
 
 @register.filter
@@ -93,10 +109,13 @@ def _is_foreign(field: BoundField) -> bool:
 @register.simple_tag(name="field")
 def field_html(field: BoundField, given_label: str = "") -> SafeString:
     """Render a field: its label, its hint, its control and its errors."""
-    hint, faults = conditional_escape(field.help_text), field.errors  # allauth's is made each time it is looked at
+    hint, faults = conditional_escape(field.help_text), field.errors
+    field.field.help_text = hint  # allauth's is made each time it is looked at
     text = escape(given_label or label(field))
     optional = "" if field.field.required else f' <span class="quiet">{gettext("(optional)")}</span>'
     shown = f'<div class="hint" id="{field.auto_id}_hint">{hint}</div>' if hint else ""
+    if note := getattr(field.field, "note", ""):
+        shown += f'<div class="hint waits" id="{field.auto_id}_note">{conditional_escape(note)}</div>'
     told = "".join(f"<li>{conditional_escape(fault)}</li>" for fault in faults)  # type: ignore[arg-type]  # texts
     under = f'<ul class="fault" id="{field.auto_id}_fault">{told}</ul>' if told else ""
     named = f'<label for="{field.id_for_label}">{text}'
@@ -116,6 +135,8 @@ def _control(field: BoundField, hint: str) -> SafeString:
     described = []
     if hint:
         described.append(f"{field.auto_id}_hint")
+    if getattr(field.field, "note", ""):
+        described.append(f"{field.auto_id}_note")
     if field.errors:
         described.append(f"{field.auto_id}_fault")
         attributes["aria-invalid"] = "true"
@@ -129,17 +150,40 @@ def _control(field: BoundField, hint: str) -> SafeString:
     return field.as_widget(attrs=attributes)
 
 
+@register.simple_tag
+def criterion_place(section: int, criterion: int) -> str:
+    """Return the start of the names of a criterion's fields in the form of a specification."""
+    return f"s.{section}.c.{criterion}"
+
+
 register.simple_tag(crumbs_html, name="breadcrumb")
 register.simple_tag(facts_html, name="facts")
 register.simple_tag(chips_html, name="chips")
 register.simple_tag(pager_html, name="pager_links")
+register.simple_tag(orders_html, name="orders")
+register.simple_tag(related_html, name="related")
+register.simple_tag(sections_html, name="sections")
 register.simple_tag(team_html, name="team")
+register.simple_tag(tiles_html, name="tiles")
+register.simple_tag(timeline_html, name="timeline")
+
+
+@register.simple_tag(takes_context=True)
+def graph(context: template.Context, title: str = "", kind: str = "website", card: str = "") -> SafeString:
+    """Describe the page for other sites, by default with its own title."""
+    page = {name: context.get(name) for name in ("canonical", "summary")}
+    return graph_html(
+        str(title or context.get("title", "")),
+        kind,
+        context["registry_name"],
+        {**page, "card": card or context.get("card")},
+    )
 
 
 @register.simple_tag
-def mark(name: str, icon: str | None = None, size: str = "", *, round: bool = False) -> SafeString:  # noqa: A002 - the word of the template
-    """Show a logo that this instance serves, or the first letter of *name* on a tint."""
-    return mark_html(name, icon, size, is_round=round)
+def mark(name: str, logo: object = None, size: str = "", *, round: bool = False, key: str = "") -> SafeString:  # noqa: A002 - the word of the template
+    """Show a logo that this instance serves, or a monogram of *name* in the colour of *key*."""
+    return mark_html(name, logo, size, is_round=round, key=key)
 
 
 register.filter("proof_method", proof_method)
@@ -152,4 +196,5 @@ def heading(search: Search, order: str, label: str) -> SafeString | str:
     sort = DEFAULT if order == "newest" and not search.q else order
     if order != "newest" and order not in search.of.orders:
         return label
-    return format_html('<a href="{}" rel="nofollow">{}</a>', search.sorted_by(sort).address(), label)
+    address = escape(search.sorted_by(sort).address())
+    return mark_safe(f'<a href="{address}" rel="nofollow">{escape(str(label))}</a>')  # noqa: S308 - both are escaped

@@ -16,7 +16,6 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from muniment import config
 from muniment.kernel import fairness
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.fairness import REGISTRATIONS_AN_HOUR
@@ -27,6 +26,7 @@ from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, resources
 from muniment.oauth.errors import Refusal
+from muniment.registry_toml import applied
 from muniment.store.database.retry import with_retry
 from muniment.web.context import address
 
@@ -169,7 +169,7 @@ def protected_resource(request: HttpRequest) -> HttpResponse:
             "authorization_servers": [base],
             "scopes_supported": list(SCOPES),
             "bearer_methods_supported": ["header"],
-            "resource_name": config.current().registry_name,
+            "resource_name": applied.registry_name(),
             "resource_documentation": f"{base}/connect",
         },
         kept="public, max-age=300",

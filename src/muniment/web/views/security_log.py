@@ -33,7 +33,7 @@ def log(request: HttpRequest) -> HttpResponse:
 def download(request: HttpRequest, form: str) -> HttpResponse:
     """Return all of the account's own events."""
     events = reading.stream(reading.own_events(actor_of(request)))
-    return _file(events, reading.own_wire, "security-log", form)
+    return as_file(events, reading.own_wire, "security-log", form)
 
 
 @reviewer("GET", "HEAD")
@@ -41,10 +41,10 @@ def audit(request: HttpRequest) -> HttpResponse:
     """Show the audit log: all of it to operators, their own part to reviewers."""
     actor = actor_of(request)
     since = request.GET.get("since", "").strip()
-    found = reading.list_audit(actor, since=_start(since), page=asked_page(request.GET))
+    found = reading.list_audit(actor, reading.AuditFilter(since=_start(since)), page=asked_page(request.GET))
     context = {
         "tab": "audit",
-        "entries": [_shown(event) for event in found.items],
+        "entries": [shown_event(event) for event in found.items],
         "is_whole": actor.role == "operator",
         "since": since,
         "pager": pager(request, ("since", "page"), found),
@@ -56,15 +56,15 @@ def audit(request: HttpRequest) -> HttpResponse:
 def audit_download(request: HttpRequest, form: str) -> HttpResponse:
     """Return what the reader may see of the audit log, from the same moment as the page."""
     since = _start(request.GET.get("since", "").strip())
-    events = reading.stream(reading.audit_events(actor_of(request), since=since))
-    return _file(events, reading.wire, "audit-log", form)
+    events = reading.stream(reading.audit_events(actor_of(request), reading.AuditFilter(since=since)))
+    return as_file(events, reading.wire, "audit-log", form)
 
 
 def _start(since: str) -> datetime | None:
     return reading.read_since(since) if since else None
 
 
-def _shown(event: SecurityEvent) -> JSONObject:
+def shown_event(event: SecurityEvent) -> JSONObject:
     return {
         "event": event,
         "title": words.title_of(event),
@@ -87,11 +87,11 @@ def _folded(events: list[SecurityEvent]) -> list[JSONObject]:
             lines[-1]["times"] += 1
             lines[-1]["since"] = event.at if event.at.date() != lines[-1]["event"].at.date() else None
         else:
-            lines.append(_shown(event))
+            lines.append(shown_event(event))
     return lines
 
 
-def _file(
+def as_file(
     events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSONObject], name: str, form: str
 ) -> HttpResponse:
     pieces = _csv(events, wire) if form == "csv" else _lines(events, wire)

@@ -357,6 +357,7 @@ def test_every_tool_that_writes_shows_what_it_would_do(server, agent):
         "update_my_profile",
         "delete_document",
         "execute_report_run",
+        "share_report",
         "submit_application",
     }
     assert "confirmation_required" in json.dumps(listed)

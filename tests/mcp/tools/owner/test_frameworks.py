@@ -3,14 +3,17 @@
 import jsonschema
 import pytest
 
+from make import reports as make
 from make.accounts import account
 from make.published import Publisher, framework
 from muniment.accounts import tokens
+from muniment.registry.models import Framework as FrameworkRow
 from muniment.store.reader import Reader
 from services.manage import manage
 from services.mcp import modern
 
 pytestmark = pytest.mark.django_db
+OPENED = ('"isOpen":false', '"isOpen":true')
 
 
 @pytest.fixture
@@ -34,9 +37,27 @@ def test_frameworks_are_found_as_on_the_public_server(reader, token):
         assert [each["frameworkId"] for each in listed["data"]] == ["ember-grants"]
         assert server.data(token, "get_framework", frameworkId="river-score")["frameworkId"] == "river-score"
         missing = server.error(token, "get_framework", frameworkId="river-scor")
-        assert "Did you mean river-score?" in missing["hint"]
+        assert "Did you mean river-score (Framework 1)?" in missing["hint"]
         found = {each["name"]: each for each in server.ask(token, modern("tools/list")).result["tools"]}
         jsonschema.validate(listed, found["list_frameworks"]["outputSchema"])
+
+
+def test_a_framework_that_can_be_run_has_the_price_of_a_run(tmp_path, token, settings):
+    settings.RUN_COST = 10
+    cheap, plain = make.framework(1), make.framework(1)
+    FrameworkRow.objects.filter(slug=cheap).update(run_cost=7)
+    publisher = Publisher(tmp_path / "priced.sqlite3")
+    publisher.publish(framework(1, cheap), framework(2, plain), framework(3, "not-authored"))
+    publisher.connection.execute("UPDATE published_item_framework SET item = CAST(replace(item, ?, ?) AS BLOB)", OPENED)
+    reader = Reader(tmp_path / "priced.sqlite3")
+    with manage(reader=reader) as server:
+        listed = {each["frameworkId"]: each.get("cost") for each in server.call(token, "list_frameworks")["data"]}
+        assert listed == {cheap: 7, plain: 10, "not-authored": None}
+        named = server.call(token, "list_frameworks", fields=["cost"])["data"]
+        assert {each["frameworkId"]: each.get("cost") for each in named} == listed
+        assert not any("cost" in each for each in server.call(token, "list_frameworks", fields=["company"])["data"])
+    reader.close()
+    publisher.close()
 
 
 def test_while_the_registry_cannot_be_read_the_answer_says_so(token):

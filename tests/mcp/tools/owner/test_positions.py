@@ -86,3 +86,33 @@ def test_answers_are_lists_of_ids(server, ada, given):
 @pytest.mark.parametrize("given", [{}, {"changes": {"bio": "x"}, "positions": {"end": []}}])
 def test_a_profile_update_either_changes_or_answers(server, ada, given):
     assert "needs changes, positions or revert" in server.error(token_of(ada), "update_my_profile", **given)["message"]
+
+
+def test_an_added_name_says_whether_people_of_that_name_exist(server, owner, ada):
+    text, slug = token_of(owner), make.published(owner.actor("web")).slug
+
+    def update(*people, **rest):
+        rows = [{"title": "Co-founder", "person": person} for person in people]
+        return server.data(text, "update_my_company", slug=slug, changes={"positions": {"add": rows}}, **rest)
+
+    dry = update({"name": "Bo Stern"}, {"name": "Ada Quay", "isNew": True}, dryRun=True)
+    assert dry["profilesOfNames"] == {"Bo Stern": [], "Ada Quay": ["ada-quay"]}
+    assert update({"name": "Bo Stern"})["profilesOfNames"] == {"Bo Stern": []}
+    assert "profilesOfNames" not in update({"slug": "ada-quay"})
+    wrong = [{"person": {"slug": "Ada-Quay"}}]
+    error = server.error(text, "update_my_company", slug=slug, changes={"positions": {"add": wrong}})
+    assert "people of that name: ada-quay" in error["message"]
+
+
+def test_an_exact_name_works_for_the_slug_of_an_own_listing_only(server, owner, stranger):
+    make.published(owner.actor("web"), name="Quayside Trust")
+    make.published(owner.actor("web"), name="Twin")
+    make.published(owner.actor("web"), name="Twin")
+    text = token_of(owner)
+    assert server.data(text, "get_my_company", slug="QUAYSIDE trust", parts=["company"])["company"]["id"] == (
+        "quayside-trust"
+    )
+    assert "twin (Twin) or twin-2 (Twin)" in server.error(text, "get_my_company", slug="TWIN")["hint"]
+    assert "quayside-trust (Quayside Trust)" in server.error(text, "get_my_company", slug="quayside-trus")["hint"]
+    strange = server.error(token_of(stranger), "get_my_company", slug="Quayside Trust")
+    assert "quayside-trust" not in strange["message"] + strange["hint"]

@@ -5,14 +5,14 @@ import pytest
 from django.core import signing
 
 from make.accounts import account
-from make.registry import owner
+from make.registry import document, owner
 from make.reports import company, finished, framework, program
 from muniment.accounts import tokens
-from muniment.assessments import applications, operations
+from muniment.assessments import applications, operations, scores
 from muniment.assessments.models import Application
 from muniment.kernel.actor import SCOPES
 from muniment.mcp import confirmation
-from services.manage import manage
+from services.manage import BASE, manage
 from services.mcp import modern
 
 pytestmark = pytest.mark.django_db
@@ -110,6 +110,48 @@ def test_a_report_is_shared_by_a_link_until_it_ends(agent):
     assert shared["shared"]
     assert "/reports/shared/" in shared["url"]
     assert agent.data("share_report", runId=run_id, shared=False) == {"runId": run_id, "shared": False, "url": None}
+
+
+def test_a_score_is_published_after_a_confirmation_and_withdrawn(agent):
+    report = finished(agent.actor)
+    slug, framework_id = report.run.company.slug, report.run.framework.slug
+    published = {"runId": report.run_id, "publish": "score"}
+    asked = agent.error("share_report", **published)
+    assert (asked["reason"], asked["runId"]) == ("confirmation_required", report.run_id)
+    assert f"the score {report.document['overall']['score']:g} of {report.run.company.name}" in asked["message"]
+    assert document("company", slug)["company"].get("assessments") is None
+
+    shown = agent.data("share_report", **published, dryRun=True)
+    assert shown["confirmation"]["confirm"]
+    assert document("company", slug)["company"].get("assessments") is None
+    data = agent.data("share_report", **published, confirm=asked["confirm"])
+    assert data == {
+        "runId": report.run_id,
+        "shared": True,
+        "url": f"{BASE}/companies/{slug}/assessments/{framework_id}",
+    }
+    assert "sections" not in document("company", slug)["company"]["assessments"][0]
+    company_shown = agent.data("get_my_company", slug=slug)["company"]
+    assert company_shown["assessments"][0]["url"] == data["url"]
+
+    more = {"runId": report.run_id, "publish": "sections"}
+    again = agent.error("share_report", **more, confirm=asked["confirm"])
+    assert again["reason"] == "confirmation_required", "a token holds for what it was shown for"
+    agent.data("share_report", **more, confirm=again["confirm"])
+    assert document("company", slug)["company"]["assessments"][0]["sections"]
+
+    for _ in range(2):
+        taken = agent.data("share_report", runId=report.run_id, publish="withdraw")
+        assert (taken["shared"], taken["url"]) == (False, None)
+    assert document("company", slug)["company"].get("assessments") is None
+
+
+@pytest.mark.parametrize("what", ["score", "sections", "withdraw"])
+def test_a_stranger_publishes_no_score_and_withdraws_none(agent, stranger, what):
+    report = finished(agent.actor)
+    scores.publish_score(agent.actor, report.run_id)
+    assert stranger.error("share_report", runId=report.run_id, publish=what)["code"] == "not_found"
+    assert "sections" not in document("company", report.run.company.slug)["company"]["assessments"][0]
 
 
 def test_an_application_is_confirmed_once_seen_on_the_run_and_withdrawn(agent):

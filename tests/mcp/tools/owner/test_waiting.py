@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from make.accounts import account
 from make.reports import company, do_jobs, framework
 from muniment.accounts import tokens
-from muniment.assessments import operations
+from muniment.assessments import operations, run_views
 from muniment.jobs.models import Job
 from muniment.kernel.actor import SCOPES
 from muniment.mcp.protocol import long_calls
@@ -39,11 +40,20 @@ class Agent:
         self.server = server
         self.actor = account("owner@harbour.example").actor("web")
         self.token = tokens.create_token(self.actor, "laptop", permitted=SCOPES, acts_without_asking=True).text
+        self.looks, self._look, self._waiting._look = 0, self._waiting._look, self._looked
         self.run_id = operations.start_run(self.actor, company(self.actor), framework()).run.row.pk
 
     @property
+    def _waiting(self):
+        return self.server.asker.server.offer.drain.__self__
+
+    @property
     def waits(self):
-        return self.server.asker.server.offer.drain.__self__._waits
+        return self._waiting._waits
+
+    def _looked(self, run_ids):
+        self.looks += 1
+        return self._look(run_ids)
 
     def request(self, name="get_report_run_status", *, era=modern, meta=None, accept=None, seconds=50):
         params = {"name": name, "arguments": {"runId": self.run_id, "waitSeconds": seconds}}
@@ -63,6 +73,9 @@ class Agent:
     async def after(self, do, *, waits=1):
         """Do something once so many calls wait, and give what they are told then time to arrive."""
         while len(self.waits) < waits:  # noqa: ASYNC110 - no event tells that a wait has begun
+            await asyncio.sleep(0.01)
+        before = self.looks
+        while self.looks < before + 2:  # noqa: ASYNC110 - what the look before this one has found is told
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         await straight(do)
@@ -203,3 +216,23 @@ def test_a_client_that_goes_away_waits_no_more(agent, meta):
     }
     agent.together(agent.server.asker.server(scope, receive, send))
     assert not agent.waits
+
+
+def test_progress_never_goes_back_though_a_run_begins_again():
+    steps = iter([1, 0, 1, 2, 1, 3])
+
+    def look(run_ids):
+        done = next(steps, None)
+        standing = run_views.Standing(is_active=done is not None, done=done or 0, total=3, step="")
+        return dict.fromkeys(run_ids, standing)
+
+    async def call(function, *arguments):
+        return function(*arguments)
+
+    async def report(done, _total, _step):
+        told.append(done)
+
+    told = []
+    caller = SimpleNamespace(owner=SimpleNamespace(account_id=1), report=report)
+    asyncio.run(waiting.Waiting(call, look).until_over("run", caller, 50, told=0))
+    assert told == [1, 2, 3]

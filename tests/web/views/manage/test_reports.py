@@ -16,6 +16,7 @@ from make.registry import reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
 from muniment.assessments import sharing
+from muniment.assessments.models import ShareLink
 from muniment.credits import operations as ledger
 from muniment.documents.models import Document
 from muniment.documents.operations import delete_document
@@ -24,7 +25,7 @@ from muniment.kernel.ids import now
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
 from muniment.registry.frameworks.operations import author_framework
-from muniment.registry.models import Company
+from muniment.registry.models import Company, Score
 
 pytestmark = pytest.mark.django_db
 
@@ -62,7 +63,8 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     do_jobs()
     report = page(browser, where)
     assert "Tide &amp; Sons &lt;b&gt;" in report
-    assert "teamSize: 5" in report
+    assert '<dt>Team size</dt><dd dir="auto">5</dd>' in report
+    assert "teamSize" not in report
     assert report.count("<svg") >= 2
     assert not [secret for secret in SECRETS if secret in report]
     markdown = browser.get(f"{where}/report.md")
@@ -102,10 +104,10 @@ def test_strangers_and_visitors_are_refused_on_every_page(me):
     report = finished(me.actor("web"))
     where = f"/manage/reports/{report.run_id}"
     stranger = signed_in(account("other@harbour.example"))
-    for path in (where, f"{where}/report.md"):
+    for path in (where, f"{where}/report.md", f"{where}/publish"):
         assert stranger.get(path).status_code == 404
         assert Client().get(path).status_code == 302
-    for action in ("execute", "cancel", "share", "unshare", "badge", "no-badge", "submit"):
+    for action in ("execute", "cancel", "share", "revoke", "publish", "withdraw-score", "no-badge", "submit"):
         assert stranger.post(f"{where}/{action}").status_code == 404
         assert Client().post(f"{where}/{action}").status_code == 302
     assert report.run_id not in stranger.get("/manage/reports").content.decode()
@@ -114,30 +116,136 @@ def test_strangers_and_visitors_are_refused_on_every_page(me):
         assert Client().get(path).status_code == 302
 
 
-def test_a_link_shows_the_report_until_it_is_ended(me):
+def test_links_stay_visible_to_the_owner_and_show_the_report_until_they_are_revoked(me):
     browser = signed_in(me)
     report = finished(me.actor("web"))
     where = f"/manage/reports/{report.run_id}"
-    told = browser.post(f"{where}/share", follow=True).content.decode()
-    link = re.search(r'aria-label="Share link"><code>http://\S+(/reports/shared/\w{32})</code>', told)[1]
-    seen = Client().get(link)
-    assert (seen.status_code, seen["Referrer-Policy"], seen["X-Robots-Tag"]) == (200, "no-referrer", "noindex")
-    assert "teamSize: 5" in seen.content.decode()
-    assert "/manage/reports/" not in seen.content.decode()
-    browser.post(f"{where}/unshare")
-    assert Client().get(link).status_code == 404
+    assert browser.post(f"{where}/share", {"name": "The <b>bank"})["Location"] == f"{where}#links"
+    browser.post(f"{where}/share")
+    text = page(browser, where)
+    links = re.findall(r"<code>http://testserver(/reports/shared/\w{32})</code>", text)
+    assert len(links) == 2
+    assert 'aria-label="The &lt;b&gt;bank"' in text
+    assert text.count("never opened") == 2
+    for link in links:
+        seen = Client().get(link)
+        assert (seen.status_code, seen["Referrer-Policy"], seen["X-Robots-Tag"]) == (200, "no-referrer", "noindex")
+        assert "<dt>Team size</dt>" in seen.content.decode()
+        assert "/manage/reports/" not in seen.content.decode()
+        assert "bank" not in seen.content.decode()
+    text = page(browser, where)
+    assert text.count("last opened") == 2
+    ids = re.findall(r'name="link" value="(\w{26})"', text)
+    assert "Link revoked." in browser.post(f"{where}/revoke", {"link": ids[0]}, follow=True).content.decode()
+    assert [Client().get(link).status_code for link in links] == [404, 200]
+    assert browser.post(f"{where}/revoke", {"link": ids[0]}).status_code == 404
+    ShareLink.objects.update(sealed="")
+    assert "its address cannot be shown" in page(browser, where)
 
 
-def test_a_badge_is_a_picture_that_is_shown_on_request(me):
-    browser = signed_in(me)
-    report = finished(me.actor("web"), of=framework(description="x"))
-    browser.post(f"/manage/reports/{report.run_id}/badge")
+def test_the_badge_of_a_report_of_an_earlier_version_is_shown_until_it_is_hidden(me):
+    browser, actor = signed_in(me), me.actor("web")
+    report = finished(actor, of=framework(description="x"))
+    sharing.set_badge(actor, report.run_id, shown=True)
     seen = Client().get(f"/reports/{report.pk}/badge.svg")
     assert seen["Content-Type"].startswith("image/svg+xml")
     picture = ET.fromstring(seen.content)
     assert f"{report.document['overall']['score']:g}" in picture[0].text
+    assert "Badge of this report alone" in page(browser, f"/manage/reports/{report.run_id}")
     browser.post(f"/manage/reports/{report.run_id}/no-badge")
     assert Client().get(f"/reports/{report.pk}/badge.svg").status_code == 404
+
+
+def test_an_owner_publishes_a_score_after_a_question_and_withdraws_it(me):
+    browser, actor = signed_in(me), me.actor("web")
+    report = finished(actor)
+    where, slug = f"/manage/reports/{report.run_id}", report.run.company.slug
+    assert f'href="{where}/publish"' in page(browser, where)
+    asked = page(browser, f"{where}/publish")
+    assert "Findings, evidence, documents and next steps stay private." in asked
+    assert "checked" not in asked[asked.index('id="sections"') :].partition(">")[0]
+    assert not Score.objects.exists()
+
+    told = browser.post(f"{where}/publish", follow=True).content.decode()
+    summary = f"/companies/{slug}/assessments/{report.run.framework.slug}"
+    assert f'href="{summary}"' in told
+    assert "Section scores are private." in told
+    assert f'src="{summary}/badge.svg"' in told
+    browser.post(f"{where}/publish", {"sections": "on"})
+    assert "Section scores are public too." in page(browser, where)
+    link = sharing.share_report(actor, report.run_id)
+    assert f'href="{summary}"' in page(Client(), f"/reports/shared/{link}")
+
+    again = finished(actor, slug, report.run.framework.slug)
+    there = f"/manage/reports/{again.run_id}"
+    assert "Publish this one to replace it." in page(browser, there)
+    assert "It replaces the published score" in page(browser, f"{there}/publish")
+    browser.post(f"{there}/publish")
+    assert "of a later report" in page(browser, where)
+    assert f'href="{there}"' in page(browser, where)
+    refused = browser.post(f"{where}/publish", follow=True).content.decode()
+    assert "The score of a later report of this framework is public." in refused
+    assert "Score withdrawn." in browser.post(f"{where}/withdraw-score", follow=True).content.decode()
+    assert not Score.objects.exists()
+    assert f'href="{summary}"' not in page(Client(), f"/reports/shared/{link}")
+
+
+def test_a_report_without_a_score_offers_none_to_publish(me):
+    browser = signed_in(me)
+    report = finished(me.actor("web"))
+    report.document["overall"]["score"] = None
+    report.save()
+    where = f"/manage/reports/{report.run_id}"
+    assert "This report has no score to publish." in page(browser, where)
+    assert "there is no score to publish" in page(browser, f"{where}/publish")
+
+
+def test_the_table_of_runs_shows_scores_and_trends_and_leads_to_a_comparison(me):
+    browser, actor = signed_in(me), me.actor("web")
+    slug, of = company(actor, name="Aaron's Boats"), framework()
+    other = company(actor, name="Zebra Boats")
+    assert f'<option value="{other}" selected>' in page(browser, "/manage/reports"), "the one that changed last"
+    first = finished(actor, slug, of)
+    update_company(actor, slug, CompanyChange(teamSize=1))
+    second = finished(actor, slug, of)
+    before, after = (each.document["overall"]["score"] for each in (first, second))
+    text = page(browser, "/manage/reports")
+    assert f'<option value="{slug}" selected>' in text, "the one that was assessed last"
+    assert f'<span class="unseen">{before - after:g} less than before</span></span> {after:g}</td>' in text
+    assert f"> {before:g}</td>" in text
+    chosen = f"/manage/reports/compare?run={first.run_id}&run={second.run_id}"
+    assert "Enough hands" in page(browser, chosen)
+    for wrong in (f"run={first.run_id}", f"run={first.run_id}&run={second.run_id}&run={first.run_id}", ""):
+        told = browser.get(f"/manage/reports/compare?{wrong}", follow=True).content.decode()
+        assert "Choose two runs of the same listing and framework to compare." in told
+
+
+def test_evidence_is_shown_by_the_labels_of_the_form_and_text_without_markup(me):
+    report = finished(me.actor("web"))
+    quotes = (
+        ("profile", "socials.email: hello@boats.example"),
+        ("profile", "The board is elected **each October**: in public."),
+        ("proposals", "title: A tenth boat; votes.for: 3; endDate: 2026-02-01; theirOwn.word: kept"),
+        ("profile", "raising: true"),
+        ("unknown", "title: shown as it is"),
+    )
+    criterion = report.document["sections"][0]["criteria"][0]
+    criterion["citations"] = [
+        {"source": source, "documentId": None, "page": None, "quote": quote} for source, quote in quotes
+    ]
+    report.save()
+    text = page(signed_in(me), f"/manage/reports/{report.run_id}")
+    for label, value in (
+        ("Links · Email", "hello@boats.example"),
+        ("Title", "A tenth boat"),
+        ("Votes · Votes for", "3"),
+        ("End date", "1 February 2026"),
+        ("Their own · Word", "kept"),
+        ("Raising funds", "Yes"),
+    ):
+        assert f'<dt>{label}</dt><dd dir="auto">{value}</dd>' in text, label
+    assert "The board is elected each October: in public." in text
+    assert "title: shown as it is" in text
 
 
 def test_two_runs_are_compared_with_what_changed_first(me):
@@ -169,7 +277,6 @@ def test_a_comparison_is_refused_to_strangers_and_of_unlike_runs(me):
     for first, second in ((mine, theirs), (theirs, mine), (theirs, theirs)):
         assert browser.get(where.format(first.run_id, second.run_id)).status_code == 404
     assert Client().get(where.format(mine.run_id, other.run_id)).status_code == 302
-    assert browser.get("/manage/reports/compare").status_code == 404
     for first, second, told in ((mine, other, "not of the same listing"), (mine, mine, "with itself")):
         refused = browser.get(where.format(first.run_id, second.run_id), follow=True)
         assert refused.redirect_chain == [("/manage/reports", 302)]
@@ -268,7 +375,7 @@ def test_a_refused_choice_of_documents_is_not_lost(me):
 def test_the_documents_offered_are_those_of_the_chosen_listing(me):
     browser, actor = signed_in(me), me.actor("web")
     framework()
-    one, other = company(actor, name="Anchor"), company(actor, name="Buoy")
+    other, one = company(actor, name="Buoy"), company(actor, name="Anchor")
     (mine,), (others,) = _documents(actor, one, 1), _documents(actor, other, 1)
     (stranger,) = _documents(account("far@harbour.example").actor("web"), other, 1)
     assert mine in page(browser, "/manage/reports")

@@ -1,6 +1,7 @@
 """Long lists in the form of a listing: edited in pages, and nothing changes that was not touched."""
 
 import json
+import re
 from urllib.parse import urlencode
 
 import pytest
@@ -118,7 +119,20 @@ def test_saving_every_page_of_a_long_list_unchanged_changes_nothing(client, long
     assert not HistoryEntry.objects.filter(action="updated").exists()
 
 
-def test_a_position_is_added_changed_and_removed_among_1355(client, long_listing):
+def test_a_long_list_opens_when_its_rows_are_asked_for(client, listing):
+    def is_open(query):
+        html = client.get(TOKEN + query).content.decode()
+        return [bool(found[1]) for found in re.finditer(r"<details( open)?><summary>Rows", html)]
+
+    assert (is_open(""), is_open("?proposals-page=2"), is_open("?capTable-q=sons")) == (
+        [False, False],
+        [True, False],
+        [False, True],
+    )
+
+
+def test_a_position_is_added_changed_and_removed_among_1355(client, owner, tmp_path):
+    import_listing(owner, tmp_path, 1_355, 40, 80)
     before = bundle()
     address, fields = page_of(client, TEAM, positions_page=30)
     changed, removed = named(fields, "Person 730"), named(fields, "Person 740")
@@ -136,7 +150,8 @@ def test_a_position_is_added_changed_and_removed_among_1355(client, long_listing
     assert 'value="Newcomer Reef"' in client.get(saved["Location"]).content.decode()
 
 
-def test_a_proposal_and_a_holder_are_added_changed_and_removed_in_one_save(client, long_listing):
+def test_a_proposal_and_a_holder_are_added_changed_and_removed_in_one_save(client, owner, tmp_path):
+    import_listing(owner, tmp_path, 80, 584, 5_000)
     before = bundle()
     address, fields = page_of(client, TOKEN, proposals_page=2, capTable_q="Holder 49")
     proposal, gone = named(fields, "Proposal 30"), named(fields, "Proposal 31")

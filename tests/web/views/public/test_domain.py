@@ -62,7 +62,7 @@ def test_an_owner_is_given_the_exact_record_and_file_and_checks_them(owner, monk
     assert f"{HOST} is verified, last checked on {now():%-d %B %Y}" in done
     assert "Domain verification" in text(me.get("/manage/companies/harbour"))
     judge = signed_in(account("judge@registry.example", "reviewer"))
-    assert f"{HOST} (verified)" in text(judge.get("/review/companies/harbour"))
+    assert f"{HOST} is verified" in text(judge.get("/review/companies/harbour"))
 
 
 def test_a_code_is_sent_and_entered_on_the_page(owner, settings, django_capture_on_commit_callbacks):
@@ -96,7 +96,7 @@ def test_a_claimant_comes_from_the_claim_to_the_proof_and_the_reviewer_sees_it(o
     before = text(judge.get(review))
     assert f"The requester has not verified {HOST}" in before
     assert "email address is at the website's domain" in before
-    assert "owns 0 listings" in before
+    assert "no public listing" in before
     assert "domain verified" not in text(judge.get("/review"))
     me.post(PAGE, {"do": "start", "method": "dns"})
     monkeypatch.setattr(checks, "look", lambda *_: "")
@@ -148,7 +148,7 @@ def test_visitors_see_the_review_the_owner_and_the_verified_domain():
     shown = {"name": "Harbour", "reviewedAt": at, "maintainedByOwner": True, "verifiedDomain": proof}
     facts = {fact["label"]: fact["value"] for fact in company_facts(shown, at)}
     assert facts["Reviewed"] == "18 November 2026"
-    assert facts["Maintained by"] == "its owner"
+    assert facts["Maintained by"] == "Its owner"
     assert facts["Verified domain"] == f"{HOST} (DNS record, 18 November 2026)"
     bare = {fact["label"] for fact in company_facts({"name": "Harbour", "maintainedByOwner": False}, at)}
     assert bare == {"Updated"}

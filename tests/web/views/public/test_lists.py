@@ -102,6 +102,14 @@ def test_an_address_in_another_form_leads_to_the_canonical_one(visitor):
     assert set(page_cache.pages) == kept
 
 
+def test_pages_of_an_earlier_edition_take_no_memory(visitor, publisher):
+    for path in LISTS:
+        visitor.get(path)
+    publisher.publish(company(34, "bell", name="Bell Rock"))
+    visitor.get("/companies")
+    assert [address.rpartition(" ")[2] for address in page_cache.pages] == ["/companies?"]
+
+
 @pytest.mark.parametrize(("path", "status"), [("/companies?q=harbour", 200), ("/people?sort=name", 200)])
 def test_a_search_begun_on_a_list_is_by_relevance_and_another_order_is_kept(visitor, path, status):
     html = visitor.get(path).text

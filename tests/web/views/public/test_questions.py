@@ -1,6 +1,8 @@
-"""Questions in plain words on the search page and above the lists."""
+"""Questions in plain words on the search page and in the lists."""
 
+import re
 from datetime import UTC, datetime
+from html import escape, unescape
 from unittest.mock import Mock
 
 import pytest
@@ -9,6 +11,8 @@ from django.test import Client
 from make.published import Publisher, company
 from muniment.store.reader import Reader
 from muniment.store.search.questions import asking
+from muniment.store.search.questions.reading import Chip, Reading
+from muniment.web.lists import questions
 from muniment.web.requests import page_cache
 
 HOSTILE = '<script>alert("x")</script>'
@@ -67,7 +71,7 @@ def test_the_words_of_a_question_can_be_searched_for(visitor):
 @pytest.mark.requirement("search.questions")
 def test_a_question_without_matches_says_so_and_shows_what_its_words_find(visitor):
     html = text(visitor, "/search", q="which cooperatives are raising")
-    assert "Read as a question, nothing matches; the results below are those of the words · Companies:" in html
+    assert "Nothing matches this question, so the results below match its words · Companies:" in html
     assert "Search for the words instead" not in html
     assert "/companies/company-31" in html
 
@@ -78,14 +82,72 @@ def test_a_question_without_any_matches_offers_to_remove_a_filter(visitor):
     assert '<a class="chip chosen" href="/companies?type=cooperative&amp;theme=energy">' in html
 
 
+def chips(html):
+    """Return the chips of a page: the address that each leads to, and its text."""
+    found = re.findall(r'<a class="chip chosen" href="([^"]+)"><span class="unseen">Remove </span>(.*?)<svg', html)
+    return {re.sub("<[^>]*>", "", shown): unescape(address) for address, shown in found}
+
+
 @pytest.mark.requirement("search.questions")
-def test_a_list_names_the_filters_that_its_search_words_mean(visitor):
-    html = text(visitor, "/companies", q="DAOs that are not raising")
-    meant = '<a href="/companies?type=DAO&amp;raising=false"><bdi>Type: DAO, Fundraising: Not raising</bdi></a>'
-    assert f"Read as a question · Companies: {meant}" in html
-    assert "Read as a question" not in text(visitor, "/companies", q="DAOs that are not raising", type="DAO")
+def test_a_question_in_the_box_of_a_list_becomes_its_filters_there(visitor):
+    q = "which DAOs on energy are raising with water, by name"
+    html = text(visitor, "/companies", q=q)
+    assert "15 companies" in html
+    assert chips(html) == {
+        "“water”": "/companies?type=DAO&theme=energy&raising=true&sort=name",
+        "Type: DAO": "/companies?q=water&theme=energy&raising=true&sort=name",
+        "Theme: energy": "/companies?q=water&type=DAO&raising=true&sort=name",
+        "Fundraising: Raising now": "/companies?q=water&type=DAO&theme=energy&sort=name",
+    }
+    assert f'name="q" value="{q}"' in html, "the question can be changed"
+    assert 'type="hidden"' not in html, "its filters are read from the question again"
+    whole = "?q=water&amp;type=DAO&amp;theme=energy&amp;raising=true"
+    for address in (f"/companies.atom{whole}", f"/api/v1/companies{whole}&amp;sort=name", f"/companies{whole}"):
+        assert f'"{address}"' in html
+    words = re.search('Read as a question · <a href="([^"]+)"[^>]*>Search for the words instead', html)[1]
+    assert chips(visitor.get(unescape(words)).content.decode()) == {f"“{escape(chr(34) + q + chr(34))}”": "/companies"}
+
+
+@pytest.mark.requirement("search.questions")
+def test_a_question_adds_to_what_is_chosen_and_says_more_of_the_same_filter(visitor):
+    html = text(visitor, "/companies", q="DAOs that are raising", type="cooperative", theme="energy", page=2)
+    assert chips(html) == {
+        "Type: DAO": "/companies?theme=energy&raising=true",
+        "Theme: energy": "/companies?type=DAO&raising=true",
+        "Fundraising: Raising now": "/companies?type=DAO&theme=energy",
+    }
+    assert '<input type="hidden" name="type" value="cooperative" form="search">' in html, "until the words change"
+    assert chips(text(visitor, "/companies", q="Sunhold", type="cooperative")).keys() == {
+        "“Sunhold”",
+        "Type: cooperative",
+    }
+
+
+@pytest.mark.requirement("search.questions")
+def test_a_question_that_no_company_answers_gives_way_to_its_words(visitor):
+    html = text(visitor, "/companies", q="which cooperatives are raising")
+    meant = '<a href="/companies?type=cooperative&amp;raising=true"><bdi>Type: cooperative, Fundraising: Raising now'
+    said = "Nothing matches this question, so the results below match its words · Companies: "
+    assert said + meant in html
+    assert "/companies/company-31" in html
+    nothing = text(visitor, "/companies", q="which cooperatives on energy are raising")
+    assert "Remove one filter" in nothing
+    assert chips(nothing).keys() == {"Type: cooperative", "Theme: energy", "Fundraising: Raising now"}
+
+
+@pytest.mark.requirement("search.questions")
+def test_a_list_names_the_other_list_that_its_search_words_mean(visitor):
+    html = text(visitor, "/people", q="newest DAOs")
+    assert 'Read as a question · Companies: <a href="/companies?type=DAO">' in html
+    assert "Read as a question" not in text(visitor, "/people", q="newest DAOs", minCompanies=1)
     assert "Read as a question" not in text(visitor, "/companies", q="Sunhold")
-    assert "Read as a question · Companies" in text(visitor, "/people", q="newest DAOs")
+
+
+def test_the_words_that_a_question_leaves_are_not_read_again(visitor, monkeypatch):
+    reading = Reading("company", (Chip("raising", "true", "raising"),), "newest DAOs", "en")
+    monkeypatch.setattr(questions, "question", lambda reader, _, text: reading if text[0] != '"' else None)
+    html = text(visitor, "/companies", q="anything")
+    assert set(chips(html).values()) == {"/companies?raising=true", "/companies?q=%22newest+DAOs%22"}
 
 
 def test_a_question_about_the_last_days_is_read_again_on_the_next_day(visitor, monkeypatch):

@@ -23,6 +23,7 @@ from muniment.store.reader import Reader
 from muniment.web.connecting.clients import clients
 from muniment.web.connecting.links import tool_servers
 from muniment.web.requests import page_cache, static_files
+from muniment.web.views.public import feeds
 
 HOSTILE = '<script>alert("x")</script>'
 PAGES = [
@@ -189,7 +190,7 @@ def test_a_company_page_shows_when_it_changed(visitor, publisher):
 def test_a_remote_logo_shows_as_a_monogram(visitor):
     html = text(visitor, "/companies/harbour")
     assert "<img" not in html
-    assert 'aria-hidden="true">H</span>' in html
+    assert 'aria-hidden="true">HC</span>' in html
 
 
 def test_user_input_is_shown_as_text_everywhere(visitor):
@@ -252,7 +253,7 @@ def test_a_page_is_kept_until_something_is_published_and_answers_304(visitor, pu
         assert b"newcomer" in visitor.get(path).content
 
 
-@pytest.mark.parametrize("path", ["/companies", "/feed.atom", "/sitemap.xml"])
+@pytest.mark.parametrize("path", ["/frameworks", "/feed.atom", "/sitemap.xml"])
 def test_a_page_and_a_feed_answer_304_to_the_date_of_their_edition(visitor, publisher, path):
     modified.put(publisher.connection, publisher.publish(company(91)), "2026-01-05T10:00:04Z")
     first = visitor.get(path)
@@ -325,14 +326,17 @@ def test_the_site_map_lists_every_public_address(visitor):
 
 
 def test_a_long_site_map_is_cut_into_parts_and_each_reads_its_own_addresses_alone(visitor, monkeypatch):
-    read, keys = [], Reader.keys
-    monkeypatch.setattr(Reader, "keys", lambda *given, **more: read.extend(found := keys(*given, **more)) or found)
+    read, dated = [], feeds.dated_keys
+    monkeypatch.setattr(feeds, "dated_keys", lambda *given: read.extend(found := dated(*given)) or found)
     monkeypatch.setattr("muniment.web.views.public.feeds.ADDRESSES_A_MAP", 20)
     assert visitor.get("/sitemap.xml").content.count(b"sitemap-companies-") == 2
     first, second = (visitor.get(f"/sitemap-companies-{number}.xml").content.decode() for number in (1, 2))
     assert (first.count("<url>"), second.count("<url>")) == (20, 19)
     assert len(read) == len(set(read)) == 39
-    assert all(f"/companies/{key}<" in text for text, part in ((first, read[:20]), (second, read[20:])) for key in part)
+    assert all(
+        f"/companies/{key}<" in text for text, part in ((first, read[:20]), (second, read[20:])) for key, _ in part
+    )
+    assert all(f"<lastmod>{at[:19]}Z</lastmod>" in first for _, at in read[:20])
 
 
 def test_the_feed_is_atom_with_the_newest_first(visitor):
@@ -442,3 +446,44 @@ def test_the_bundled_fonts_are_immutable_and_loaded_once(visitor):
 )
 def test_static_files_are_only_those_of_the_static_folders(visitor, path):
     assert visitor.get(f"/static/{path}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "there"),
+    [
+        ("/companies/", "/companies"),
+        ("/Companies", "/companies"),
+        ("/people//", "/people"),
+        ("/companies/Harbour", "/companies/harbour"),
+        ("/COMPANIES/HARBOUR/Team?page=2", "/companies/harbour/Team?page=2"),
+        ("/companies/harbour/", "/companies/harbour"),
+        ("/people/Layla/", "/people/layla"),
+        ("/frameworks/Tide-Score?x=%2F%2Fevil.example", "/frameworks/tide-score?x=%2F%2Fevil.example"),
+    ],
+)
+def test_another_form_of_an_address_leads_to_its_page(visitor, path, there):
+    answer = visitor.get(path)
+    assert (answer.status_code, answer["Location"]) == (308, there)
+    assert answer["Cache-Control"] == "public, max-age=3600"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/companies/No-Such", "/companies//evil.example/", "/Companies/%2F%2Fevil.example/", "/companies/\\evil.example/"],
+)
+def test_an_address_without_a_page_leads_nowhere(visitor, path):
+    answer = visitor.get(path)
+    assert (answer.status_code, answer.headers.get("Location")) == (404, None)
+
+
+def test_a_browser_that_knows_only_favicon_ico_gets_the_mark(visitor):
+    answer = visitor.get("/favicon.ico")
+    assert answer.status_code == 200
+    assert answer.content[:4] == b"\0\0\1\0"
+    assert answer["Cache-Control"] == static_files.FOR_A_WHILE
+
+
+def test_a_printed_page_says_whose_it_is_and_of_which_day(visitor):
+    html = text(visitor, "/companies/harbour")
+    printed = re.search(r'<p class="on-paper"><strong>Muniment</strong> · (\S+) · (\d+ \w+ \d{4})</p>', html)
+    assert printed[1] == "http://testserver/companies/harbour"

@@ -10,6 +10,8 @@ import pytest
 from django.test import Client
 
 from make.accounts import Letters, account, signed_in
+from make.reports import finished
+from muniment.assessments import scores
 from muniment.kernel.ids import now
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
@@ -149,7 +151,7 @@ def test_a_refusal_needs_a_note_which_the_owner_reads_and_is_mailed(
 ):
     letters, client = Letters(), signed_in(first)
     without = client.post(f"/review/companies/{submitted}/decide", {"do": decision, "note": " "}, follow=True)
-    assert b"note is empty" in without.content
+    assert b"Write a note first." in without.content
     with django_capture_on_commit_callbacks(execute=True):
         client.post(f"/review/companies/{submitted}/decide", {"do": decision, "note": "Name your board."})
     assert "Name your board." in signed_in(owner).get(f"/manage/companies/{submitted}").content.decode()
@@ -307,3 +309,16 @@ def test_every_page_is_valid_html(submitted, first):
         parser = html5lib.HTMLParser(namespaceHTMLElements=False)
         parser.parse(answer.content.decode())
         assert list(parser.errors) == [], path
+
+
+def test_a_published_score_is_withdrawn_on_the_page_of_its_listing(owner, first, settings):
+    settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
+    report = finished(owner.actor("web"))
+    scores.publish_score(owner.actor("web"), report.run_id)
+    page = f"/review/companies/{report.run.company.slug}"
+    desk = signed_in(first)
+    assert "Withdraw score" in desk.get(page).content.decode()
+    answer = desk.post(f"{page}/scores", {"framework": report.run.framework.slug}, follow=True)
+    assert "Score withdrawn." in answer.content.decode()
+    assert "Withdraw score" not in answer.content.decode()
+    assert signed_in(owner).post(f"{page}/scores", {"framework": "x"}).status_code in {403, 404}

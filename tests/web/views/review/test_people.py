@@ -55,7 +55,7 @@ def test_a_profile_is_corrected(page):
 
 def test_a_profile_is_unlisted_with_a_note_and_published_again(page):
     refused = page.post(f"/review/people/{SLUG}/unlist", {"do": "unlist", "note": ""}, follow=True)
-    assert "The note is empty." in refused.content.decode()
+    assert "Write a note first." in refused.content.decode()
     page.post(f"/review/people/{SLUG}/unlist", {"do": "unlist", "note": "Wrong person."})
     assert document("person", SLUG) is None
     assert "Publish again" in page.get(f"/review/people/{SLUG}").content.decode()

@@ -6,6 +6,7 @@ Source: tools, Owner-scoped server; decisions, sections 3 to 5.
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import islice
 from typing import Final
 from urllib.parse import quote
 
@@ -62,6 +63,9 @@ _EXPECTED_TOTALS: Final = {
     "description": 'to replace a list by a shorter one: its stored rows, such as {"positions": 150}',
 }
 _NAMES: Final = list_of(STRING)
+_ROUND: Final = "fundingRound"
+_MAX_NAMES: Final = 20
+"""Added names whose profiles an answer shows."""
 _LISTING: Final = {
     **strings("id", "name"),
     "state": one_of(*State.values),
@@ -134,6 +138,7 @@ class CompanyTools:
             "awaitingReview": done.awaiting_review,
             **({"withdrawn": done.withdrawn} if done.withdrawn else {}),
             **({"awaitingPeople": done.awaiting_people} if done.awaiting_people else {}),
+            **({"profilesOfNames": _first(done.profiles)} if done.profiles else {}),
             "diff": differences.shown(done.diff),
             **question.marks(),
         }
@@ -193,6 +198,18 @@ class CompanyTools:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
 
 
+def _first(profiles: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    return dict(islice(profiles.items(), _MAX_NAMES))
+
+
+def _changes(schema: Schema) -> JSONObject:
+    """Return the schema of a change; a single round is not described twice."""
+    whole = schema.company_change.definition(CHANGE)
+    fields = dict(whole["properties"])
+    fields[_ROUND] = {"type": "object", "description": f"A row of fundingRounds. {fields[_ROUND]['description']}"}
+    return {**whole, "properties": fields, "description": "only the fields to change"}
+
+
 def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ...]:
     """Return the tools for companies."""
     tools = CompanyTools(base_url, schema)
@@ -222,8 +239,8 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         tool(
             tools.get_my_company,
             "Get my company",
-            "One of your listings with its state and version. Of long lists it shows the first rows; notShown says how "
-            "many there are, and which arguments show the next.",
+            "One of your listings with its state and version. Long lists show their first rows; notShown says how many "
+            "there are, and which arguments show the next.",
             "companies:read",
             single(cuttable({**whole, "required": list(common)})),
             arguments={
@@ -231,7 +248,6 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "parts": {
                     "type": "array",
                     "items": {"type": "string", "enum": [*bundle.PARTS, bundle.HISTORY]},
-                    "maxItems": len(bundle.PARTS) + 1,
                     "description": "default: all but history",
                 },
                 "offset": {"type": "integer", "minimum": 0, "maximum": 10**6, "description": "of each list"},
@@ -245,8 +261,9 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             tools.update_my_company,
             "Update my company",
             "Change fields of one of your listings. On a published one, changes to name, symbol or type need review; "
-            "others go live at once; a field's published value withdraws its pending change. Edit single rows of a "
-            'list with {"add": [rows], "set": [rows with id], "remove": [ids]}. Try dryRun first.',
+            "others go live at once; a field's published value withdraws its pending change. Edit lists by "
+            '{"add": [rows], "set": [rows with id], "remove": [ids]}; an array replaces the whole list. Try dryRun '
+            "first. profilesOfNames has the slugs of people named like those that it adds by name.",
             "companies:write",
             single(
                 object_of(
@@ -257,15 +274,16 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "awaitingReview": _NAMES,
                         "withdrawn": _NAMES,
                         "awaitingPeople": _NAMES,
+                        "profilesOfNames": {"type": "object", "additionalProperties": _NAMES},
                         "diff": output_schemas.DIFF,
                         **DRY,
                     },
-                    optional=("company", "withdrawn", "awaitingPeople", *DRY),
+                    optional=("company", "withdrawn", "awaitingPeople", "profilesOfNames", *DRY),
                 )
             ),
             arguments={
                 "slug": SLUG,
-                "changes": {**schema.company_change.definition(CHANGE), "description": "only the fields to change"},
+                "changes": _changes(schema),
                 **history.revert_arguments("get_my_company parts history"),
                 "expectedVersion": EXPECTED_VERSION,
                 "expectedTotals": _EXPECTED_TOTALS,

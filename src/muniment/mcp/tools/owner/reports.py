@@ -9,7 +9,9 @@ from typing import Final
 from urllib.parse import urlencode
 
 from muniment.assessments import applications, comparison, operations, report_views
+from muniment.assessments.evaluation.aggregation import gains
 from muniment.assessments.models import Application, ReportRun, RunState
+from muniment.assessments.run_views import RunView
 from muniment.credits import billing
 from muniment.credits.operations import available, get_balance
 from muniment.kernel.json import JSONObject
@@ -33,7 +35,6 @@ from muniment.mcp.tools.output_schemas import (
 from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
 from muniment.mcp.tools.owner.waiting import MAX_S, Waiting
 from muniment.oauth.token_authentication import Bridge
-from muniment.registry.frameworks.specification import SOURCES
 from muniment.schema.record import nullable
 
 _NOTE_CHARACTERS: Final = 200
@@ -65,7 +66,7 @@ _CREDITS: Final = object_of(
     optional=("buyUrl",),
 )
 _BALANCE: Final = Members(_CREDITS["properties"])
-_PROGRESS: Final = object_of({"done": INTEGER, "total": INTEGER, "step": STRING})
+_PROGRESS: Final = some_of(object_of({"done": INTEGER, "total": INTEGER, "step": STRING}))
 _EVALUATOR: Final = {"kind": one_of("rules", "model"), "model": _TEXT}
 _RUN: Final = object_of(
     {
@@ -82,11 +83,12 @@ _RUN: Final = object_of(
         "reportId": _TEXT,
     }
 )
-_ACTED: Final = object_of({**_RUN["properties"], **DRY}, optional=tuple(DRY))
-_MISSING: Final = object_of({"source": one_of(*SOURCES), "criteria": INTEGER, "hint": STRING})
+_ACTED: Final = object_of({**_RUN["properties"], "state": STRING, **DRY}, optional=tuple(DRY))
+_MISSING: Final = object_of(strings("source", "hint") | {"criteria": INTEGER})
 _STARTED: Final = object_of(
     {
         **_RUN["properties"],
+        "state": STRING,
         "available": INTEGER,
         "missingEvidence": list_of(_MISSING),
         "evaluator": object_of(_EVALUATOR),
@@ -148,8 +150,8 @@ _LISTED_RUN: Final = object_of(
     optional=("progress", "error", "startedAt", "finishedAt", "reportId", "application"),
 )
 _RUNS: Final = Members(_LISTED_RUN["properties"], identity=("runId",))
-_SIDE: Final = object_of(
-    {**strings("runId", "reportId"), "createdAt": MOMENT, "specificationVersion": INTEGER, "score": _SCORE}
+_SIDE: Final = some_of(
+    object_of({**strings("runId", "reportId"), "createdAt": MOMENT, "specificationVersion": INTEGER, "score": _SCORE})
 )
 _VERDICT: Final = nullable(object_of({"status": _STATUS, "level": _SCORE, "maxLevel": output_schemas.NUMBER}))
 _COMPARED: Final = object_of(
@@ -251,19 +253,21 @@ class ReportTools:
         return provenance.mark(report_views.compared(found, url), marks)
 
     def get_report(self, arguments: Arguments, caller: Caller) -> Marked:
-        document = operations.get_report(caller.owner, arguments["runId"]).document
+        report = operations.get_report(caller.owner, arguments["runId"])
+        document = report.document
         url = f"{self._base_url}/manage/reports/{document['runId']}"
         form = arguments.get("format", "summary")
         if form == "markdown":
             text = report_views.markdown(document, url)
             answer = {"reportId": document["reportId"], "markdown": text, "url": url}
         else:
-            answer = (report_views.full if form == "full" else report_views.summary)(document, url)
+            rises = gains(report.run.specification.document, document)
+            answer = (report_views.full if form == "full" else report_views.summary)(document, url, rises)
         (shown,) = _REPORTED.chosen([answer], arguments)
         return provenance.mark(shown, {("report", document["reportId"]): provenance.uploaded(document["createdAt"])})
 
 
-def _lean(run: operations.RunView, application: str = "", note: str = "") -> JSONObject:
+def _lean(run: RunView, application: str = "", note: str = "") -> JSONObject:
     """Return a run as an item of a list: without empty members, and without progress unless it is active."""
     shown = {name: value for name, value in run.to_wire().items() if value is not None}
     if not shown.pop("shouldPoll"):
@@ -296,7 +300,7 @@ def report_tools(call: Bridge, base_url: str, waiting: Waiting) -> tuple[Tool, .
             single(_STARTED),
             arguments={
                 "companySlug": SLUG,
-                "frameworkId": {**SLUG, "description": "of a framework whose isOpen is true"},
+                "frameworkId": {**SLUG, "description": f"{SLUG['description']}; isOpen true"},
                 "documentIds": {
                     "type": "array",
                     "items": ID,

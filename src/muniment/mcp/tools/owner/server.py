@@ -7,7 +7,7 @@ Source: tools, Owner-scoped server; decisions, sections 3 and 4.
 from collections.abc import Callable
 
 from muniment import __version__
-from muniment.assessments.operations import standings
+from muniment.assessments.run_views import standings
 from muniment.kernel.fairness import Fairness
 from muniment.mcp.apps.views import OWNER, with_views
 from muniment.mcp.declarations import Declarations
@@ -81,7 +81,7 @@ def owner_declarations(
         *document_tools(call, base_url),
         *report_tools(call, base_url, waiting),
         *sharing_tools(call, base_url),
-        *owner_framework_tools(reader, base_url, schema, "reports:read"),
+        *owner_framework_tools(call, reader, base_url, schema, "reports:read"),
     )
     declared, views = with_views(taking_addresses(tools, base_url), OWNER, base_url)
     return Declarations(

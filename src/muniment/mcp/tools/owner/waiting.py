@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import Context
 from typing import Final, NamedTuple
 
-from muniment.assessments.operations import Standing
+from muniment.assessments.run_views import Standing
 from muniment.kernel.json import JSONObject
 from muniment.mcp.declarations import Arguments, Caller, Report
 from muniment.oauth.token_authentication import Bridge

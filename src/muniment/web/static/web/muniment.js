@@ -90,6 +90,7 @@
   // A form answers at once and is sent once.
   document.addEventListener("submit", (event) => {
     const form = event.target;
+    if (event.submitter?.formTarget === "_blank") return; // a preview: the form stays
     if (form.method !== "post" || form.dataset.sent || event.defaultPrevented) {
       if (form.dataset.sent) event.preventDefault();
       return;

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from muniment import config
+from muniment.registry_toml import applied
 from muniment.web.connecting.bundle import bundle
 from muniment.web.connecting.clients import clients
 from muniment.web.connecting.links import tool_servers
@@ -15,7 +15,7 @@ from muniment.web.requests.page_cache import published
 def connect(request: HttpRequest) -> HttpResponse:
     """Show how to set up both tool servers in every client."""
     base = address(request)
-    public, manage = tool_servers(base, config.current().registry_name)
+    public, manage = tool_servers(base, applied.registry_name())
     context = {
         "room": "connect",
         "public_url": public.url,
@@ -29,7 +29,7 @@ def connect(request: HttpRequest) -> HttpResponse:
 @published()
 def connect_bundle(request: HttpRequest, key: str) -> HttpResponse:
     """Send the bundle of one tool server, for desktop apps."""
-    public, manage = tool_servers(address(request), config.current().registry_name)
+    public, manage = tool_servers(address(request), applied.registry_name())
     server = manage if key == manage.key else public
     answer = HttpResponse(bundle(server, signed_in=server is manage), content_type="application/zip")
     answer["Content-Disposition"] = f'attachment; filename="{server.key}.mcpb"'

@@ -1,29 +1,31 @@
 """Report runs and reports: start, follow, read, share."""
 
-from html import escape
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
-from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments import applications, comparison, operations, sharing
+from muniment.assessments import scores as publishing
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
 from muniment.assessments.evaluation.missing_evidence import missing_evidence
+from muniment.assessments.models import Report
+from muniment.assessments.run_views import RunView
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.registry.models import Framework
+from muniment.kernel.wire import summary_path
+from muniment.registry.models import Company, Framework
 from muniment.web.context import address
-from muniment.web.presenters import reports
+from muniment.web.presenters import reports, scores
 from muniment.web.presenters.charts import ChartPair, paired_bar
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import fresh_token
@@ -33,6 +35,7 @@ from muniment.web.views.manage.documents import companies_of
 
 HOME: Final = "/manage/reports"
 PARAMETERS: Final = ("company", "framework", "files", "page")
+RUNS_COMPARED: Final = 2
 DOCUMENTS_AT_ONCE: Final = 50
 MAX_CHOSEN: Final = 2 * operations.MAX_DOCUMENTS
 """Limit of selected documents in an address: more than a run accepts, so that the error loses no selection."""
@@ -50,10 +53,13 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
     named = companies_of(request)
     frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
     asked = given.get("company", "")
-    slug = asked if asked in dict(named) else named[0][0] if named else ""
+    slug = asked if asked in dict(named) else _usual(actor)
     runs = operations.list_runs(actor, page=asked_page(request.GET))
+    outcomes = comparison.outcomes(each.row.pk for each in runs.items)
     context = {
         "runs": runs,
+        "rows": [_listed(each, outcomes.get(each.row.pk)) for each in runs.items],
+        "is_comparable": len(outcomes) > 1,
         "pager": pager(request, PARAMETERS, runs),
         "companies": named,
         "chosen": {"company": slug, "name": dict(named).get(slug), "framework": given.get("framework", "")},
@@ -66,6 +72,23 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
         "key": fresh_token(),
     }
     return manage_page(request, "manage/reports.html", context, status=status)
+
+
+def _usual(actor: Actor) -> str:
+    """Return the listing that the account assessed last, else the one that changed last."""
+    account = actor.account_id or 0
+    owned = Company.objects.filter(ownerships__account_id=account)
+    last = owned.filter(report_runs__account_id=account).order_by("-report_runs__created_at")
+    found = last.first() or owned.order_by("-updated_at", "slug").first()
+    return found.slug if found else ""
+
+
+def _listed(run: RunView, outcome: comparison.Outcome | None) -> JSONObject:
+    """Return a run as a row of the table."""
+    score = None if outcome is None else outcome.score
+    trend = None if outcome is None or score is None else scores.trend(score, outcome.before)
+    shown = "" if score is None else f"{score:g}"
+    return {"run": run, "outcome": outcome, "score": shown, "trend": trend}
 
 
 def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
@@ -118,7 +141,7 @@ def run(request: HttpRequest, run_id: str) -> HttpResponse:
     return page
 
 
-def _run(request: HttpRequest, actor: Actor, seen: operations.RunView) -> HttpResponse:
+def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
     context: JSONObject = {"run": seen, "mine": True}
     if seen.report_id is None:
         lacking: list[JSONObject] = []
@@ -134,16 +157,69 @@ def _run(request: HttpRequest, actor: Actor, seen: operations.RunView) -> HttpRe
     context |= {
         **reports.shown(report, actor),
         "badge": f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else "",
-        "report_row": report,
+        **_published(request, actor, report),
+        "links": [
+            (each, f"{address(request)}/reports/shared/{each.token}") for each in sharing.list_links(actor, seen.row.pk)
+        ],
+        "max_name": sharing.MAX_NAME,
         "others": comparison.other_runs(actor, seen.row.pk),
         "application": applications.application_of(report),
     }
     return manage_page(request, "manage/report.html", context)
 
 
+def _published(request: HttpRequest, actor: Actor, report: Report) -> JSONObject:
+    """Return what is public of the report's listing by its framework, and whether this report may replace it."""
+    known = publishing.score_of(actor, report.run_id)
+    document = report.document
+    slug, framework_id = document["companySlug"], document["frameworkId"]
+    is_mine = known is not None and known.report_id == report.pk
+    is_later = known is not None and known.assessed_at > report.created_at
+    shown: JSONObject = {"known": known, "is_published": is_mine, "is_outdated": is_later and not is_mine}
+    if known is not None:
+        left, right = scores.badge_text(document["frameworkName"], known.score, known.grade)
+        shown["embed"] = scores.embed(address(request), slug, framework_id, f"{left}: {right}")
+        shown["known_score"] = scores.with_grade(known.score, known.grade)
+        shown["summary_address"] = summary_path(slug, framework_id)
+        other = Report.objects.filter(pk=known.report_id).first()
+        shown["known_run"] = other.run_id if other else ""
+    return shown
+
+
+@signed_in()
+def publish(request: HttpRequest, run_id: str) -> HttpResponse:
+    """Ask what of a report's score becomes public, and publish it."""
+    actor, back = actor_of(request), f"{HOME}/{run_id}"
+    if request.method == "POST":
+        with problems_shown(request):
+            made = publishing.publish_score(actor, run_id, sections="sections" in request.POST)
+            page = summary_path(made.company.slug, made.framework.slug)
+            link = format_html('<a href="{}">{}</a>', page, gettext("View the published summary"))
+            messages.success(request, format_html("{} {}", gettext("Score published."), link))
+        return HttpResponseRedirect(back)
+    report = operations.get_report(actor, run_id)
+    known = publishing.score_of(actor, run_id)
+    overall = report.document["overall"]
+    context = {
+        "report": report.document,
+        "score": None if overall["score"] is None else scores.with_grade(overall["score"], overall["band"]),
+        "created": report.created_at,
+        "known": known if known is not None and known.report_id != report.pk else None,
+        "has_sections": known is not None and known.sections is not None,
+        "back": back,
+        "crumbs": [
+            (gettext("Manage"), "/manage"),
+            (gettext("Reports"), HOME),
+            (gettext("Report"), back),
+            (gettext("Publish score"), ""),
+        ],
+    }
+    return manage_page(request, "manage/publish_score.html", context)
+
+
 @signed_in("POST")
 def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
-    """Execute, cancel, share, submit, or show the badge."""
+    """Execute, cancel, share, submit, withdraw the score, or hide the badge of the report."""
     actor = actor_of(request)
     with problems_shown(request):
         if action == "execute":
@@ -151,19 +227,22 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
         elif action == "cancel":
             operations.cancel_run(actor, run_id)
         elif action == "share":
-            link = f"{address(request)}/reports/shared/{sharing.share_report(actor, run_id)}"
-            copied = render_to_string("part/copy.html", {"text": link, "label": gettext("Share link")})
-            told = gettext("Anyone with this link can read the report. Copy it now: we show it only once.")
-            messages.success(request, format_html("{}{}", told, copied))
+            sharing.share_report(actor, run_id, name=request.POST.get("name", ""))
+            messages.success(request, gettext("Link created. Anyone with it can read the report."))
+            return HttpResponseRedirect(f"{HOME}/{run_id}#links")
+        elif action == "revoke":
+            sharing.revoke_link(actor, run_id, request.POST.get("link", ""))
+            messages.success(request, gettext("Link revoked."))
+            return HttpResponseRedirect(f"{HOME}/{run_id}#links")
         elif action == "submit":
             made = applications.submit_application(actor, run_id)
             told = gettext("Report submitted. %(name)s can read it now. We'll email you when they decide.")
             messages.success(request, told % {"name": made.receiver.name})
-        elif action == "unshare":
-            sharing.unshare_report(actor, run_id)
-            messages.success(request, gettext("Link disabled."))
+        elif action == "withdraw-score":
+            publishing.withdraw_score(actor, run_id)
+            messages.success(request, gettext("Score withdrawn. It is no longer public."))
         else:
-            sharing.set_badge(actor, run_id, shown=action == "badge")
+            sharing.set_badge(actor, run_id, shown=False)
     return HttpResponseRedirect(f"{HOME}/{run_id}")
 
 
@@ -171,8 +250,12 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
 def compare(request: HttpRequest) -> HttpResponse:
     """Show two runs of the same listing and framework side by side."""
     found = None
+    chosen = [*request.GET.getlist("run"), *request.GET.getlist("with")]
+    if len(chosen) != RUNS_COMPARED:
+        messages.error(request, gettext("Choose two runs of the same listing and framework to compare."))
+        return HttpResponseRedirect(HOME)
     with problems_shown(request):
-        found = comparison.compare_runs(actor_of(request), request.GET.get("run", ""), request.GET.get("with", ""))
+        found = comparison.compare_runs(actor_of(request), *chosen)
     if found is None:
         return HttpResponseRedirect(HOME)
     pairs = [ChartPair(each.title, each.before, each.after) for each in found.sections]
@@ -220,7 +303,16 @@ def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
 
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """Show a report to anyone with its share link."""
-    page = render(request, "manage/report.html", {**reports.shown(sharing.shared_report(token)), "mine": False})
+    report = sharing.shared_report(token)
+    company, framework = report.run.company, report.run.framework
+    public = {
+        "company_address": f"/companies/{quote(company.slug)}" if company.published else "",
+        "framework_address": f"/frameworks/{quote(framework.slug)}" if framework.published else "",
+        "summary_address": summary_path(company.slug, framework.slug)
+        if publishing.is_public(company, framework)
+        else "",
+    }
+    page = render(request, "manage/report.html", {**reports.shown(report), **public, "mine": False})
     page["Cache-Control"] = "private, no-store"
     page["Referrer-Policy"] = "no-referrer"
     page["X-Robots-Tag"] = "noindex"
@@ -231,23 +323,7 @@ def badge(request: HttpRequest, report_id: str) -> HttpResponse:  # noqa: ARG001
     """Return a report's score as a picture, if its owners publish it."""
     document = sharing.badge_of(report_id).document
     overall = document["overall"]
-    score = gettext("none") if overall["score"] is None else f"{overall['score']:g}"
-    right = f"{score} {overall['band'] or ''}".strip()[:24]
-    left = document["frameworkName"][:40]
-    answer = HttpResponse(_badge(left, right), content_type="image/svg+xml; charset=utf-8")
+    picture = scores.badge(*scores.badge_text(document["frameworkName"], overall["score"], overall["band"]))
+    answer = HttpResponse(picture, content_type="image/svg+xml; charset=utf-8")
     answer["Cache-Control"] = "public, max-age=300"
     return answer
-
-
-def _badge(left: str, right: str) -> str:
-    widths = (len(left) * 7 + 14, len(right) * 7 + 14)
-    whole = sum(widths)
-    label = escape(f"{left}: {right}")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{label}">'
-        f'<title>{label}</title><rect width="{whole}" height="20" rx="3" fill="#1f4e5f"/>'
-        f'<rect width="{widths[0]}" height="20" rx="3" fill="#444"/>'
-        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" text-anchor="middle">'
-        f'<text x="{widths[0] / 2:g}" y="14">{escape(left)}</text>'
-        f'<text x="{widths[0] + widths[1] / 2:g}" y="14">{escape(right)}</text></g></svg>'
-    )

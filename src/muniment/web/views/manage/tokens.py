@@ -187,6 +187,7 @@ def _used(row: PersonalToken | Grant) -> JSONObject:
         "may": _may(row.scopes),
         "asks": row.get_asks_display(),
         "asks_all": row.asks == Asks.ALL,
+        "acts_freely": row.asks == Asks.NONE,
         "may_act": not scopes.read(row.scopes) <= scopes.READ_SCOPES,
         "created_at": row.created_at,
         "last_used_on": row.last_used_on,

@@ -1,5 +1,11 @@
-"""The pages of a company's long lists, each with an address of its own: text, team, proposals, holders, history."""
+"""
+The pages of a company's long lists, each with an address of its own: text, team, proposals, holders, history.
 
+A part is rendered from a bundle, which is the published one or that of a draft.
+"""
+
+import functools
+from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -33,19 +39,15 @@ _CHANGES = {
 }
 
 
-@published("page")
-def about(request: HttpRequest, slug: str) -> HttpResponse:
+def about_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the whole text about a company."""
-    bundle = bundle_of(slug)
     parts = lists.parts_of(bundle["company"].get("body") or "", TEXT_CHARACTERS)
     page = lists.cut(parts, request.GET.get("page", ""), 1)
-    return _respond(request, bundle, "about", gettext("About"), page, text=page.items[0] if page.items else "")
+    return _respond(request, bundle, home, "about", gettext("About"), page, text=page.items[0] if page.items else "")
 
 
-@published("page", "by")
-def team(request: HttpRequest, slug: str) -> HttpResponse:
+def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the people of a company with their titles, or its titles with their people."""
-    bundle = bundle_of(slug)
     positions = bundle.get("positions") or []
     is_by_role = request.GET.get("by") == "role"
     rows = lists.roles_of(positions) if is_by_role else lists.team_of(positions)
@@ -53,6 +55,7 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     return _respond(
         request,
         bundle,
+        home,
         "team",
         gettext("Team"),
         page,
@@ -64,10 +67,8 @@ def team(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@published("page", "status", daily=True)
-def proposals(request: HttpRequest, slug: str) -> HttpResponse:
+def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the proposals of a company, those that can be voted on first."""
-    bundle = bundle_of(slug)
     rows = lists.by_relevance(bundle.get("proposals") or [], lists.today())
     statuses = lists.statuses_of(rows)
     chosen = request.GET.get("status", "")
@@ -78,6 +79,7 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     return _respond(
         request,
         bundle,
+        home,
         "proposals",
         gettext("Proposals"),
         page,
@@ -95,29 +97,28 @@ def proposals(request: HttpRequest, slug: str) -> HttpResponse:
     )
 
 
-@published("page")
-def cap_table(request: HttpRequest, slug: str) -> HttpResponse:
+def cap_table_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the token holders of a company."""
-    bundle = bundle_of(slug)
     rows = bundle.get("capTable") or []
     page = lists.cut(rows, request.GET.get("page", ""), HOLDERS)
     return _respond(
         request,
         bundle,
+        home,
         "cap_table",
         gettext("Cap table"),
         page,
         holders=page.items,
+        holders_have_names=lists.have_names(rows),
+        completeness=lists.completeness_of(rows),
         concentration=lists.concentration_of(rows),
     )
 
 
-@published("page", daily=True)
-def funding(request: HttpRequest, slug: str) -> HttpResponse:
+def funding_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the funding rounds of a company."""
-    bundle = bundle_of(slug)
     page = lists.cut(rounds_of(bundle), request.GET.get("page", ""), ROUNDS)
-    return _respond(request, bundle, "funding", gettext("Funding"), page, rounds=page.items)
+    return _respond(request, bundle, home, "funding", gettext("Funding"), page, rounds=page.items)
 
 
 @published("page")
@@ -125,25 +126,26 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what changed in a company's listing, the latest first."""
     bundle = bundle_of(slug)
     page = lists.cut(changes_of(slug, CHANGES_KEPT), request.GET.get("page", ""), CHANGES)
-    return _respond(request, bundle, "history", gettext("History"), page, changes=page.items)
+    return _respond(request, bundle, "", "history", gettext("History"), page, changes=page.items)
 
 
-def changes_of(slug: str, most: int) -> list[JSONObject]:
-    """Return the latest changes of a company's published listing, each with the names of what changed."""
+def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
+    """Return the latest changes of a published listing or profile, each with the names of what changed."""
     return [
         {
             "what": _CHANGES.get(row.change, row.change),
-            "fields": ", ".join(dict.fromkeys(label_of(name) for name in row.fields or ())),
+            "fields": ", ".join(dict.fromkeys(label_of(name, kind) for name in row.fields or ())),
             "day": day(row.at),
             "at": row.at,
         }
-        for row in reader().changes_of("company", slug, most)
+        for row in reader().changes_of(kind, slug, most)
     ]
 
 
 def _respond(  # noqa: PLR0917 - what every such page has, in the order of the page
     request: HttpRequest,
     bundle: JSONObject,
+    home: str,
     part: str,
     title: str,
     page: Page[Any],
@@ -154,11 +156,11 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
     Render the page of one part.
 
     Args:
+        home: the address of the company's page; by default the public one.
         kept: the parameters that links to other pages repeat.
     """
     company = bundle["company"]
-    home = f"/companies/{quote(company['id'])}"
-
+    home = home or f"/companies/{quote(company['id'])}"
     context = {
         "room": "companies",
         "company": company,
@@ -171,3 +173,26 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
         **more,
     }
     return TemplateResponse(request, f"company/{part}.html", context)
+
+
+def _public(part: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    @functools.wraps(part)
+    def view(request: HttpRequest, slug: str) -> HttpResponse:
+        return part(request, bundle_of(slug))
+
+    return view
+
+
+about = published("page")(_public(about_part))
+team = published("page", "by")(_public(team_part))
+proposals = published("page", "status", daily=True)(_public(proposals_part))
+cap_table = published("page")(_public(cap_table_part))
+funding = published("page", daily=True)(_public(funding_part))
+PARTS: Final = {
+    "about": about_part,
+    "team": team_part,
+    "proposals": proposals_part,
+    "cap-table": cap_table_part,
+    "funding": funding_part,
+}
+"""The pages of a company that a preview has too, by the last part of their address."""

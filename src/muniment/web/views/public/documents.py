@@ -1,14 +1,24 @@
 """Published documents for the pages, with the nearest slugs where there is none."""
 
+import re
+from typing import Final
 from urllib.parse import quote
 
 import msgspec
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound
+from muniment.registry_toml.vocabulary import hidden_members
 from muniment.store.reader import Found
 from muniment.web.requests.page_cache import reader
 from muniment.web.translating import gettext
+
+_KINDS: Final = {"companies": "company", "people": "person", "frameworks": "framework"}
+_FORM: Final = re.compile(
+    r"/(?P<room>companies|people|frameworks)(?:/(?P<key>[^/]{1,200})(?P<rest>(?:/[^/]+)*))?/*", re.IGNORECASE
+)
+KEPT: Final = "public, max-age=3600"
 
 
 def document(kind: str, key: str) -> Found:
@@ -34,10 +44,49 @@ def document(kind: str, key: str) -> Found:
 
 def bundle_of(slug: str) -> JSONObject:
     """
-    Return a published company with its parts.
+    Return a published company with its parts, without the sections that this registry does not have.
 
     Raises:
         NotFound: there is none.
     """
     data: JSONObject = msgspec.json.decode(document("company", slug).body)["data"]
+    for name in hidden_members():
+        data.pop(name, None)
+        data["company"].pop(name, None)
     return data
+
+
+class PermanentRedirect(HttpResponseRedirect):
+    """A redirect that keeps the method."""
+
+    status_code = 308
+
+
+def moved_page(request: HttpRequest) -> HttpResponse | None:
+    """
+    Return a redirect to the page whose address is given with a slash at the end or in other letter case, or None.
+
+    Only the form of a path of this registry is changed, so no redirect leads elsewhere, and only a path that has such
+    a form costs a look.
+    """
+    path = request.path_info
+    if path == path.lower() and not path.endswith("/"):
+        return None
+    match = _FORM.fullmatch(path)
+    if match is None:
+        return None
+    there = f"/{match['room'].lower()}"
+    if match["key"]:
+        source = reader()
+        source.refresh()
+        kind, key = _KINDS[match["room"].lower()], match["key"]
+        given = next((each for each in (key, key.lower()) if source.document(kind, each) is not None), None)
+        if given is None:
+            return None
+        there += f"/{quote(given, safe='')}{quote(match['rest'], safe='/')}"
+    if there == quote(path):
+        return None
+    query = request.META.get("QUERY_STRING", "")
+    response = PermanentRedirect(f"{there}?{query}" if query else there)
+    response["Cache-Control"] = KEPT
+    return response

@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from muniment.store.queries import ListQuery
+from muniment.store.search.closest import dated_keys
 from muniment.web.context import address
 from muniment.web.presenters.atom import Feed, atom
 from muniment.web.requests.page_cache import published, reader
@@ -14,6 +15,7 @@ from muniment.web.requests.page_cache import published, reader
 ADDRESSES_A_MAP = 5_000
 FEED_ENTRIES = 50
 _ROOMS = {"companies": "company", "people": "person", "frameworks": "framework"}
+_SECONDS = len("2026-01-31T09:30:00")
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
@@ -48,11 +50,16 @@ def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
         raise Http404("unknown part of the site map")
     base = address(request)
     entries = "".join(
-        f"<url><loc>{base}/{room}/{quote(key)}</loc></url>\n"
-        for key in reader().keys(kind, "", ADDRESSES_A_MAP, skip=first)
+        f"<url><loc>{base}/{room}/{quote(key)}</loc><lastmod>{at[:_SECONDS]}Z</lastmod></url>\n"
+        for key, at in _dated_keys(kind, first)
     )
     body = f'{_XML}<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</urlset>\n'
     return HttpResponse(body, content_type="application/xml; charset=utf-8")
+
+
+def _dated_keys(kind: str, skip: int) -> list[tuple[str, str]]:
+    with reader().snapshot() as (connection, _):
+        return dated_keys(connection, kind, ADDRESSES_A_MAP, skip)
 
 
 @published()

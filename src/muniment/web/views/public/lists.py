@@ -20,7 +20,7 @@ from muniment.web.context import address
 from muniment.web.lists import links
 from muniment.web.lists.catalog import list_query, names_of, registry_list
 from muniment.web.lists.facets import COUNTED, panel
-from muniment.web.lists.questions import meant_by
+from muniment.web.lists.questions import Meant, meant_by
 from muniment.web.lists.rows import company_rows, framework_rows, person_rows
 from muniment.web.lists.search import ListName, Search
 from muniment.web.presenters.atom import Feed, atom
@@ -90,6 +90,8 @@ def find(search: Search, page_size: int = pagination.PAGE_SIZE) -> ListPage:
             return reader().companies(query)
         case "person":
             return reader().people(query)
+    if search.q or search.sort:
+        return reader().page("framework", query)
     found = reader().frameworks(query)
     listed = msgspec.json.decode(found.body, type=_Frameworks)
     start = (search.page - 1) * page_size
@@ -115,11 +117,14 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET)
     if not search.is_canonical(request.GET):
         return HttpResponseRedirect(search.address(page=search.page))
-    found, filters = find(search), _filters(search)
+    typed, (search, found, asked) = search, _answered(search)
+    filters = _filters(typed, search)
     context: JSONObject = {
         "room": name,
         "search": search,
-        "asked": meant_by(search),
+        "typed": typed.q,
+        "asked": asked,
+        "is_answered": asked is not None and search is asked.search,
         "title": links.title(search),
         "canonical": f"{address(request)}{search.address(page=search.page)}",
         "filters": mark_safe(filters),  # noqa: S308 - a rendered template
@@ -140,14 +145,31 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     return TemplateResponse(request, f"registry/{name}.html", context)
 
 
-def _filters(search: Search) -> str:
+def _answered(typed: Search) -> tuple[Search, ListPage, Meant | None]:
+    """
+    Return the search that answers what was *typed*, a page of it, and the question as which its words were read.
+
+    A question about this list is answered by its filters, unless only the words find something.
+    """
+    asked = meant_by(typed)
+    if asked is None or asked.search.of.name != typed.of.name:
+        return typed, find(typed), asked
+    found = find(asked.search)
+    if not found.total:
+        by_words = find(typed)
+        if by_words.total:
+            return typed, by_words, asked
+    return asked.search, found, asked
+
+
+def _filters(typed: Search, search: Search) -> str:
     """Return the filters beside a list as HTML: all pages of a search have the same."""
 
     def render() -> str:
         template = get_template("part/filters.html")
-        return str(template.render({"panel": panel(search, facets(search))}))
+        return str(template.render({"panel": panel(search, facets(search), typed)}))
 
-    return kept_part(f"filters {search.address()}", render)
+    return kept_part(f"filters {search.address()} {typed.address()}", render)
 
 
 def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, list[tuple[str, str]]]]:

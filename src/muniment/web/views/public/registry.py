@@ -1,7 +1,7 @@
 """The public pages, rendered from the published documents and cached by edition."""
 
-import json
 from itertools import islice
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -10,10 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.json import JSONObject
-from muniment.store.queries import ListQuery
 from muniment.web.context import address
+from muniment.web.lists.search import joined
 from muniment.web.presenters import company_lists as lists
-from muniment.web.presenters import markdown
+from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.company import (
     company_facts,
     company_tiles,
@@ -23,15 +23,18 @@ from muniment.web.presenters.company import (
     profile_of_person,
     proposal_row,
     rounds_of,
+    safe_link,
     shares,
 )
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
+from muniment.web.translating import gettext, ngettext
 from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
 
-NEWEST_SHOWN = 6
 BODY_CHARACTERS = 4_000
+LEAD_CHARACTERS = 400
+"""Of the summary; a longer one is cut on the page."""
+ASSESSMENTS_SHOWN = 6
 MEMBERS_SHOWN = 12
 PROPOSALS_SHOWN = 5
 ROUNDS_SHOWN = 12
@@ -43,6 +46,7 @@ MEMBERS_COMPARED = 20
 ORGANIZATIONS_SHOWN = 30
 """Of one person; the page of all positions has the rest."""
 POSITIONS_SHOWN = 100
+MOST_COMPARED = 4
 
 _decode = msgspec.json.decode
 
@@ -50,7 +54,7 @@ _decode = msgspec.json.decode
 class _Organization(msgspec.Struct):
     name: str
     slug: str = ""
-    icon: str | None = None
+    logo: Any = None
 
 
 class _Position(msgspec.Struct):
@@ -68,38 +72,31 @@ class _PersonDocument(msgspec.Struct):
 _decode_person = msgspec.json.Decoder(_PersonDocument).decode
 
 
-@published()
-def home(request: HttpRequest) -> HttpResponse:
-    """Show the registry's figures, the newest listings, and how to connect an agent."""
-    source = reader()
-    stats = _decode(source.stats().body)["data"]
-    newest = source.companies(ListQuery(page=1, page_size=NEWEST_SHOWN))
-    frameworks = _decode(source.frameworks().body)["data"]
-    context = {
-        "figures": [
-            {"label": gettext("reviewed companies"), "value": f"{stats['total']:,}"},
-            {"label": gettext("people"), "value": f"{stats['founders']:,}"},
-            {"label": gettext("raising now"), "value": f"{stats['projectsRaising']:,}"},
-            {"label": gettext("combined treasury"), "value": stats["totalTreasury"]},
-            {"label": gettext("frameworks"), "value": f"{stats['frameworks']:,}"},
-        ],
-        "newest": [_decode(item) for item in newest.items],
-        "frameworks": [framework for framework in frameworks if framework["isOpen"]][:3] or frameworks[:3],
-    }
-    return TemplateResponse(request, "registry/home.html", context)
-
-
 @published(daily=True)
 def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one company: facts, and of its text and its long lists the beginning with a link to the whole."""
-    bundle = bundle_of(slug)
+    return TemplateResponse(request, "registry/company.html", company_context(request, bundle_of(slug)))
+
+
+def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") -> JSONObject:
+    """
+    Return the context of a company's page.
+
+    Args:
+        home: the address of the page; by default the public one.
+    """
     facts = bundle["company"]
-    home = f"/companies/{quote(facts['id'])}"
+    home = home or f"/companies/{quote(facts['id'])}"
     positions, holders = bundle.get("positions") or [], bundle.get("capTable") or []
     proposals, rounds = bundle.get("proposals") or [], rounds_of(bundle)
     members = lists.team_of(positions)
-    body = lists.parts_of(facts.get("body") or "", BODY_CHARACTERS)
-    changes = changes_of(slug, CHANGES_SHOWN + 1)
+    description = facts.get("description") or ""
+    text = lists.text_beyond(facts.get("body") or "", description if len(description) <= LEAD_CHARACTERS else "")
+    body = lists.parts_of(text, BODY_CHARACTERS)
+    links = links_of(facts)
+    is_team_first = bool(description)  # it says what the organization is; without it, the text does
+    changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
+    assessments = scores.assessments(facts)
     context = {
         "room": "companies",
         "has_claims": True,
@@ -110,10 +107,14 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "chips": _chips(facts),
         "tiles": company_tiles(bundle, home, len(members)),
         "facts": company_facts(facts, facts["updatedAt"]),
-        "links": links_of(facts),
+        "links": links,
+        "website": next((each for each in links if each["address"] == safe_link(facts.get("website"))), None),
         "further": further_fields(facts, settings.SCHEMA.company),
         "body": body[0],
+        "is_team_first": is_team_first,
         "has_more_body": len(body) > 1,
+        "assessments": assessments[:ASSESSMENTS_SHOWN],
+        "assessments_total": len(assessments),
         "members": members[:MEMBERS_SHOWN],
         "members_total": len(members),
         "positions_total": len(positions),
@@ -123,22 +124,27 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "has_more_rounds": len(rounds) > ROUNDS_SHOWN,
         "holders": holders[:HOLDERS_SHOWN],
         "holders_total": len(holders),
+        "holders_have_names": lists.have_names(holders),
+        "completeness": lists.completeness_of(holders),
         "concentration": lists.concentration_of(holders),
         **shares(bundle),
         "related": _related(facts["id"], positions),
         "question": gettext("What does the registry at %(address)s say about %(name)s (%(home)s)?")
         % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
-        "json_ld": json_for_script(profile_of_company(facts, positions, address(request))),
+        "json_ld": json_for_script(profile_of_company(facts, positions, links, address(request))),
         "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
         "canonical": f"{address(request)}{home}",
         "changes": changes[:CHANGES_SHOWN],
         "has_more_changes": len(changes) > CHANGES_SHOWN,
     }
+    about = (("about", gettext("About"), body[0], 0),)
     context["sections"] = [
         (anchor, label, count)
         for anchor, label, is_there, count in (
-            ("about", gettext("About"), facts.get("body"), 0),
+            *(about if not is_team_first else ()),
             ("team", gettext("Team"), positions, len(members)),
+            *(about if is_team_first else ()),
+            ("assessments", gettext("Assessments"), assessments, len(assessments)),
             ("proposals", gettext("Proposals"), proposals, len(proposals)),
             ("distribution", gettext("Token distribution"), context["distribution"], 0),
             ("cap-table", gettext("Cap table"), holders, len(holders)),
@@ -148,7 +154,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         )
         if is_there
     ]
-    return TemplateResponse(request, "registry/company.html", context)
+    return context
 
 
 @published()
@@ -164,7 +170,12 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "home": home,
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": facts,
+        "tiles": _person_tiles(len(organizations), len(positions), home),
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
+        "compare_address": _comparison(organizations),
+        "changes": changes_of(facts["slug"], CHANGES_SHOWN, "person"),
+        "question": gettext("What does the registry at %(address)s say about %(name)s (%(home)s)?")
+        % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
         "positions_total": len(positions),
         "has_more_positions": len(organizations) > ORGANIZATIONS_SHOWN or any(each.more for each in organizations),
         "further": further_fields(facts, settings.SCHEMA.person),
@@ -173,6 +184,21 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "canonical": f"{address(request)}{home}",
     }
     return TemplateResponse(request, "registry/person.html", context)
+
+
+def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:
+    tiles = [
+        (ngettext("Organization", "Organizations", organizations), organizations, ""),
+        (ngettext("Position", "Positions", positions), positions, f"{home}/positions"),
+    ]
+    return [{"label": label, "value": f"{value:,}", "address": to} for label, value, to in tiles if value]
+
+
+def _comparison(organizations: list[lists.Organization]) -> str:
+    """Return the address of a comparison of a person's organizations, if there are as many as it takes."""
+    slugs = [each.company["slug"] for each in organizations if each.company.get("slug")]
+    pairs = [("c", slug) for slug in slugs]
+    return joined("/compare", pairs) if 2 <= len(slugs) <= MOST_COMPARED else ""
 
 
 @published("page")
@@ -193,20 +219,6 @@ def positions(request: HttpRequest, slug: str) -> HttpResponse:
     return TemplateResponse(request, "registry/positions.html", context)
 
 
-@published()
-def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
-    """Show one framework and the company behind it."""
-    facts = _decode(document("framework", framework_id).body)["data"]
-    context = {
-        "room": "frameworks",
-        "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
-        "framework": facts,
-        "summary": markdown.plain(facts["description"], 200),
-        "canonical": f"{address(request)}/frameworks/{quote(framework_id)}",
-    }
-    return TemplateResponse(request, "registry/framework.html", context)
-
-
 def _related(slug: str, positions: list[JSONObject]) -> list[JSONObject]:
     """Return the organizations that share people with a company, those with the most first."""
     people = dict.fromkeys(row["person"]["slug"] for row in positions if (row.get("person") or {}).get("slug"))
@@ -216,14 +228,14 @@ def _related(slug: str, positions: list[JSONObject]) -> list[JSONObject]:
         others = {row.company.slug: row.company for row in _decode_person(each.body).data.positions if row.company}
         for other in others.values():
             if other.slug and other.slug != slug:
-                row = {"slug": other.slug, "name": other.name, "icon": other.icon, "shared": 0}
+                row = {"slug": other.slug, "name": other.name, "logo": other.logo, "shared": 0}
                 found.setdefault(other.slug, row)["shared"] += 1
     return sorted(found.values(), key=lambda row: (-row["shared"], row["name"]))[:RELATED_SHOWN]
 
 
 def json_for_script(value: object) -> str:
     """Return JSON that is safe inside a script element: no character in it can end the element."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = msgspec.json.encode(value).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
 
 

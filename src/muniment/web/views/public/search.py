@@ -11,8 +11,8 @@ from django.template.response import TemplateResponse
 from django.templatetags.static import static
 from django.utils.translation import ngettext
 
-from muniment import config
 from muniment.kernel.json import JSONObject
+from muniment.registry_toml import applied
 from muniment.store.published import KINDS
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything, Result
@@ -85,7 +85,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 @published()
 def description(request: HttpRequest) -> HttpResponse:
     """Return the OpenSearch description, by which browsers search the registry from their address bar."""
-    base, name = address(request), config.current().registry_name
+    base, name = address(request), applied.registry_name()
     about = gettext("Companies, people and frameworks of %(name)s") % {"name": name}
     icon = f"{base}{static('web/seal.svg')}"
     addresses = (

@@ -1,49 +1,61 @@
-"""Review: the queue, each item beside the published values, and the decisions."""
+"""The pages of items in review, each beside the published values, and the decisions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from typing import cast
+from urllib.parse import quote
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.assessments import scores
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
-from muniment.registry.models import PendingChange, Petition
+from muniment.registry.inbox import assigning, checks, claimants, deciding, replies
+from muniment.registry.inbox.checks import Check
+from muniment.registry.inbox.deciding import Chosen, Decision
+from muniment.registry.models import ItemChecks, PendingChange, Petition
 from muniment.registry.people import unlinked
-from muniment.registry.review import claims, decisions, review_queue
-from muniment.registry.review.duplicates import host_of, likely_duplicates
-from muniment.registry.review.values import broken_values
+from muniment.registry.review import claims, decisions
 from muniment.registry.verification.proofs import evidence_for
 from muniment.web.forms import plain
-from muniment.web.presenters import differences
+from muniment.web.presenters import company_lists, differences
+from muniment.web.presenters.company import links_of
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import manage_page, problems_shown, show_problem
-from muniment.web.requests.pagination import asked_page, pager
-from muniment.web.views.manage.companies import asked_version, missing_of
+from muniment.web.requests.pages import show_problem
+from muniment.web.views.manage.companies import asked_version
+from muniment.web.views.review.inbox import CHECKS, go_on, number_of, query_of, review_page
 
-_DECISIONS = {
+_SAID = {
     "approve": gettext_lazy("Listing published."),
     "request_changes": gettext_lazy("Sent back to the owner."),
     "reject": gettext_lazy("Listing declined."),
     "unlist": gettext_lazy("Listing unlisted. It is no longer public."),
     "relist": gettext_lazy("Listing published again."),
 }
+_OF_SUBMISSIONS: Mapping[str, Decision] = {
+    "approve": "approve",
+    "request_changes": "request_changes",
+    "reject": "decline",
+}
 
-
-_DERIVED = {"id", "updatedAt", "raising", "reviewedAt", "maintainedByOwner", "verifiedDomain", "formerNames"}
+_DERIVED = {
+    "id",
+    "updatedAt",
+    "raising",
+    "reviewedAt",
+    "maintainedByOwner",
+    "verifiedDomain",
+    "formerNames",
+    "logo",
+    "assessments",
+}
 """Members of a company that are not its content."""
-
-
-@reviewer("GET", "HEAD")
-def home(request: HttpRequest) -> HttpResponse:
-    """Show the queue, oldest first."""
-    found = review_queue.list_queue(actor_of(request), page=asked_page(request.GET))
-    context = {"tab": "queue", "found": found, "pager": pager(request, ("page",), found)}
-    return manage_page(request, "review/home.html", context)
+TEAM_SHOWN = 24
 
 
 @reviewer("GET", "HEAD")
@@ -52,45 +64,58 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     actor = actor_of(request)
     mine = operations.get_company(actor, slug)
     parts = {key: mine.bundle[key] for key in ("positions", "proposals", "capTable", "distribution")}
+    derived = _DERIVED | ({"createdAt"} if mine.bundle["company"].get("listedAt") else set())
     shown = {
         key: {"before": None, "after": value}
         for key, value in plain({**mine.bundle["company"], **parts}).items()
-        if value not in (None, [], "") and key not in _DERIVED
+        if value not in (None, [], "") and key not in derived
     }
+    team = company_lists.team_of(plain(mine.bundle["positions"]))
     context = {
-        **_frame(f"company:{slug}", mine.name),
-        **_compared(actor, mine, shown),
+        **_frame(actor, f"company:{slug}", mine.name),
+        **_compared(actor, mine, shown, subject=f"company:{slug}"),
         "history": operations.company_history(actor, slug, page_size=8, with_values=False).items,
         "names": unlinked.list_unlinked(actor, slug),
+        "team": team[:TEAM_SHOWN],
+        "team_more": len(team[TEAM_SHOWN:]),
+        "scores": scores.list_public_scores(actor, slug),
     }
-    return manage_page(request, "review/company.html", context)
+    return review_page(request, "review/company.html", context)
+
+
+@reviewer("POST")
+@once
+def withdraw_score(request: HttpRequest, slug: str) -> HttpResponse:
+    """Withdraw a published score of a listing."""
+    scores.remove_score(actor_of(request), slug, request.POST.get("framework", ""))
+    messages.success(request, gettext("Score withdrawn. It is no longer public."))
+    return HttpResponseRedirect(f"/review/companies/{quote(slug, safe='')}")
 
 
 @reviewer("POST")
 @once
 def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
+    """Decide on a submitted listing and lead to the next item; unlist or relist a published one."""
     actor, post = actor_of(request), request.POST
-    what, note = post.get("do", ""), post.get("note", "")
-    if what not in _DECISIONS:
+    what, subject = post.get("do", ""), f"company:{slug}"
+    if what not in _SAID:
         raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
+    name = operations.get_company(actor, slug).name
     try:
-        match what:
-            case "approve":
-                decisions.approve_company(actor, slug, expected_version=asked_version(request), note=note)
-            case "request_changes":
-                decisions.request_changes(actor, slug, note)
-            case "reject":
-                decisions.reject_company(actor, slug, note)
-            case "unlist":
-                decisions.unlist_company(actor, slug, note)
-            case _:
-                decisions.relist_company(actor, slug, note=note)
+        note = replies.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
+        if what in _OF_SUBMISSIONS:
+            deciding.decide(actor, Chosen(subject, asked_version(request)), _OF_SUBMISSIONS[what], note)
+        elif what == "unlist":
+            decisions.unlist_company(actor, slug, note)
+        else:
+            decisions.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
         show_problem(request, refusal)
-        return HttpResponseRedirect(f"/review/companies/{slug}")
-    review_queue.unassign(actor, f"company:{slug}")
-    messages.success(request, _DECISIONS[what])
-    return HttpResponseRedirect("/review" if what not in {"unlist", "relist"} else f"/review/companies/{slug}")
+        return HttpResponseRedirect(f"/review/companies/{slug}{query_of(request)}")
+    if what in _OF_SUBMISSIONS:
+        return go_on(request, subject, str(_SAID[what]), name, undo=what != "approve")
+    messages.success(request, _SAID[what])
+    return HttpResponseRedirect(f"/review/companies/{slug}")
 
 
 @reviewer("GET", "HEAD")
@@ -103,17 +128,22 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     mine = operations.get_company(actor, pending.company.slug)
     facts = mine.bundle["company"]
     shown = {key: {"before": facts.get(key), "after": value} for key, value in pending.changes.items()}
-    frame = _frame(f"change:{number}", mine.name)
-    context = {**frame, **_compared(actor, mine, shown, pending.changes), "pending": pending}
-    return manage_page(request, "review/change.html", context)
+    frame = _frame(actor, f"change:{number}", mine.name)
+    context = {
+        **frame,
+        **_compared(actor, mine, shown, subject=f"change:{number}", changes=pending.changes),
+        "pending": pending,
+    }
+    return review_page(request, "review/change.html", context)
 
 
 @reviewer("POST")
 @once
 def decide_change(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline pending changes."""
+    pending = PendingChange.objects.filter(pk=number).select_related("company").first()
     said = (gettext("Change published."), gettext("Change declined."))
-    return _decide(request, decisions.decide_change, "change", number, said)
+    return _decide(request, "change", number, said, pending.company.name if pending else "")
 
 
 @reviewer("GET", "HEAD")
@@ -123,102 +153,87 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     if found is None:
         raise NotFound(gettext("This request doesn't exist."), gettext("Open items are at /review."))
     public = f"/people/{found.person.slug}" if found.person else ""
+    links = []
+    actor = actor_of(request)
     if found.company:
         public = f"/companies/{found.company.slug}"
-    name = str(found.company or found.person)
+        links = links_of(operations.get_company(actor, found.company.slug).bundle["company"])
+    name, subject = str(found.company or found.person), f"petition:{number}"
+    stored = ItemChecks.objects.filter(subject=subject).first()
     context = {
-        **_frame(f"petition:{number}", name),
+        **_frame(actor, subject, name),
         "petition": found,
         "name": name,
         "public": public,
+        "links": links,
         "diff": differences.lines_of(claims.describe(found)),
         "evidence": evidence_for(found),
+        "claimant": claimants.claimant_of(actor, found),
+        "checks": _shown(checks.petition_checks(actor, found, stored=stored)) if not found.decision else [],
     }
-    return manage_page(request, "review/petition.html", context)
+    return review_page(request, "review/petition.html", context)
 
 
 @reviewer("POST")
 @once
 def decide_petition(request: HttpRequest, number: int) -> HttpResponse:
     """Approve or decline a claim or a suggestion."""
+    found = Petition.objects.filter(pk=number).select_related("company", "person").first()
     said = (gettext("Request approved."), gettext("Request declined."))
-    return _decide(request, claims.decide_request, "petition", number, said)
+    return _decide(request, "petition", number, said, str(found.company or found.person) if found else "")
 
 
-def _decide(
-    request: HttpRequest, decide: Callable[..., object], kind: str, number: int, said: tuple[str, str]
-) -> HttpResponse:
-    """Approve or decline, and say which; a refusal shows on the page of the change or petition."""
-    actor, approve = actor_of(request), request.POST.get("do") == "approve"
+def _decide(request: HttpRequest, kind: str, number: int, said: tuple[str, str], name: str) -> HttpResponse:
+    """Approve or decline and lead to the next item; a refusal shows on the page of the change or petition."""
+    actor, approve, subject = actor_of(request), request.POST.get("do") == "approve", f"{kind}:{number}"
     try:
-        decide(actor, number, approve=approve, note=request.POST.get("note", ""))
+        note = replies.with_reply(actor, request.POST.get("note", ""), number_of(request.POST.get("reply", "")))
+        decision = "approve" if approve else "decline"
+        deciding.decide(actor, Chosen(subject), cast("Decision", decision), note)
     except (BadRequest, Conflict) as refusal:
         show_problem(request, refusal)
-        return HttpResponseRedirect(f"/review/{'changes' if kind == 'change' else 'requests'}/{number}")
-    review_queue.unassign(actor, f"{kind}:{number}")
-    messages.success(request, said[0] if approve else said[1])
-    return HttpResponseRedirect("/review")
+        page = "changes" if kind == "change" else "requests"
+        return HttpResponseRedirect(f"/review/{page}/{number}{query_of(request)}")
+    return go_on(request, subject, said[0] if approve else said[1], name, undo=not approve)
 
 
-@reviewer("POST")
-def take(request: HttpRequest) -> HttpResponse:
-    """Assign an item to the reviewer, or unassign it."""
-    subject = request.POST.get("subject", "")[:220]
-    page = asked_page(request.POST)
-    where = "/review" if page == 1 else f"/review?page={page}"
-    act = review_queue.unassign if request.POST.get("do") == "leave" else review_queue.assign
-    with problems_shown(request, Conflict):
-        act(actor_of(request), subject)
-    return HttpResponseRedirect(where)
-
-
-def _checks(actor: Actor, mine: OwnedCompany, changes: JSONObject) -> list[JSONObject]:
-    """Return the checks of a listing, each with whether it passed and its finding."""
-    facts = {**mine.bundle["company"], **changes}
-    website, name = facts.get("website") or "", facts.get("name") or ""
-    host = host_of(website)
-    address = (facts.get("socials") or {}).get("email") or ""
-    same_host = bool(host) and address.lower().endswith(f"@{host}")
-    twins = likely_duplicates(actor, name, website, facts.get("symbol") or "", besides=mine.slug)
-    lacking = missing_of(facts)
-    if not facts.get("body"):
-        lacking.append(gettext("full description"))
-    broken = broken_values({**mine.bundle, "company": facts})
-    found = gettext("%(host)s (matches the email address)") % {"host": host} if same_host else host
-    if (proof := facts.get("verifiedDomain")) and website == mine.bundle["company"].get("website"):
-        found = gettext("%(domain)s (verified)") % {"domain": proof["domain"]}
+def _shown(found: list[Check]) -> list[JSONObject]:
+    """Return checks with their labels and states in words."""
+    states = {True: ("good", gettext("Pass")), False: ("wait", gettext("Check")), None: ("", gettext("Not checked"))}
     return [
-        {"what": gettext("Website"), "well": bool(host), "found": found or gettext("missing")},
         {
-            "what": gettext("Duplicates"),
-            "well": not twins,
-            "found": gettext("none with the same name, website or symbol"),
-            "links": [(company.name, f"/review/companies/{company.slug}", shared) for company, shared in twins],
-        },
-        {
-            "what": gettext("Values"),
-            "well": not broken,
-            "found": "; ".join(f"{fault.field} {fault.reason}" for fault in broken) or gettext("all follow the rules"),
-        },
-        {"what": gettext("Missing fields"), "well": not lacking, "found": ", ".join(lacking) or gettext("none")},
+            "what": CHECKS[each.name],
+            "tone": states[each.passed][0],
+            "state": states[each.passed][1],
+            "found": each.found,
+            "links": [(name, f"/review/companies/{slug}", shared) for name, slug, shared in each.rows],
+        }
+        for each in found
     ]
 
 
-def _frame(subject: str, name: str) -> JSONObject:
+def _frame(actor: Actor, subject: str, name: str) -> JSONObject:
     return {
-        "tab": "queue",
         "subject": subject,
-        "taken_by": review_queue.assignee(subject),
+        "taken_by": assigning.assignee(subject),
+        "replies": replies.list_replies(actor),
         "crumbs": [(gettext("Review"), "/review"), (name, "")],
     }
 
 
 def _compared(
-    actor: Actor, mine: OwnedCompany, shown: Mapping[str, JSONMapping], changes: JSONObject | None = None
+    actor: Actor,
+    mine: OwnedCompany,
+    shown: Mapping[str, JSONMapping],
+    *,
+    subject: str,
+    changes: JSONObject | None = None,
 ) -> JSONObject:
+    stored = ItemChecks.objects.filter(subject=subject).first()
     return {
         "mine": mine,
         "facts": mine.bundle["company"],
         "diff": differences.lines_of(shown),
-        "checks": _checks(actor, mine, changes or {}),
+        "links": links_of({**mine.bundle["company"], **(changes or {})}),
+        "checks": _shown(checks.company_checks(actor, mine, changes, stored=stored)),
     }

@@ -1,0 +1,70 @@
+"""Scheduled backups for the operator's pages: the list, and one more on request."""
+
+from pathlib import Path
+from typing import Final
+
+import msgspec
+from django.db import transaction
+
+from muniment.accounts.operations import require_operator
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
+from muniment.backup.scheduled.place import Place
+from muniment.backup.scheduled.status import KIND, JobResult, backup_status, described
+from muniment.config import Config
+from muniment.jobs.models import Job, State
+from muniment.jobs.queue import UNFINISHED, enqueue
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import Conflict
+from muniment.masking import masked
+from muniment.web.views.operate.contributed import BackupList, BackupRow
+
+MOST: Final = 100
+
+
+def read_backups(config: Config) -> BackupList:
+    """
+    Return the backups in a folder, or those that jobs of the last days have made in an S3 store.
+
+    No page waits for a remote store.
+    """
+    says, needs_attention = described(backup_status(config), config)
+    place = config.backup_place
+    is_running = Job.objects.filter(kind=KIND, state__in=UNFINISHED).exclude(payload={}).exists()
+    rows = [] if not place else _made_by_jobs() if place.startswith("s3:") else _in_folder(place, config)
+    return BackupList(masked(place), masked(says), needs_attention, is_running, rows[:MOST])
+
+
+def ask_for_backup(actor: Actor, config: Config) -> None:
+    """
+    Enqueue a backup.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        Conflict: no place is set, or one that was asked for is not made yet.
+    """
+    require_operator(actor)
+    if not config.backup_place:
+        raise Conflict("No place for backups is set.", "Set MUNIMENT_BACKUPS and restart.")
+    with transaction.atomic():
+        if Job.objects.filter(kind=KIND, state__in=UNFINISHED).exclude(payload={}).exists():
+            raise Conflict("A backup is being made already.", "Reload this page in a moment.")
+        enqueue(KIND, {"asked": True})
+        record(Event.COMMAND_RUN, actor=actor, detail={"command": "backup"})
+
+
+def _in_folder(place: str, config: Config) -> list[BackupRow]:
+    if not Path(place).is_dir():
+        return []
+    opened = Place(place, config.data)
+    damaged = opened.index().damaged
+    found = opened.records()
+    return [BackupRow(each.name, each.made_at, each.size_bytes, damaged.get(each.name, "")) for each in reversed(found)]
+
+
+def _made_by_jobs() -> list[BackupRow]:
+    done = (
+        Job.objects.filter(kind=KIND, state=State.SUCCEEDED).order_by("-finished_at").values_list("result", flat=True)
+    )
+    results = [msgspec.convert(each, JobResult, strict=False) for each in done[: 10 * MOST] if each]
+    return [BackupRow(each.name, each.covered_at, each.size_bytes) for each in results if each.name]

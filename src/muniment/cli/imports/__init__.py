@@ -1,0 +1,1 @@
+"""Parts of the command `muniment import`: tables, the list of imports, undo."""

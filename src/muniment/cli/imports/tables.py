@@ -1,0 +1,163 @@
+"""Import a table by command: propose a mapping, show what it gives, import it, and group what is left out."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+from rich.console import Console
+from rich.progress import Progress, TimeElapsedColumn
+
+from muniment.kernel.problems import BadRequest
+
+if TYPE_CHECKING:
+    from muniment.registry.tables.operations import Prepared, TableImport
+
+_SHOWN: Final = 3
+_ADDRESSES: Final = ("http://", "https://")
+
+
+class FileOrAddress(click.ParamType[Path | str]):
+    """A path that exists, or a web address."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path | str:
+        if isinstance(value, str) and value.lower().startswith(_ADDRESSES):
+            return value
+        found: Path = click.Path(exists=True, path_type=Path).convert(value, param, ctx)
+        return found
+
+
+def run(
+    source: Path | str, *, mapping: Path | None, write_mapping: Path | None, is_preview: bool, **options: Any
+) -> None:
+    """
+    Import a table, or show what an import would do.
+
+    Raises:
+        click.ClickException: it cannot be read, or its mapping needs a choice.
+    """
+    from muniment.registry.tables.operations import prepare
+
+    try:
+        prepared = prepare(source, mapping.read_text("utf-8") if mapping else "")
+        if write_mapping:
+            write_mapping.write_text(prepared.mapping_text(), "utf-8")
+            click.echo(f"Mapping written to {write_mapping}. Edit it, and import with --mapping {write_mapping}.")
+            _echo_questions(prepared)
+            return
+        if prepared.is_proposed:
+            _echo_mapping(prepared)
+        if prepared.is_proposed and sys.stdin.isatty():
+            _ask(prepared)
+        if is_preview:
+            _preview(prepared, options)
+        else:
+            _import(prepared, options)
+    except BadRequest as problem:
+        raise click.ClickException(f"{problem.message} {problem.hint}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{error}. Nothing was imported.") from None
+
+
+def _echo_mapping(prepared: "Prepared") -> None:
+    click.echo(f"# Proposed mapping of {prepared.file.name}")
+    for sheet in prepared.sheets:
+        if sheet.is_guess:
+            click.echo(f"# The encoding {sheet.encoding} is a guess. If these lines are wrong, set another:")
+            for line in sheet.samples:
+                click.echo(f"#   {line}")
+            break
+    click.echo(prepared.mapping_text())
+
+
+def _echo_questions(prepared: "Prepared") -> None:
+    for question in prepared.mapping.questions():
+        click.echo(f"? {question}")
+
+
+def _ask(prepared: "Prepared") -> None:
+    """Ask for the choices that a mapping needs, in a terminal."""
+    for table in prepared.mapping.table:
+        for column in table.column:
+            for option, choices in (("order", ("DMY", "MDY")), ("decimal", (",", "."))):
+                if column.field and getattr(column, option) == "?":
+                    said = f"{table.name}: {column.heading}: {option}"
+                    setattr(column, option, click.prompt(said, type=click.Choice(choices)))
+            if column.field and column.currency == "?":
+                column.currency = click.prompt(f"{table.name}: {column.heading}: currency, such as EUR").upper()
+
+
+def _preview(prepared: "Prepared", options: dict[str, Any]) -> None:
+    from muniment.registry.tables.operations import import_table
+
+    _echo_questions(prepared)
+    prepared.mapping.settle_questions()
+    found = import_table(prepared, **{**options, "dry_run": True})
+    for kind, lines in (("company", found.records.companies), ("person", found.records.people)):
+        for row, line in lines[:_SHOWN]:
+            click.echo(f"{kind} of row {row}: {msgspec.json.encode(line).decode()}")
+        if len(lines) > _SHOWN:
+            click.echo(f"… and {len(lines) - _SHOWN:,} more")
+    _echo_losses(found)
+    click.echo(f"Would import {prepared.file.name}: {found.summary}. Nothing was written.")
+
+
+def _import(prepared: "Prepared", options: dict[str, Any]) -> None:
+    from muniment.registry.tables.operations import import_table
+
+    started = time.monotonic()
+    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        tasks: dict[Path, Any] = {}
+
+        def progress(file: Path, read: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(file.stem, total=file.stat().st_size)
+            bar.update(tasks[file], completed=read)
+
+        found = import_table(prepared, progress=progress, **options)
+    _echo_losses(found)
+    is_clean = not (found.summary.bad or found.summary.dropped)
+    is_refused = options["strict"] and not is_clean
+    verb = "Would import" if options["dry_run"] else "Nothing imported" if is_refused else "Imported"
+    click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {found.summary}.")
+    if found.summary.import_run:
+        click.echo(f"To undo it: muniment import --undo {found.summary.import_run}")
+    if not is_clean or not (found.records.companies or found.records.people):
+        sys.exit(1)
+
+
+def _echo_losses(found: "TableImport") -> None:
+    from muniment.registry.tables.losses import grouped
+
+    if groups := grouped(found.losses):
+        click.echo(f"Left out or doubtful, in {len(groups):,} groups:", err=True)
+        for group in groups:
+            click.echo(f"- {group}", err=True)
+
+
+def list_runs() -> None:
+    """Print the imports, latest first."""
+    from muniment.registry.imports.undoing import list_imports
+
+    for each in list_imports():
+        state = f"\tundone by {each.undone_by}" if each.undone_by else f"\tundoes {each.undoes}" if each.undoes else ""
+        result = each.result or "not finished"
+        click.echo(f"{each.key}\t{each.started_at:%Y-%m-%d %H:%M}\t{each.files}\t{result}{state}")
+
+
+def undo(key: int) -> None:
+    """Undo an import, and name the rows that are kept."""
+    from muniment.kernel.actor import COMMAND
+    from muniment.registry.imports.undoing import undo_import
+
+    found = undo_import(COMMAND, key)
+    for row in found.kept:
+        click.echo(f"kept: {row.kind} {row.slug}: {row.reason}", err=True)
+    click.echo(
+        f"Undone: {found.restored:,} rows restored, {found.unpublished:,} new rows unpublished,"
+        f" {len(found.kept):,} kept. To redo it: muniment import --undo {found.key}"
+    )

@@ -1,0 +1,22 @@
+"""What a public page says of itself to the server, which may then answer the same request without rendering it."""
+
+from typing import Final, NamedTuple
+
+STAMP: Final = "page"
+"""The key of a :class:`PageStamp` in a scope's state."""
+
+
+class PageStamp(NamedTuple):
+    """
+    A response that is the same bytes for every visitor.
+
+    Args:
+        tag: the opaque part of its ETag; each encoding adds its name.
+        version: the version of the published file that it shows; None if it shows none.
+        until: when it ends by itself, in seconds since the epoch; 0 if it does not.
+    """
+
+    tag: bytes
+    is_compressible: bool
+    version: int | None = None
+    until: float = 0

@@ -1,0 +1,1 @@
+"""The stored values of declared fields."""

@@ -1,0 +1,87 @@
+"""Whether stored values fit the fields that an operator declares, before the declarations are applied."""
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from django.conf import settings
+from django.db import models
+
+from muniment.kernel.ids import digest
+from muniment.kernel.json import JSONObject
+from muniment.registry.models import Company, Person
+from muniment.schema.declared.declarations import Declaration, field_of
+from muniment.schema.record import Field
+from muniment.schema.validation import Validation
+
+_NAMED: Final = 3
+_TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person}
+
+
+class StoredValues(NamedTuple):
+    """
+    The stored values of a declared field.
+
+    Args:
+        n: how many rows have one.
+        unfit: how many do not fit.
+        examples: the first of these, each with its slug and what is wrong.
+    """
+
+    declared: Declaration
+    n: int
+    unfit: int
+    examples: tuple[str, ...]
+
+    @property
+    def fault(self) -> str:
+        key = self.declared.key
+        return f"{key} ({self.declared.kind}): {self.unfit:,} of {self.n:,} stored values: {'; '.join(self.examples)}"
+
+
+def stored_values(declarations: Sequence[Declaration]) -> list[StoredValues]:
+    """Read the stored values of each declared field."""
+    found = []
+    for place, model in _TABLES.items():
+        own = [each for each in declarations if each.of == place]
+        if own:
+            found += _of_table(model, own)
+    return found
+
+
+def unfit_values(declarations: Sequence[Declaration]) -> list[str]:
+    """Return a sentence for each field that stored values do not fit; those of a retired field are only kept."""
+    return [each.fault for each in stored_values(declarations) if each.unfit]
+
+
+def _of_table(model: type[models.Model], declarations: Sequence[Declaration]) -> list[StoredValues]:
+    fields = [field_of(each, settings.CURRENCY) for each in declarations]
+    counts = [0] * len(fields)
+    unfit: list[list[str]] = [[] for _ in fields]
+    rows = model._default_manager.exclude(extra={}).order_by("pk").values_list("slug", "extra")  # noqa: SLF001 - Django's public name
+    for slug, extra in rows.iterator():
+        for place, field in enumerate(fields):
+            value = (extra or {}).get(field.name)
+            if value is None:
+                continue
+            counts[place] += 1
+            if not declarations[place].retired and (fault := fault_of(field, value)):
+                unfit[place].append(f"{slug}: {fault}")
+    made = zip(declarations, counts, unfit, strict=True)
+    return [StoredValues(each, n, len(bad), tuple(bad[:_NAMED])) for each, n, bad in made]
+
+
+def fault_of(field: Field, value: Any) -> str:
+    """Return why *value*, in wire form, is none of a declared field; empty if it is one."""
+    validation = Validation(change=True)
+    validation.read(field.kind, value)
+    return validation.faults[0].reason if validation.faults else ""
+
+
+def mark_of(declarations: Sequence[Declaration]) -> str:
+    """Return a mark of what documents are rendered with; empty without declared fields."""
+    rendered: list[JSONObject] = [
+        {name: value for name, value in each.to_wire().items() if name not in {"label", "help", "in_lists"}}
+        for each in sorted(declarations, key=lambda each: (each.of, each.key))
+    ]
+    return digest(msgspec.json.encode(rendered))[:8] if rendered else ""

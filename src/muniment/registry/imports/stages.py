@@ -1,0 +1,286 @@
+"""The job of an import in the browser: read the file, check what it would do, import it, or undo an import."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from muniment import config
+from muniment.accounts.models import Account
+from muniment.jobs.handlers import Handler, register
+from muniment.jobs.queue import Abandoned, JobRun
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import Problem
+from muniment.registry.exchange.importer import Summary
+from muniment.registry.imports.samples import SHOWN, sample_bundles
+from muniment.registry.imports.undoing import finish_undo
+from muniment.registry.imports.uploads import (
+    FILE,
+    KIND,
+    LINES,
+    Stage,
+    content_of,
+    encoded,
+    keep_content,
+    remove_old,
+)
+from muniment.registry.models import HistoryEntry, ImportRun, ImportUpload
+from muniment.registry.tables.columns import Column
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.headings import COMPANIES, SKIP, headings_of
+from muniment.registry.tables.losses import Loss, grouped
+from muniment.registry.tables.mapping import (
+    FileMapping,
+    TableMapping,
+    decide_options,
+    propose,
+    read_mapping,
+    write_mapping,
+)
+from muniment.registry.tables.operations import Prepared, convert, import_records, prepare_file
+from muniment.registry.tables.reading import TableFile, open_file
+from muniment.registry.tables.records import Records, table_of
+
+LANE: Final = "imports"
+SHOWN_COLUMNS: Final = 300
+"""Columns of a file with samples; those beyond keep what is proposed."""
+SHOWN_GROUPS: Final = 200
+SAMPLES: Final = 3
+SAMPLE_CHARACTERS: Final = 80
+SAMPLED: Final = 100
+_READ_ROWS: Final = 5_000
+OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
+    "listedAt": ("order",),
+    "teamSize": ("decimal",),
+    "treasury": ("decimal", "currency", "unit"),
+    "themes": ("separator",),
+    "people": ("separator",),
+}
+"""The options that depend on a column's values, by the field that they are for."""
+REPORT_S: Final = 0.5
+"""Seconds between two reports of progress."""
+
+
+def work(job: JobRun) -> JSONObject:
+    """Do the step that an upload waits for, or an undo."""
+    if key := job.payload.get("undo"):
+        run = ImportRun.objects.get(pk=key)
+        finish_undo(_actor(run.account_id), run)
+        return {}
+    upload = ImportUpload.objects.filter(pk=job.payload["upload"], job=job.id).first()
+    if upload is None:
+        return {}  # it was discarded, or another job has this step
+    steps = {Stage.READING: _read, Stage.CHECKING: _check, Stage.IMPORTING: _import}
+    step = steps.get(Stage(upload.state))
+    if step is not None:
+        try:
+            values = step(job, upload, _actor(upload.account_id))
+        except Problem as refusal:
+            values = {"error": f"{refusal.message} {refusal.hint}", "state": _before(upload)}
+            if upload.state == Stage.IMPORTING and upload.run is not None:
+                upload.run.delete()
+        ImportUpload.objects.filter(pk=upload.pk, job=job.id).update(**values, updated_at=now())
+    return {}
+
+
+def _before(upload: ImportUpload) -> str:
+    """Return the step to which a refused one returns; a file without tables stays unread."""
+    if upload.state == Stage.IMPORTING:
+        return Stage.PREVIEW
+    return Stage.MAPPING if upload.facts else Stage.READING
+
+
+def _actor(account: int | None) -> Actor:
+    found = Account.objects.filter(pk=account or 0, is_active=True).first()
+    if found is None or found.role != Account.Role.OPERATOR:
+        message = "The account that began this is no operator any more."
+        raise Abandoned(message)
+    return found.actor("web")
+
+
+def _file(upload: ImportUpload) -> TableFile:
+    content = content_of(upload, FILE)
+    if content is None:
+        fetched = open_file(upload.address, config.current().import_max_mb << 20)
+        keep_content(upload, FILE, fetched.content)
+        content = fetched.content
+        ImportUpload.objects.filter(pk=upload.pk).update(name=fetched.name[:200])
+        upload.name = fetched.name[:200]
+    return TableFile(upload.name, content)
+
+
+def _read(job: JobRun, upload: ImportUpload, _actor: Actor) -> JSONObject:
+    """Read the file, and propose a mapping or complete the given one."""
+    is_again = "headers" in job.payload
+    file = _file(upload)
+    former = read_mapping(upload.mapping) if upload.mapping else FileMapping()
+    if is_again:
+        chosen = FileMapping(encoding=job.payload["encoding"])
+        prepared = prepare_file(file, write_mapping(chosen))
+        mapping = propose(prepared.sheets, file.name, job.payload["headers"])
+        mapping.encoding = chosen.encoding or mapping.encoding
+        _keep_choices(mapping, former)
+    else:
+        prepared = prepare_file(file, upload.mapping)
+        mapping = prepared.mapping
+    _complete(mapping, prepared.sheets)
+    facts = _facts(prepared.sheets, mapping)
+    return {"mapping": write_mapping(mapping), "facts": facts, "state": Stage.MAPPING, "report": {}}
+
+
+def _keep_choices(mapping: FileMapping, former: FileMapping) -> None:
+    """Use what was chosen before for columns with the same heading."""
+    mapping.same_name_is_same_person = former.same_name_is_same_person
+    for table in mapping.table:
+        chosen = next((each for each in former.table if each.name == table.name), None)
+        columns = {each.heading: each for each in chosen.column} if chosen else {}
+        table.column = [columns.get(each.heading, each) for each in table.column]
+
+
+def _complete(mapping: FileMapping, sheets: list[Sheet]) -> None:
+    """Let *mapping* have a table for each sheet and a column for each heading, in the order of the file."""
+    tables = []
+    for sheet in sheets:
+        table = table_of(mapping, sheet, len(sheets)) or TableMapping(sheet.name, SKIP, 1)
+        table.name = sheet.name
+        table.header = max(1, min(table.header, len(sheet.rows)))
+        columns = {each.heading: each for each in table.column}
+        table.column = [columns.get(each) or Column(each) for each in headings_of(sheet.rows, table.header - 1)]
+        tables.append(table)
+    if len(tables) == 1 and tables[0].kind == SKIP:
+        tables[0].kind = COMPANIES  # the page asks which column is the name
+    mapping.table = tables
+
+
+def _facts(sheets: list[Sheet], mapping: FileMapping) -> JSONObject:
+    """Return what the page of the mapping shows of a file."""
+    left = SHOWN_COLUMNS
+    tables = []
+    for sheet, table in zip(sheets, mapping.table, strict=True):
+        width = min(len(table.column), left)
+        left -= width
+        body = sheet.rows[table.header : table.header + _READ_ROWS]
+        columns = [_column(table.column[at].heading, [row[at] for row in body if row[at]]) for at in range(width)]
+        rows = sum(any(row) for row in sheet.rows[table.header :])
+        headings = [each.heading for each in table.column]
+        notes = sheet.notes[:5]
+        tables.append({"name": sheet.name, "rows": rows, "headings": headings, "columns": columns, "notes": notes})
+    text = next((each for each in sheets if each.encoding), None)
+    lines = next((each.samples for each in sheets if each.samples), [])
+    return {
+        "tables": tables,
+        "encoding": text.encoding if text else "",
+        "is_guess": any(each.is_guess for each in sheets),
+        "lines": lines,
+    }
+
+
+def _column(heading: str, values: list[str]) -> JSONObject:
+    """Return samples of a column, and how its values are written for each field that depends on it."""
+    samples = dict.fromkeys(" ".join(each.split())[:SAMPLE_CHARACTERS] for each in values[:SAMPLED])
+    options: JSONObject = {}
+    for field in OPTIONS_OF:
+        column = Column(heading, field)
+        decide_options(column, values)
+        options[field] = {name: getattr(column, name) for name in OPTIONS_OF[field]}
+    return {"samples": list(samples)[:SAMPLES], "options": options}
+
+
+def _prepared(upload: ImportUpload) -> Prepared:
+    return prepare_file(_file(upload), upload.mapping)
+
+
+def _check(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
+    """Find out what an import would do, and how its first entries look."""
+    records = convert(_prepared(upload))
+    found = import_records(records, upload.name, actor=actor, dry_run=True, progress=_progress(job))
+    report = {
+        **_report(found.summary, found.losses),
+        "samples": sample_bundles(actor, records, upload.options),
+        "people": [line for _, line in records.people[:SHOWN]],
+        "companies_total": len(records.companies),
+        "people_total": len(records.people),
+    }
+    return {"report": report, "state": Stage.PREVIEW, "error": ""}
+
+
+def _report(summary: Summary, losses: list[Loss]) -> JSONObject:
+    groups = grouped(losses)
+    return {
+        "counts": {
+            kind: {"new": each.new, "changed": each.changed, "unchanged": each.unchanged}
+            for kind, each in summary.counts.items()
+            if each.new or each.changed or each.unchanged
+        },
+        "bad": summary.bad,
+        "left_out": summary.dropped,
+        "groups": [
+            {**each.first._asdict(), "rows": each.rows[:5], "rows_total": len(each.rows)}
+            for each in groups[:SHOWN_GROUPS]
+        ],
+        "groups_total": len(groups),
+    }
+
+
+def _progress(job: JobRun) -> Callable[[Path, int], None]:
+    """Return a function that tells how much of the files of an import is read."""
+    last_s = 0.0
+    sizes: dict[Path, int] = {}
+
+    def tell(file: Path, read: int) -> None:
+        nonlocal last_s
+        if not sizes:
+            sizes.update({each: each.stat().st_size for each in sorted(file.parent.glob("*.jsonl"), reverse=True)})
+        if time.monotonic() - last_s < REPORT_S:
+            job.check()
+            return
+        last_s = time.monotonic()
+        names = list(sizes)
+        before = sum(sizes[each] for each in names[: names.index(file)])
+        job.report(before + read, sum(sizes.values()))
+
+    return tell
+
+
+def _import(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
+    """
+    Import the rows, whose slugs the first attempt has chosen.
+
+    Later attempts, after a worker was killed, continue with the same rows under the same record.
+    """
+    stored = content_of(upload, LINES)
+    if stored is None:
+        records = convert(_prepared(upload))
+        stored = encoded(records)
+        keep_content(upload, LINES, stored)
+    records = msgspec.json.decode(stored, type=Records)
+    options: Any = dict.fromkeys(upload.options, True)
+    found = import_records(records, upload.name, actor=actor, resumes=upload.run_id, progress=_progress(job), **options)
+    report = _report(found.summary, found.losses)
+    if job.attempt > 1:
+        report["counts"] = _counts(upload.run_id)
+    ImportRun.objects.filter(pk=upload.run_id or 0).update(report=report, ended_at=now())
+    upload.files.all().delete()
+    return {"state": Stage.DONE, "error": "", "facts": {}, "report": {}}
+
+
+def _counts(run: int | None) -> JSONObject:
+    """Return how many rows all attempts of an import made and changed, by its history."""
+    found: JSONObject = {}
+    for kind, subject in (("people", "person_id"), ("companies", "company_id")):
+        entries = HistoryEntry.objects.filter(import_run=run, **{f"{subject}__isnull": False}).order_by("pk")
+        seen: dict[int, bool] = {}
+        for key, before, after in entries.values_list(subject, "before", "after").iterator(chunk_size=500):
+            seen.setdefault(key, not before and not after)
+        if seen:
+            new = sum(seen.values())
+            found[kind] = {"new": new, "changed": len(seen) - new, "unchanged": 0}
+    return found
+
+
+register(Handler(kind=KIND, work=work, lane=LANE, lease_s=60, max_attempts=5, per_group=1))
+register(Handler(kind="registry.import_uploads_old", work=lambda _: remove_old()), every_s=3_600)

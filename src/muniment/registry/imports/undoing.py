@@ -1,0 +1,250 @@
+"""
+Undo a whole import: restore what was stored before, and unpublish what it created.
+
+The history entries of an import say what it replaced. The former values are imported again, by the same rules; rows
+that something else has changed since are kept and reported. An undo is an import itself, and can be undone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from django.conf import settings
+from django.db import transaction
+
+from muniment.accounts.operations import require_operator
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest, NotFound
+from muniment.registry import history
+from muniment.registry.exchange.companies import stored_line
+from muniment.registry.exchange.edits import IMPORTED
+from muniment.registry.exchange.importer import RowFault, import_registry
+from muniment.registry.history import Change
+from muniment.registry.models import Company, HistoryEntry, ImportRun, Person, State
+from muniment.registry.publishing.publisher import AffectedRows, publish
+
+_STATES: Final = ("state", "unlisted_by", "listed")
+_PARTS: Final = ("distribution", "positions", "proposals", "capTable", "fundingRounds")
+_SUBJECTS: Final[tuple[tuple[str, type[Company] | type[Person]], ...]] = (("person", Person), ("company", Company))
+_FILES: Final = {"person": "people.jsonl", "company": "companies.jsonl"}
+BATCH: Final = 500
+SHOWN_KEPT: Final = 1_000
+
+
+class RunItem(NamedTuple):
+    """An import in the list of imports. ``undone_by``: the ids of the imports that undid it."""
+
+    key: int
+    started_at: datetime
+    files: str
+    result: str
+    undoes: int | None
+    undone_by: str
+
+
+class KeptRow(NamedTuple):
+    """A row that an undo leaves as it is."""
+
+    kind: str
+    slug: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Undone:
+    """The result of an undo. ``key`` is that of its own record."""
+
+    key: int
+    restored: int = 0
+    unpublished: int = 0
+    kept: list[KeptRow] = field(default_factory=list)
+
+
+def list_imports(limit: int = 100) -> list[RunItem]:
+    """Return the imports, latest first."""
+    found = ImportRun.objects.order_by("-pk").prefetch_related("undone_by")[:limit]
+    return [
+        RunItem(
+            each.pk,
+            each.started_at,
+            ", ".join(each.files),
+            each.result,
+            each.undoes_id,
+            ", ".join(str(undo.pk) for undo in each.undone_by.all()),
+        )
+        for each in found
+    ]
+
+
+def undo_import(actor: Actor, key: int) -> Undone:
+    """
+    Restore what was stored before the import *key*.
+
+    Raises:
+        NotFound: there is no such import.
+        BadRequest: it is undone.
+    """
+    return finish_undo(actor, begin_undo(actor, key))
+
+
+def begin_undo(actor: Actor, key: int) -> ImportRun:
+    """
+    Record that the import *key* is being undone, which no second undo can be.
+
+    Raises:
+        NotFound: there is no such import.
+        BadRequest: it is undone.
+    """
+    require_operator(actor)
+    with transaction.atomic():
+        run = ImportRun.objects.select_for_update().filter(pk=key).first()
+        if run is None:
+            raise NotFound(f"There is no import {key}.", "See muniment import --list.")
+        if run.pk in _undone():
+            raise BadRequest(f"The import {key} is undone.", "See muniment import --list.")
+        return ImportRun.objects.create(
+            account_id=actor.account_id, via=actor.via, files=run.files, options=[f"undo {key}"], undoes=run
+        )
+
+
+def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
+    """Restore what was stored before the import that *undo* undoes; a second call continues a first one."""
+    run: Any = undo.undoes
+    undone = _undone()
+    cancelled = {*undone, *undone.values(), undo.pk}
+    found = Undone(undo.pk)
+    lines: dict[str, list[JSONObject]] = {"person": [], "company": []}
+    states: list[tuple[str, int, JSONObject]] = []
+    for subject, entry in _first_entries(run):
+        row: Any = getattr(entry, subject)
+        if reason := _reason_to_keep(subject, row, run, cancelled):
+            found.kept.append(KeptRow(subject, row.slug, reason))
+        elif not entry.before and not entry.after:
+            states.append((subject, row.pk, {"state": State.DRAFT} if subject == "company" else {"listed": False}))
+            found.unpublished += 1
+        else:
+            values = _values_before(entry, row)
+            former = {name: value for name, value in values.items() if name in _STATES}
+            rest = {name: value for name, value in values.items() if name not in _STATES}
+            states += [(subject, row.pk, former)] if former else []
+            lines[subject] += [_line(subject, row, rest)] if rest else []
+            found.restored += 1
+    for slug in run.entries.filter(framework__isnull=False).values_list("framework__slug", flat=True).distinct():
+        found.kept.append(KeptRow("framework", slug, "frameworks are not restored; edit it"))
+    found.kept += _import(actor, lines, undo)
+    for start in range(0, len(states), BATCH):
+        _set_states(actor, states[start : start + BATCH], undo)
+    result = f"{found.restored:,} rows restored, {found.unpublished:,} unpublished, {len(found.kept):,} kept"
+    kept = [each._asdict() for each in found.kept[:SHOWN_KEPT]]
+    report = {"restored": found.restored, "unpublished": found.unpublished, "kept": kept, "kept_total": len(found.kept)}
+    ImportRun.objects.filter(pk=undo.pk).update(ended_at=now(), result=result, report=report)
+    return found
+
+
+def _first_entries(run: ImportRun) -> Iterator[tuple[str, HistoryEntry]]:
+    """Yield the people's entries of *run*, then the companies', one of each row."""
+    for subject, _ in _SUBJECTS:
+        seen: set[int] = set()
+        entries = run.entries.filter(**{f"{subject}__isnull": False}).select_related(subject).order_by("pk")
+        for entry in entries.iterator(chunk_size=BATCH):
+            key = getattr(entry, f"{subject}_id")
+            if key not in seen:
+                seen.add(key)
+                yield subject, entry
+
+
+def _undone() -> dict[int, int]:
+    """Return the imports that are undone, each with its undo: together they changed nothing."""
+    undos: dict[int, list[int]] = defaultdict(list)
+    for key, undoes in ImportRun.objects.filter(undoes__isnull=False).order_by("-pk").values_list("pk", "undoes"):
+        undos[undoes or 0].append(key)
+    found: dict[int, int] = {}
+    for key in sorted(undos, reverse=True):  # an undo is later than what it undoes
+        if active := [undo for undo in undos[key] if undo not in found]:
+            found[key] = active[0]
+    return found
+
+
+def _reason_to_keep(subject: str, row: Any, run: ImportRun, cancelled: set[int]) -> str:
+    """Return why an undo must not change a row; empty if it may."""
+    mine: JSONObject = {subject: row}
+    last = run.entries.filter(**mine).order_by("-pk").values_list("pk", flat=True).first()
+    later = HistoryEntry.objects.filter(pk__gt=last, **mine).exclude(action__in=history.REQUESTS)
+    later = later.exclude(import_run__in=cancelled)
+    if later.exists():
+        return "it was changed since"
+    if subject == "company" and row.ownerships.exists() and row.state != State.PUBLISHED:
+        return "its owner has taken it over"
+    if subject == "person" and row.account_id is not None:
+        return "the profile belongs to an account"
+    return ""
+
+
+def _values_before(entry: HistoryEntry, row: Any) -> JSONObject:
+    """Return the whole values that an entry replaced, none of which changed since."""
+    change = Change(entry.before, entry.after, entry.parts)
+    line = stored_line(row, settings.SCHEMA) if isinstance(row, Company) and entry.parts else {}
+    present = {**line.get("company", {}), **{name: line.get(name) for name in _PARTS}}
+    return history.values_before(change, [], lambda names: {name: present.get(name) for name in names})
+
+
+def _line(subject: str, row: Any, values: JSONObject) -> JSONObject:
+    if subject == "person":
+        return {"slug": row.slug, "name": row.name, **values}
+    company = {name: value for name, value in values.items() if name not in _PARTS}
+    parts = {
+        name: value or ([] if name != "distribution" else None) for name, value in values.items() if name in _PARTS
+    }
+    return {"company": {"id": row.slug, "name": row.name, **company}, **parts}
+
+
+def _import(actor: Actor, lines: dict[str, list[JSONObject]], undo: ImportRun) -> list[KeptRow]:
+    """Import former values; return the rows whose values are refused today."""
+    if not any(lines.values()):
+        return []
+    kept: list[KeptRow] = []
+
+    def told(fault: RowFault) -> None:
+        kind = next(subject for subject, file in _FILES.items() if file == fault.file)
+        line = lines[kind][fault.line - 1]
+        slug = line["slug"] if kind == "person" else line["company"]["id"]
+        kept.append(KeptRow(kind, slug, f"{fault.field} {fault.reason}".strip()))
+
+    with TemporaryDirectory() as name:
+        for subject, some in lines.items():
+            if some:
+                Path(name, _FILES[subject]).write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in some))
+        import_registry(Path(name), actor=actor, overwrite=True, restores=undo.pk, tell=told)
+    return kept
+
+
+@transaction.atomic
+def _set_states(actor: Actor, states: list[tuple[str, int, JSONObject]], undo: ImportRun) -> None:
+    """Set the states that rows had, with their history, and publish."""
+    affected = AffectedRows()
+    for subject, key, former in states:
+        model: Any = dict(_SUBJECTS)[subject]
+        row = model.objects.select_for_update().get(pk=key)
+        before = {name: getattr(row, name) for name in former}
+        after = {n: value or "" if isinstance(before[n], str) else bool(value) for n, value in former.items()}
+        if before == after:
+            continue  # an undo that is continued has set them
+        for name, value in after.items():
+            setattr(row, name, value)
+        row.version += 1
+        row.updated_at = now()
+        row.save()
+        about: JSONObject = {subject: row, "import_run_id": undo.pk}
+        history.entry(actor, IMPORTED, before=before, after=former, **about).save()
+        if subject == "company":
+            affected.company_with_dependents(key)
+        else:
+            affected.person(key)
+    publish(affected)

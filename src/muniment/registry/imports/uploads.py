@@ -1,0 +1,285 @@
+"""
+Tables that operators import in the browser: from an upload or an address, over a mapping and a preview, to an import.
+
+Each step that takes long is a job (:mod:`muniment.registry.imports.stages`). The content is kept until it is imported,
+or for a week.
+"""
+
+import zlib
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from django.db import transaction
+
+from muniment import config
+from muniment.accounts.operations import require_operator
+from muniment.jobs import queue
+from muniment.jobs.models import Job
+from muniment.jobs.models import State as JobState
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
+from muniment.outbound.following import plain_address
+from muniment.registry.models import ImportFile, ImportRun, ImportUpload
+from muniment.registry.tables.columns import Column
+from muniment.registry.tables.headings import SKIP
+from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
+
+KIND: Final = "registry.import_requested"
+Stage: Final = ImportUpload.Stage
+FILE: Final = "file"
+LINES: Final = "lines"
+OPTIONS: Final = ("draft", "overwrite")
+KEPT_FOR: Final = timedelta(days=7)
+MAX_OPEN: Final = 20
+MAX_NAME_CHARACTERS: Final = 200
+_WORKING: Final = {Stage.READING, Stage.CHECKING, Stage.IMPORTING}
+
+
+class Upload(NamedTuple):
+    """An upload in the list of imports that are not finished."""
+
+    key: str
+    name: str
+    state: str
+    started_at: datetime
+
+
+class Progress(NamedTuple):
+    """How far a job is. ``error`` is set when it failed; ``is_known`` is false before it told anything."""
+
+    done: int = 0
+    total: int = 0
+    error: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        return self.total > 0
+
+
+def begin_import(
+    actor: Actor, *, name: str = "", content: bytes = b"", address: str = "", mapping: str = ""
+) -> ImportUpload:
+    """
+    Store a file, or the address of one, and let a job read it.
+
+    Args:
+        mapping: the TOML text of a mapping to use; by default one is proposed.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        BadRequest: there is no file, it is too large, or the address or the mapping is invalid.
+        TooMany: too many imports are open.
+    """
+    require_operator(actor)
+    if mapping:
+        read_mapping(mapping)
+    max_mb = config.current().import_max_mb
+    if len(content) > max_mb << 20:
+        raise BadRequest(f"The file is larger than {max_mb} MB.", "Split it, or use the command muniment import.")
+    if address:
+        try:
+            address = plain_address(address)
+        except ValueError as fault:
+            raise BadRequest(f"The web address can't be used: {fault}.", "Use a public https:// address.") from None
+    elif not content:
+        raise BadRequest("No file was uploaded, or it is empty.", "Choose a file, or enter a web address.")
+    shown = PurePosixPath(name.replace("\\", "/")).name[-MAX_NAME_CHARACTERS:] or address[:MAX_NAME_CHARACTERS]
+    with transaction.atomic():
+        if ImportUpload.objects.exclude(state=Stage.DONE).count() >= MAX_OPEN:
+            message = f"{MAX_OPEN} imports are not finished."
+            raise TooMany(message, "Import or discard one of them first.", retry_after_s=60)
+        made = ImportUpload.objects.create(
+            account_id=actor.account_id, name=shown or "table", address=address, mapping=mapping
+        )
+        if content:
+            keep_content(made, FILE, content)
+        _request(made, Stage.READING)
+    return made
+
+
+def get_import(actor: Actor, key: str) -> ImportUpload:
+    """
+    Return an import of any operator.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        NotFound: it is unknown, or was removed.
+    """
+    require_operator(actor)
+    found = ImportUpload.objects.filter(pk=key).first()
+    if found is None:
+        raise NotFound("This import doesn't exist.", "Imports that are not finished are removed after 7 days.")
+    return found
+
+
+def list_open(actor: Actor) -> list[Upload]:
+    """Return the imports that are not finished, latest first."""
+    require_operator(actor)
+    found = ImportUpload.objects.exclude(state=Stage.DONE).order_by("-created_at")
+    return [Upload(*each) for each in found.values_list("pk", "name", "state", "created_at")]
+
+
+def mapping_of(upload: ImportUpload) -> FileMapping:
+    """Return the mapping of an import, with its tables and columns in the order of the file."""
+    mapping = read_mapping(upload.mapping)
+    tables = {each.name: each for each in mapping.table}
+    mapping.table = []
+    for known in upload.facts.get("tables") or ():
+        table = tables.get(known["name"]) or TableMapping(known["name"], SKIP, 1)
+        columns = {each.heading: each for each in table.column}
+        table.column = [columns.get(heading) or Column(heading) for heading in known["headings"]]
+        mapping.table.append(table)
+    return mapping
+
+
+def save_mapping(actor: Actor, key: str, mapping: FileMapping | str) -> ImportUpload:
+    """
+    Store a mapping; a text must be TOML, and replaces it in a job that compares it with the file.
+
+    Raises:
+        BadRequest: it is invalid.
+        Conflict: the import is being read, checked or done.
+    """
+    with transaction.atomic():
+        upload = _held(actor, key, Stage.MAPPING, Stage.PREVIEW)
+        if isinstance(mapping, str):
+            read_mapping(mapping)
+            upload.mapping = mapping
+            _request(upload, Stage.READING)
+        else:
+            text = write_mapping(mapping)
+            read_mapping(text)
+            _set(upload, mapping=text, state=Stage.MAPPING, error="")
+    return upload
+
+
+def read_again(actor: Actor, key: str, *, encoding: str, headers: dict[str, int]) -> ImportUpload:
+    """
+    Read the file with another encoding or other rows of headings; columns with the same heading stay mapped.
+
+    Raises:
+        Conflict: the import is being read, checked or done.
+    """
+    with transaction.atomic():
+        upload = _held(actor, key, Stage.MAPPING, Stage.PREVIEW)
+        _request(upload, Stage.READING, encoding=encoding, headers=headers)
+    return upload
+
+
+def request_preview(actor: Actor, key: str) -> ImportUpload:
+    """
+    Let a job find out what the import would do.
+
+    Raises:
+        BadRequest: the mapping needs a choice.
+        Conflict: the import is being read, checked or done.
+    """
+    with transaction.atomic():
+        upload = _held(actor, key, Stage.MAPPING, Stage.PREVIEW)
+        if questions := read_mapping(upload.mapping).questions():
+            raise BadRequest("The mapping needs choices.", f"Choose {'; '.join(questions[:3])}.")
+        _request(upload, Stage.CHECKING)
+    return upload
+
+
+def request_import(actor: Actor, key: str, options: list[str]) -> ImportUpload:
+    """
+    Let a job import what the preview showed.
+
+    Args:
+        options: some of ``draft`` and ``overwrite``.
+
+    Raises:
+        Conflict: there is no preview, or the import has begun.
+    """
+    with transaction.atomic():
+        upload = _held(actor, key, Stage.PREVIEW)
+        upload.options = [each for each in OPTIONS if each in options]
+        upload.run = ImportRun.objects.create(
+            account_id=actor.account_id, via=actor.via, files=[upload.name], options=upload.options
+        )
+        _request(upload, Stage.IMPORTING)
+        ImportRun.objects.filter(pk=upload.run_id or 0).update(job=upload.job)
+    return upload
+
+
+def discard(actor: Actor, key: str) -> None:
+    """Remove an import that has not begun, with its file."""
+    with transaction.atomic():
+        upload = get_import(actor, key)
+        if upload.state in {Stage.IMPORTING, Stage.DONE}:
+            raise Conflict("The import has begun.", "Undo it instead.")
+        upload.delete()
+
+
+def try_again(actor: Actor, key: str) -> ImportUpload:
+    """Let a new job do the step whose job failed."""
+    with transaction.atomic():
+        upload = _locked(actor, key)
+        if upload.state in _WORKING and progress_of(upload.job).error:
+            _request(upload, upload.state)
+            ImportRun.objects.filter(pk=upload.run_id or 0).update(job=upload.job)
+    return upload
+
+
+def progress_of(job: str) -> Progress:
+    """Return the progress of a job; a job that is not kept any more has failed."""
+    found = Job.objects.filter(pk=job).values_list("state", "progress", "error").first()
+    if found is None:
+        return Progress(error="The job is gone.")
+    state, told, error = found
+    is_failed = state in {JobState.FAILED, JobState.CANCELED}
+    return Progress(told.get("done") or 0, told.get("total") or 0, (error or state) if is_failed else "")
+
+
+def keep_content(upload: ImportUpload, kind: str, content: bytes) -> None:
+    """Store the content of an upload, or what was made of it."""
+    found = {"content": zlib.compress(content, 6)}
+    ImportFile.objects.update_or_create(upload=upload, kind=kind, defaults=found)
+
+
+def content_of(upload: ImportUpload, kind: str) -> bytes | None:
+    found = upload.files.filter(kind=kind).values_list("content", flat=True).first()
+    return None if found is None else zlib.decompress(bytes(found))
+
+
+def remove_old() -> int:
+    """Remove imports that were not touched for a week; the records of finished ones stay."""
+    removed, _ = ImportUpload.objects.filter(updated_at__lt=now() - KEPT_FOR).delete()
+    return removed
+
+
+def _held(actor: Actor, key: str, *states: str) -> ImportUpload:
+    """Return an import in one of *states*, locked."""
+    upload = _locked(actor, key)
+    if upload.state not in states:
+        raise Conflict("This import is at another step now.", "Reload the page.")
+    return upload
+
+
+def _locked(actor: Actor, key: str) -> ImportUpload:
+    get_import(actor, key)
+    return ImportUpload.objects.select_for_update().get(pk=key)
+
+
+def _request(upload: ImportUpload, state: str, **more: Any) -> None:
+    """Let a new job work on the step *state*; it supersedes any former one."""
+    upload.job = new_id()
+    _set(upload, state=state, job=upload.job, error="", mapping=upload.mapping, options=upload.options, run=upload.run)
+    payload: JSONObject = {"upload": upload.pk, **more}
+    queue.enqueue(KIND, payload, job_id=upload.job, group="imports")
+
+
+def _set(upload: ImportUpload, **values: Any) -> None:
+    values["updated_at"] = now()
+    for name, value in values.items():
+        setattr(upload, name, value)
+    upload.save(update_fields=[*values])
+
+
+def encoded(value: Any) -> bytes:
+    return msgspec.json.encode(value)

@@ -1,0 +1,1 @@
+"""The reviewers' inbox: what waits, what its checks found, decisions on several items, replies, settings, digests."""

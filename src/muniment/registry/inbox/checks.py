@@ -1,0 +1,294 @@
+"""
+What helps a reviewer to decide on an item: each check passes, or asks for a look.
+
+All but the links are looked up in the database, on the page of an item too; the links are what a job found. What the
+queue shows and filters by is what the job stored.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final, NamedTuple
+
+from django.utils.translation import gettext
+
+from muniment import config
+from muniment.jobs.queue import JobRun
+from muniment.kernel.actor import SYSTEM, Actor
+from muniment.kernel.ids import now
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.registry.company import operations
+from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.inbox import links, numbers
+from muniment.registry.inbox.links import Finding
+from muniment.registry.inbox.waiting import announce
+from muniment.registry.models import Company, DomainProof, ItemChecks, PendingChange, Petition, State
+from muniment.registry.review import claims
+from muniment.registry.review.duplicates import host_of, likely_duplicates
+from muniment.registry.review.values import broken_values
+from muniment.registry.verification.hosts import claim_of, mail_addresses
+from muniment.registry.verification.proofs import current_claim, evidence_for
+
+NAMES: Final = ("website", "links", "duplicates", "domain", "numbers", "values", "missing")
+NEEDED: Final = ("type", "description", "website")
+"""The fields that a listing should have when it is submitted."""
+RENEWED_AFTER: Final = timedelta(days=1)
+MAX_ORGANIZATIONS: Final = 50
+PER_SWEEP: Final = 500
+
+
+class Check(NamedTuple):
+    """
+    A check of an item.
+
+    Args:
+        passed: None while it was not made.
+        found: what it found, as text after its label.
+        rows: for duplicates, name, slug and what is the same.
+    """
+
+    name: str
+    passed: bool | None
+    found: str
+    rows: tuple[tuple[str, str, str], ...] = ()
+
+
+def checks_of(actor: Actor, subject: str) -> list[Check]:
+    """Return the checks of an item, or none if it does not exist."""
+    kind, _, key = subject.partition(":")
+    stored = ItemChecks.objects.filter(subject=subject).first()
+    if kind == "company":
+        return company_checks(actor, operations.get_company(actor, key), stored=stored)
+    if kind == "change":
+        change = PendingChange.objects.filter(pk=key).select_related("company").first()
+        if change is None:
+            return []
+        mine = operations.get_company(actor, change.company.slug)
+        return company_checks(actor, mine, change.changes, stored=stored)
+    petition = Petition.objects.filter(pk=key).select_related("company", "person", "account").first()
+    return petition_checks(actor, petition, stored=stored) if petition else []
+
+
+def company_checks(
+    actor: Actor, mine: OwnedCompany, changes: JSONMapping | None = None, *, stored: ItemChecks | None = None
+) -> list[Check]:
+    """Return the checks of a listing, with the *changes* that are requested."""
+    facts = {**mine.bundle["company"], **(changes or {})}
+    website = facts.get("website") or ""
+    lacking = [name for name in NEEDED if not facts.get(name)]
+    broken = broken_values({**mine.bundle, "company": facts})
+    values = "; ".join(f"{fault.field} {fault.reason}" for fault in broken)
+    return [
+        _website(website),
+        _links(links.links_in(facts), stored),
+        _duplicates(actor, facts, mine.slug),
+        _domain(mine.slug),
+        _numbers(numbers.odd_sums(mine.bundle)),
+        Check("values", not broken, values or gettext("all follow the rules")),
+        _missing(lacking, has_body=bool(facts.get("body"))),
+    ]
+
+
+def list_dead_links(actor: Actor, slug: str) -> list[Finding]:
+    """
+    Return the links of a listing that did not respond when they were checked for its review.
+
+    Raises:
+        NotFound: no such listing, or not the actor's.
+    """
+    wanted = links.links_in(operations.get_company(actor, slug).bundle["company"])
+    changes = PendingChange.objects.filter(company__slug=slug).values_list("pk", flat=True)
+    subjects = [f"company:{slug}", *(f"change:{pk}" for pk in changes)]
+    rows = ItemChecks.objects.filter(subject__in=subjects).order_by("at").values_list("links", flat=True)
+    known = {each["url"]: Finding(**each) for row in rows for each in row}
+    return [known[link] for link in wanted if link in known and known[link].fault]
+
+
+def petition_checks(actor: Actor, petition: Petition, *, stored: ItemChecks | None = None) -> list[Check]:
+    """Return the checks of a claim or a suggestion."""
+    if petition.company is None:
+        return [_claimant_of_profile(petition)]
+    if petition.kind == Petition.RequestKind.CLAIM:
+        return [_claimant(petition)]
+    difference = claims.describe(petition)
+    before = {name: each["before"] for name, each in difference.items()}
+    after = {name: each["after"] for name, each in difference.items()}
+    mine = operations.get_company(actor, petition.company.slug)
+    facts = {**mine.bundle["company"], **after}
+    odd = [f"{name}: {what}" for name, what in numbers.jumps(before, after)]
+    if after.keys() & {"distribution", "capTable"}:
+        odd += numbers.odd_sums({**mine.bundle, **after})
+    new_links = [link for link in links.links_in(after) if link not in links.links_in(mine.bundle["company"])]
+    found = [_links(new_links, stored), _numbers(odd)]
+    if after.keys() & {"name", "website", "symbol"}:
+        found.insert(0, _duplicates(actor, facts, mine.slug))
+    return found
+
+
+def _website(website: str) -> Check:
+    host = host_of(website)
+    return Check("website", bool(host), host or gettext("missing"))
+
+
+def _links(wanted: list[str], stored: ItemChecks | None) -> Check:
+    if not wanted:
+        return Check("links", passed=True, found=gettext("none"))
+    known = {each["url"]: Finding(**each) for each in stored.links} if stored else {}
+    found = [known[link] for link in wanted if link in known]
+    dead = [each for each in found if each.fault]
+    if dead:
+        return Check("links", passed=False, found="; ".join(f"{each.url} {each.fault}" for each in dead))
+    if len(found) < len(wanted):
+        words = gettext("not checked yet") if config.current().link_checks else gettext("not checked on this instance")
+        return Check("links", passed=None, found=words)
+    if unknown := [each.url for each in found if not each.is_checked]:
+        words = gettext("open it yourself: %(links)s") % {"links": ", ".join(unknown)}
+        return Check("links", passed=False, found=words)
+    return Check("links", passed=True, found=gettext("all respond"))
+
+
+def _duplicates(actor: Actor, facts: JSONMapping, slug: str) -> Check:
+    values = (str(facts.get(name) or "") for name in ("name", "website", "symbol"))
+    twins = likely_duplicates(actor, *values, besides=slug)
+    rows = tuple((company.name, company.slug, shared) for company, shared in twins)
+    return Check("duplicates", not twins, gettext("none with the same name, website or symbol"), rows)
+
+
+def _domain(slug: str) -> Check:
+    """Return whether an owner proved the website's domain, or has a mail address there."""
+    company = Company.objects.get(slug=slug)
+    owners = company.ownerships.values_list("account_id", "account__email")
+    proof = DomainProof.objects.filter(
+        company=company,
+        account_id__in=[key for key, _ in owners],
+        website=company.website,
+        state=DomainProof.ProofState.VERIFIED,
+    ).first()
+    if proof is not None:
+        return Check("domain", passed=True, found=gettext("%(domain)s is verified") % {"domain": proof.domain})
+    claim = current_claim(company)
+    if claim is None:
+        return Check("domain", passed=False, found=gettext("this website can't be verified"))
+    if any(_is_at(email, mail_addresses(claim, email)) for _, email in owners):
+        return Check("domain", passed=True, found=gettext("an owner has an email address at %s") % claim.domain)
+    return Check("domain", passed=False, found=gettext("no owner has an email address at %s") % claim.domain)
+
+
+def _is_at(email: str, addresses: Iterable[str]) -> bool:
+    return email.lower() in map(str.lower, addresses)
+
+
+def _claimant(petition: Petition) -> Check:
+    evidence = evidence_for(petition)
+    proofs = evidence.proofs if evidence else []
+    verified = [proof for proof in proofs if proof.state == DomainProof.ProofState.VERIFIED]
+    if verified:
+        return Check("domain", passed=True, found=gettext("%(domain)s is verified") % {"domain": verified[0].domain})
+    if evidence and evidence.email_matches:
+        words = gettext("the claimant has an email address at %s") % evidence.domain
+        return Check("domain", passed=True, found=words)
+    return Check("domain", passed=False, found=gettext("nothing connects the claimant to the website"))
+
+
+def _claimant_of_profile(petition: Petition) -> Check:
+    """Return whether the claimant has a mail address at an organization that names the person."""
+    named = Company.objects.filter(positions__person=petition.person, state=State.PUBLISHED).distinct()
+    email = petition.account.email
+    for company in named.order_by("pk")[:MAX_ORGANIZATIONS]:
+        claim = claim_of(company.website)
+        if claim is not None and _is_at(email, mail_addresses(claim, email)):
+            values = {"domain": claim.domain, "company": company.name}
+            words = gettext("the claimant has an email address at %(domain)s (%(company)s)")
+            return Check("domain", passed=True, found=words % values)
+    return Check("domain", passed=False, found=gettext("no email address at an organization that names the person"))
+
+
+def _numbers(odd: list[str]) -> Check:
+    return Check("numbers", not odd, "; ".join(odd) or gettext("sums add up, no large jumps"))
+
+
+def _missing(lacking: list[str], *, has_body: bool) -> Check:
+    words = {"type": gettext("type"), "description": gettext("summary"), "website": gettext("website")}
+    found = [words[name] for name in lacking] + ([] if has_body else [gettext("full description (optional)")])
+    return Check("missing", not lacking, ", ".join(found) or gettext("none"))
+
+
+def open_stamps() -> dict[str, str]:
+    """Return what there is to check of each open item, by subject."""
+    listings = Company.objects.filter(state=State.SUBMITTED).values_list("slug", "version")
+    changes = PendingChange.objects.filter(decision="").values_list("pk", "company__version")
+    petitions = Petition.objects.filter(decision="").values_list("pk", "company__version", "person__version")
+    return {
+        **{f"company:{slug}": str(version) for slug, version in listings},
+        **{f"change:{key}": str(version) for key, version in changes},
+        **{f"petition:{key}": str(of_company or of_person) for key, of_company, of_person in petitions},
+    }
+
+
+def _stamp(subject: str) -> str:
+    """Return the stamp of an item; "" if it is not open."""
+    kind, _, key = subject.partition(":")
+    found: str | int | None = None
+    if kind == "company":
+        found = Company.objects.filter(state=State.SUBMITTED, slug=key).values_list("version", flat=True).first()
+    elif kind == "change":
+        changes = PendingChange.objects.filter(decision="", pk=key)
+        found = changes.values_list("company__version", flat=True).first()
+    else:
+        versions = Petition.objects.filter(decision="", pk=key).values_list("company__version", "person__version")
+        found = next((one or other for one, other in versions), None)
+    return "" if found is None else str(found)
+
+
+def check_item(run: JobRun) -> None:
+    """Make and store the checks of an item: first what the database tells, then its links, one after the other."""
+    subject = run.payload["subject"]
+    stamp = _stamp(subject)
+    if not stamp:
+        return
+    _store(subject, stamp, links_found=None)
+    if not config.current().link_checks:
+        return
+    found = []
+    for link in _links_of(subject):
+        run.check()
+        found.append(links.look(link).to_wire())
+    _store(subject, stamp, links_found=found)
+
+
+def _links_of(subject: str) -> list[str]:
+    kind, _, key = subject.partition(":")
+    if kind == "company":
+        return links.links_in(operations.get_company(SYSTEM, key).bundle["company"])
+    if kind == "change":
+        slug = PendingChange.objects.values_list("company__slug", flat=True).get(pk=key)
+        return links.links_in(operations.get_company(SYSTEM, slug).bundle["company"])
+    petition = Petition.objects.select_related("company").get(pk=key)
+    return links.links_in({name: each["after"] for name, each in claims.describe(petition).items()})
+
+
+def _store(subject: str, stamp: str, *, links_found: list[JSONObject] | None) -> None:
+    row = ItemChecks.objects.filter(subject=subject).first() or ItemChecks(subject=subject)
+    row.stamp, row.at = stamp, now()
+    if links_found is not None:
+        row.links = links_found
+    row.save()
+    failed = [check.name for check in checks_of(SYSTEM, subject) if check.passed is False]
+    ItemChecks.objects.filter(pk=row.pk).update(attention=f" {' '.join(failed)} " if failed else "")
+
+
+def sweep() -> int:
+    """Announce the open items whose checks are missing or old, and delete the checks of others; return how many."""
+    wanted = open_stamps()
+    stored = {subject: (stamp, at) for subject, stamp, at in ItemChecks.objects.values_list("subject", "stamp", "at")}
+    gone = [subject for subject in stored if subject not in wanted]
+    for start in range(0, len(gone), PER_SWEEP):
+        ItemChecks.objects.filter(subject__in=gone[start : start + PER_SWEEP]).delete()
+    fresh = now() - RENEWED_AFTER
+    old = [
+        subject
+        for subject, stamp in wanted.items()
+        if subject not in stored or stored[subject][0] != stamp or stored[subject][1] < fresh
+    ]
+    for subject in old[:PER_SWEEP]:
+        announce(subject)
+    return len(old)

@@ -1,0 +1,145 @@
+"""
+Decide on items by their subject: one, several together, or take a decision back.
+
+Each item is decided by the operation of its kind, in a transaction of its own: what fails for one leaves the others.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, Problem
+from muniment.registry.company.access import require_reviewer
+from muniment.registry.inbox import assigning
+from muniment.registry.review import claims, decisions
+
+Decision = Literal["approve", "decline", "request_changes"]
+MAX_TOGETHER: Final = 100
+_TASK: Final = "decide on items"
+
+
+class Chosen(NamedTuple):
+    """An item as the reviewer saw it; ``version`` is that of a listing."""
+
+    subject: str
+    version: int | None = None
+
+
+class Result(NamedTuple):
+    """What became of an item; ``problem`` says why nothing was done with it."""
+
+    subject: str
+    problem: Problem | None = None
+
+
+def decide(actor: Actor, chosen: Chosen, decision: Decision, note: str = "") -> None:
+    """
+    Decide on one item, and unassign it.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: there is no such item.
+        Conflict: it was decided or changed in the meantime.
+        BadRequest: the decision needs a note, or does not exist for this kind.
+    """
+    require_reviewer(actor, _TASK)
+    kind, key = _parts(chosen.subject)
+    if kind == "company":
+        _decide_company(actor, key, decision, note, chosen.version)
+    elif decision == "request_changes":
+        raise BadRequest("Changes can be requested of new listings only.", "Decline it with a note instead.")
+    elif kind == "change":
+        decisions.decide_change(actor, int(key), approve=decision == "approve", note=note)
+    else:
+        claims.decide_request(actor, int(key), approve=decision == "approve", note=note)
+    assigning.unassign(actor, chosen.subject)
+
+
+def _decide_company(actor: Actor, slug: str, decision: Decision, note: str, version: int | None) -> None:
+    if decision == "approve":
+        decisions.approve_company(actor, slug, expected_version=version, note=note)
+    elif decision == "decline":
+        decisions.reject_company(actor, slug, note, expected_version=version)
+    else:
+        decisions.request_changes(actor, slug, note, expected_version=version)
+
+
+def decide_several(actor: Actor, chosen: Sequence[Chosen], decision: Decision, note: str = "") -> list[Result]:
+    """
+    Decide on several items with one note, in their order.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        BadRequest: none or too many are chosen, or a note is needed.
+    """
+    require_reviewer(actor, _TASK)
+    _check_number(chosen)
+    if decision != "approve" and not note.strip():
+        raise BadRequest("Write a note first.", "We email it to the owners and requesters.")
+    return [_result(each, lambda item: decide(actor, item, decision, note)) for each in chosen]
+
+
+def assign_several(actor: Actor, chosen: Sequence[Chosen], to: int | None) -> list[Result]:
+    """
+    Assign several items.
+
+    Args:
+        to: the account of a reviewer; None unassigns them.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        BadRequest: none or too many are chosen, or the account is not of a reviewer.
+    """
+    require_reviewer(actor, _TASK)
+    _check_number(chosen)
+    if to is None:
+        return [_result(each, lambda item: assigning.unassign(actor, item.subject)) for each in chosen]
+    return [_result(each, lambda item: assigning.assign(actor, item.subject, to=to)) for each in chosen]
+
+
+def reopen(actor: Actor, subject: str) -> None:
+    """
+    Take back that an item was declined, or that changes were requested: it waits in its old place.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: there is no such item.
+        Conflict: it was approved, or there is nothing to take back.
+    """
+    require_reviewer(actor, _TASK)
+    kind, key = _parts(subject)
+    if kind == "company":
+        decisions.reopen_company(actor, key)
+    elif kind == "change":
+        decisions.reopen_change(actor, int(key))
+    else:
+        claims.reopen_request(actor, int(key))
+
+
+def is_subject(subject: str) -> bool:
+    """Return whether *subject* has the form of one."""
+    kind, _, key = subject.partition(":")
+    is_number = key.isascii() and key.isdigit() and len(key) < 19
+    return bool(key) if kind == "company" else is_number and kind in {"change", "petition"}
+
+
+def _parts(subject: str) -> tuple[str, str]:
+    if not is_subject(subject):
+        raise NotFound("This item doesn't exist.", "Open items are at /review.")
+    kind, _, key = subject.partition(":")
+    return kind, key
+
+
+def _check_number(chosen: Sequence[Chosen]) -> None:
+    if not chosen:
+        raise BadRequest("No item is selected.", "Select the items first.")
+    if len(chosen) > MAX_TOGETHER:
+        raise BadRequest(f"{len(chosen)} items are selected.", f"Select at most {MAX_TOGETHER} at once.")
+
+
+def _result(chosen: Chosen, act: Callable[[Chosen], None]) -> Result:
+    try:
+        act(chosen)
+    except (BadRequest, Conflict, Forbidden, NotFound) as problem:
+        return Result(chosen.subject, problem)
+    return Result(chosen.subject)

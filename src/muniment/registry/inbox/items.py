@@ -1,0 +1,340 @@
+"""
+The review queue: items that wait, were sent back or decided, by kind, assignee, checks and words.
+
+The number of queries does not depend on the length of the queue. Every operation raises Forbidden unless the actor is
+a reviewer.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import reduce
+from typing import Any, Final, Literal
+
+from django.db.models import (
+    CharField,
+    Count,
+    DateTimeField,
+    Exists,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+)
+from django.db.models.functions import Cast, Coalesce, Concat
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
+from muniment.kernel.pagination import Page
+from muniment.registry.company.access import require_reviewer
+from muniment.registry.inbox.assigning import ASSIGNED_FOR, TASK
+from muniment.registry.models import (
+    Company,
+    DomainProof,
+    ItemChecks,
+    Ownership,
+    PendingChange,
+    Petition,
+    State,
+    Taking,
+)
+
+KINDS: Final = ("listing", "change", "claim", "profile", "suggestion")
+STATES: Final = ("open", "returned", "decided")
+"""Waiting for a reviewer, for the owner, or for none."""
+MAX_WORDS: Final = 200
+ItemState = Literal["open", "returned", "decided"]
+_PAGES: Final = {"company": "companies", "change": "changes", "petition": "requests"}
+_ORDER: Final = ("change", "company", "petition")
+"""The kinds of rows, as they are ordered among items of the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxFilter:
+    """
+    Which items are asked for.
+
+    Args:
+        kind: one of `KINDS`; empty for all.
+        assignee: ``me``, ``none``, or the number of an account; empty for all.
+        check: ``attention`` for any check that did not pass, ``passed``, or the name of one that did not pass.
+        words: in names, slugs and the submitter's email address.
+    """
+
+    kind: str = ""
+    state: ItemState = "open"
+    assignee: str = ""
+    check: str = ""
+    words: str = ""
+    newest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueueItem:
+    """
+    An item of the queue.
+
+    Args:
+        subject: identifies it: ``company:slug``, ``change:7``, ``petition:7``.
+        version: of the listing, which a decision on it names.
+        by: the email addresses of the owners, or of the requester.
+        attention: the checks that did not pass; None while they were not made.
+        decision: for items that are not open, how it was decided.
+    """
+
+    subject: str
+    kind: str
+    name: str
+    since: datetime
+    version: int | None = None
+    fields: tuple[str, ...] = ()
+    is_proven: bool = False
+    by: str = ""
+    decision: str = ""
+    taken_by: str = ""
+    taken_by_me: bool = False
+    attention: tuple[str, ...] | None = None
+
+    @property
+    def address(self) -> str:
+        return address_of(self.subject)
+
+
+def address_of(subject: str) -> str:
+    """Return the address of an item's page."""
+    kind, _, key = subject.partition(":")
+    return f"/review/{_PAGES[kind]}/{key}"
+
+
+def count_queue(actor: Actor, found: InboxFilter | None = None) -> int:
+    """Count the items that a filter finds, by default all that wait."""
+    require_reviewer(actor, TASK)
+    return _union(_parts(actor, found or InboxFilter())).count()
+
+
+def count_kinds(actor: Actor, found: InboxFilter | None = None) -> dict[str, int]:
+    """Count the items of each kind that a filter finds, whatever its kind; kinds without any are left out."""
+    require_reviewer(actor, TASK)
+    given = found or InboxFilter()
+    parts = _parts(actor, InboxFilter("", given.state, given.assignee, given.check, given.words))
+    counts = {"listing": parts["company"].count(), "change": parts["change"].count()}
+    of_kind = parts["petition"].values("kind").annotate(count=Count("pk"))
+    counts |= {row["kind"]: row["count"] for row in of_kind.values("kind", "count")}
+    return {kind: counts[kind] for kind in KINDS if counts.get(kind)}
+
+
+def list_queue(
+    actor: Actor, found: InboxFilter | None = None, *, page: int = 1, page_size: int = 25
+) -> Page[QueueItem]:
+    """Return the items that a filter finds, by default all that wait, oldest first."""
+    require_reviewer(actor, TASK)
+    given = found or InboxFilter()
+    sign = "-" if given.newest else ""
+    rows = _union(_parts(actor, given)).order_by(f"{sign}since", f"{sign}of", f"{sign}pk")
+    here = Page.of(rows, page, page_size)
+    return here.with_items(_described(actor, here.items))
+
+
+def next_item(actor: Actor, found: InboxFilter, subject: str) -> QueueItem | None:
+    """
+    Return the item behind *subject* in a filter's order, or else the first one.
+
+    Without an assignee in the filter, items assigned to other reviewers are left out.
+    """
+    require_reviewer(actor, TASK)
+    parts = _parts(actor, found)
+    if not found.assignee:
+        others = _fresh_takings().exclude(account=actor.account_id).filter(subject=OuterRef("subject"))
+        parts = {of: rows.exclude(Exists(others)) for of, rows in parts.items()}
+    parts = {of: rows.exclude(subject=subject) for of, rows in parts.items()}
+    sign, place = "-" if found.newest else "", _place(subject)
+    order = (f"{sign}since", f"{sign}of", f"{sign}pk")
+    behind = {of: rows.filter(_behind(of, *place, newest=found.newest)) for of, rows in parts.items()} if place else {}
+    for each in (behind, parts):
+        rows = list(_union(each).order_by(*order)[:1]) if each else []
+        if described := _described(actor, rows):
+            return described[0]
+    return None
+
+
+def find_items(actor: Actor, subjects: list[str]) -> list[QueueItem]:
+    """Return the open items among *subjects*, in the order of the queue."""
+    require_reviewer(actor, TASK)
+    parts = {of: rows.filter(subject__in=subjects) for of, rows in _parts(actor, InboxFilter()).items()}
+    return _described(actor, list(_union(parts).order_by("since", "of", "pk")))
+
+
+def _place(subject: str) -> tuple[str, int, datetime] | None:
+    """Return the kind of row, the key and the time of an item, also of one that was just decided."""
+    of, _, key = subject.partition(":")
+    row: Any = None
+    if of == "company":
+        row = Company.objects.filter(slug=key).values_list("pk", Coalesce("submitted_at", "updated_at")).first()
+    elif key.isascii() and key.isdigit() and len(key) < 19:
+        model: Any = {"change": PendingChange, "petition": Petition}.get(of)
+        row = model and model.objects.filter(pk=int(key)).values_list("pk", "asked_at").first()
+    return (of, *row) if row else None
+
+
+def _behind(of: str, place: str, key: int, since: datetime, *, newest: bool) -> Q:
+    side = "lt" if newest else "gt"
+    later = Q(**{f"since__{side}": since})
+    if of == place:
+        return later | Q(since=since, **{f"pk__{side}": key})
+    is_after = (_ORDER.index(of) > _ORDER.index(place)) != newest
+    return later | Q(since=since) if is_after else later
+
+
+def _fresh_takings() -> QuerySet[Taking]:
+    return Taking.objects.filter(at__gt=now() - ASSIGNED_FOR)
+
+
+def _parts(actor: Actor, found: InboxFilter) -> dict[str, QuerySet[Any]]:
+    """Return the rows of each kind that a filter finds, with their subject and the time that they are ordered by."""
+    rows = _rows_in(found.state)
+    if found.kind:
+        rows["company"] = rows["company"] if found.kind == "listing" else rows["company"].none()
+        rows["change"] = rows["change"] if found.kind == "change" else rows["change"].none()
+        rows["petition"] = rows["petition"].filter(kind=found.kind)
+    rows["company"] = rows["company"].annotate(subject=Concat(Value("company:"), "slug", output_field=TextField()))
+    for of in ("change", "petition"):
+        subject = Concat(Value(f"{of}:"), Cast("pk", TextField()), output_field=TextField())
+        rows[of] = rows[of].annotate(subject=subject)
+    wanted = [_words(of, found.words) for of in rows] if found.words else [Q()] * len(rows)
+    narrowed = zip(rows.items(), wanted, strict=True)
+    return {of: _assigned(_checked(part.filter(words), found.check), actor, found) for (of, part), words in narrowed}
+
+
+def _rows_in(state: ItemState) -> dict[str, QuerySet[Any]]:
+    companies, changes, petitions = Company.objects.all(), PendingChange.objects.all(), Petition.objects.all()
+    asked, decided = F("asked_at"), F("decided_at")
+    if state == "open":
+        return {
+            "company": companies.filter(state=State.SUBMITTED).annotate(since=Coalesce("submitted_at", "updated_at")),
+            "change": changes.filter(decision="").annotate(since=asked),
+            "petition": petitions.filter(decision="").annotate(since=asked),
+        }
+    if state == "returned":
+        return {
+            "company": companies.filter(state=State.CHANGES_REQUESTED).annotate(since=F("updated_at")),
+            "change": changes.none().annotate(since=asked),
+            "petition": petitions.none().annotate(since=asked),
+        }
+    finished = companies.filter(submitted_at__isnull=False, state__in=[State.PUBLISHED, State.REJECTED])
+    return {
+        "company": finished.annotate(since=Coalesce("reviewed_at", "updated_at", output_field=DateTimeField())),
+        "change": changes.filter(decision__in=["approved", "rejected"]).annotate(since=decided),
+        "petition": petitions.exclude(decision="").annotate(since=decided),
+    }
+
+
+def _words(of: str, words: str) -> Q:
+    given = words.strip()[:MAX_WORDS]
+    if of == "company":
+        owned = Ownership.objects.filter(company=OuterRef("pk"), account__email__icontains=given)
+        return Q(name__icontains=given) | Q(slug__icontains=given) | Q(Exists(owned))
+    columns = ["company__name", "company__slug", "account__email"]
+    columns += ["person__name", "person__slug"] if of == "petition" else []
+    return reduce(Q.__or__, (Q(**{f"{column}__icontains": given}) for column in columns))
+
+
+def _checked(rows: QuerySet[Any], check: str) -> QuerySet[Any]:
+    made = ItemChecks.objects.filter(subject=OuterRef("subject"))
+    if not check:
+        return rows
+    if check == "passed":
+        return rows.filter(Exists(made.filter(attention="")))
+    if check == "attention":
+        return rows.filter(Exists(made.exclude(attention="")))
+    return rows.filter(Exists(made.filter(attention__contains=f" {check} ")))
+
+
+def _assigned(rows: QuerySet[Any], actor: Actor, found: InboxFilter) -> QuerySet[Any]:
+    taken = _fresh_takings().filter(subject=OuterRef("subject"))
+    if not found.assignee:
+        return rows
+    if found.assignee == "none":
+        return rows.exclude(Exists(taken))
+    account = actor.account_id if found.assignee == "me" else int(found.assignee)
+    return rows.filter(Exists(taken.filter(account=account)))
+
+
+def _union(parts: dict[str, QuerySet[Any]]) -> QuerySet[Any, tuple[str, int, datetime]]:
+    """Return the kind, the key and the time of all rows."""
+    first, *others = (
+        rows.annotate(of=Value(of, output_field=CharField())).values_list("of", "pk", "since")
+        for of, rows in parts.items()
+    )
+    everything: QuerySet[Any, tuple[str, int, datetime]] = first.union(*others, all=True)
+    return everything
+
+
+def _described(actor: Actor, here: list[tuple[str, int, datetime]]) -> list[QueueItem]:
+    """Return the items of rows; one that was deleted in the meantime is left out."""
+    known = _descriptions(here)
+    described = {place: known[place[:2]] for place in here if place[:2] in known}
+    subjects = [each["subject"] for each in described.values()]
+    takings = {each.subject: each for each in _fresh_takings().filter(subject__in=subjects).select_related("account")}
+    made = dict(ItemChecks.objects.filter(subject__in=subjects).values_list("subject", "attention"))
+    items = []
+    for (_, _, since), values in described.items():
+        subject = values["subject"]
+        taking = takings.get(subject)
+        items.append(
+            QueueItem(
+                **values,
+                since=since,
+                taken_by=str(taking.account) if taking else "",
+                taken_by_me=taking is not None and taking.account_id == actor.account_id,
+                attention=tuple(made[subject].split()) if subject in made else None,
+            )
+        )
+    return items
+
+
+def _descriptions(here: list[tuple[str, int, datetime]]) -> dict[tuple[str, int], dict[str, Any]]:
+    keys: dict[str, list[int]] = {"company": [], "change": [], "petition": []}
+    for of, key, _ in here:
+        keys[of].append(key)
+    found: dict[tuple[str, int], dict[str, Any]] = {}
+    for company in Company.objects.filter(pk__in=keys["company"]).prefetch_related("owners"):
+        found["company", company.pk] = {
+            "subject": f"company:{company.slug}",
+            "kind": "listing",
+            "name": company.name,
+            "version": company.version,
+            "by": ", ".join(str(owner) for owner in company.owners.all()),
+            "decision": "" if company.state == State.SUBMITTED else company.state,
+        }
+    for change in PendingChange.objects.filter(pk__in=keys["change"]).select_related("company", "account"):
+        found["change", change.pk] = {
+            "subject": f"change:{change.pk}",
+            "kind": "change",
+            "name": change.company.name,
+            "by": str(change.account or ""),
+            "fields": tuple(change.changes),
+            "decision": change.decision,
+        }
+    asked = list(Petition.objects.filter(pk__in=keys["petition"]).select_related("account", "company", "person"))
+    proven = _proven(asked)
+    for petition in asked:
+        is_claim = petition.kind == Petition.RequestKind.CLAIM
+        found["petition", petition.pk] = {
+            "subject": f"petition:{petition.pk}",
+            "kind": petition.kind,
+            "name": str(petition.company or petition.person),
+            "by": str(petition.account),
+            "fields": tuple(petition.changes),
+            "decision": petition.decision,
+            "is_proven": is_claim and (petition.company_id, petition.account_id) in proven,
+        }
+    return found
+
+
+def _proven(asked: list[Petition]) -> set[tuple[int | None, int]]:
+    claimed = [each.company_id for each in asked if each.kind == Petition.RequestKind.CLAIM]
+    if not claimed:
+        return set()
+    proofs = DomainProof.objects.filter(company__in=claimed, state=DomainProof.ProofState.VERIFIED)
+    return set(proofs.values_list("company_id", "account_id"))

@@ -1,0 +1,1 @@
+"""Logos that listings name by URL: fetched once, checked, resized, and served from here."""

@@ -1,0 +1,21 @@
+"""The logo of a company as published documents show it: always a picture that this registry serves."""
+
+from typing import Final
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.wire import PICTURE_PATH
+
+SIDE: Final = 512
+
+
+def shown_logo(icon: str, fetched_digest: str | None) -> JSONObject | None:
+    """
+    Return the wire form of a company's logo; None if no picture of it is stored here.
+
+    Args:
+        icon: the path of an uploaded logo, or the URL that the source gave.
+        fetched_digest: of the picture that was fetched from *icon*.
+    """
+    uploaded = PICTURE_PATH.fullmatch(icon)
+    digest = uploaded["digest"] if uploaded else fetched_digest
+    return {"url": f"/pictures/{digest}-{SIDE}.webp", "width": SIDE, "height": SIDE} if digest else None

@@ -1,0 +1,127 @@
+"""
+Draw an SVG logo as a PNG, in a separate process with limited time and memory.
+
+The parent calls :func:`draw`. The child is this module run as a program: it reads the SVG from standard input and
+writes a PNG, or a sentence. What the renderer can be made to do, such as reading a local file, drawing for minutes or
+crashing, is refused before it is called; what is overlooked harms only the child.
+"""
+
+import resource
+import subprocess
+import sys
+from threading import Lock
+from typing import Final
+from xml.parsers import expat
+
+MAX_BYTES: Final = 200_000
+CPU_S: Final = 3
+WALL_S: Final = 10
+MEMORY_BYTES: Final = 512 << 20
+"""Of all drawings of a process together: there is one at a time."""
+SIDE: Final = 512
+MAX_ELEMENTS: Final = 5_000
+MAX_DEPTH: Final = 40
+_SVG: Final = "http://www.w3.org/2000/svg"
+_SEPARATOR: Final = " "
+_ALLOWED: Final = frozenset(
+    {
+        *("svg", "g", "path", "rect", "circle", "ellipse", "line", "polyline", "polygon"),
+        *("defs", "linearGradient", "radialGradient", "stop", "use", "symbol", "clipPath", "mask"),
+        *("title", "desc", "metadata", "style", "switch"),
+    }
+)
+"""Elements that draw shapes. Text would need fonts that servers lack, and pictures and filters can cost without end."""
+_PNG: Final = b"\x89PNG"
+_drawing = Lock()
+
+
+class NotDrawable(ValueError):  # noqa: N818 - a verdict
+    """The file is not an SVG that can be drawn safely; the message is the reason."""
+
+
+def is_vector(content: bytes) -> bool:
+    """Return whether *content* looks like an SVG."""
+    return b"<svg" in content[:4_096].lower() and b"\0" not in content[:4_096]
+
+
+def draw(content: bytes) -> bytes:
+    """
+    Return *content* as a PNG.
+
+    Raises:
+        NotDrawable: it is damaged, has what logos need not have, or takes too long.
+    """
+    if len(content) > MAX_BYTES:
+        raise NotDrawable(f"the SVG is larger than {MAX_BYTES // 1_000} KB")
+    command = [sys.executable, "-I", "-m", "muniment.registry.logos.vector"]
+    try:
+        with _drawing:
+            done = subprocess.run(  # noqa: S603 - our own module
+                command,
+                input=content,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=WALL_S,
+                check=False,
+                env={},
+            )
+    except subprocess.TimeoutExpired:
+        raise NotDrawable("drawing the SVG took too long") from None
+    if done.stdout.startswith(_PNG):
+        return done.stdout
+    raise NotDrawable(done.stdout.decode("utf-8", "replace")[:200] or "drawing the SVG took too much time or memory")
+
+
+def check(content: bytes) -> None:
+    """Raise NotDrawable unless *content* is a well-formed SVG with allowed elements that refers only to itself."""
+    parser = expat.ParserCreate(namespace_separator=_SEPARATOR)
+    depth = count = 0
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth, count
+        depth, count = depth + 1, count + 1
+        space, _, local = name.rpartition(_SEPARATOR)
+        if depth > MAX_DEPTH or count > MAX_ELEMENTS:
+            raise NotDrawable("the SVG has too many elements")
+        if depth == 1 and (space, local) != (_SVG, "svg"):
+            raise NotDrawable("the file is not an SVG")
+        if space == _SVG and local not in _ALLOWED:
+            raise NotDrawable(f"the SVG has the element {local[:40]}, which is not accepted")
+        for attribute, value in attributes.items():
+            if attribute.rpartition(_SEPARATOR)[2] == "href" and not value.startswith("#"):
+                raise NotDrawable("the SVG refers to another file")
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def refuse(*_: object) -> None:
+        raise NotDrawable("the SVG declares entities, which are not accepted")
+
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = end
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(content, True)  # noqa: FBT003 - expat's signature
+    except expat.ExpatError as error:
+        raise NotDrawable(f"the SVG is not well-formed: {error}") from None
+
+
+def _main() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    content = sys.stdin.buffer.read(MAX_BYTES + 1)
+    try:
+        check(content)
+        import resvg_py
+
+        drawn = resvg_py.svg_to_bytes(svg_string=content.decode(), width=SIDE, skip_system_fonts=True)
+    except (NotDrawable, UnicodeDecodeError, ValueError) as fault:
+        sys.stdout.write(str(fault) or "the SVG cannot be drawn")
+        return
+    sys.stdout.buffer.write(bytes(drawn))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,1 @@
+"""The versions of the settings of the registry, and how they are applied."""

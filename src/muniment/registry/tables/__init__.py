@@ -1,0 +1,1 @@
+"""Import of tables: spreadsheets, CSV, JSON and archives of them, by a mapping of columns to fields."""

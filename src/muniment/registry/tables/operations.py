@@ -1,0 +1,167 @@
+"""Import a table: read it, propose a mapping, convert its rows, and give them to the importer of registry files."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import msgspec
+
+from muniment import config
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest
+from muniment.registry.exchange.importer import KINDS, RowFault, Summary, import_registry
+from muniment.registry.exchange.jsonl import read_lines
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.known import KnownRows
+from muniment.registry.tables.losses import Loss, common_reason
+from muniment.registry.tables.mapping import FileMapping, propose, read_mapping, write_mapping
+from muniment.registry.tables.reading import TableFile, open_file, read_file
+from muniment.registry.tables.records import Records, records_of
+
+_encode = msgspec.json.Encoder().encode
+_TABLES: Final = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".zip"})
+_MEMBERS: Final = ("company", "framework")
+
+
+@dataclass(slots=True)
+class Prepared:
+    """
+    A file that was read, with its mapping.
+
+    Args:
+        is_proposed: no person gave the mapping.
+    """
+
+    file: TableFile
+    sheets: list[Sheet]
+    mapping: FileMapping
+    is_proposed: bool
+
+    def mapping_text(self) -> str:
+        return write_mapping(self.mapping, self.sheets)
+
+
+@dataclass(slots=True)
+class TableImport:
+    """The result of an import of a table."""
+
+    summary: Summary
+    losses: list[Loss]
+    records: Records
+
+
+def is_table(path: Path) -> bool:
+    """Return whether *path* is a table, and not a file in the form that an export writes."""
+    if not path.is_file():
+        return False
+    if path.suffix.lower() in _TABLES:
+        return True
+    if path.name.startswith(KINDS) and (path.suffix in {".jsonl", ".gz"} or _has_registry_row(path)):
+        return False
+    return not _has_registry_row(path)
+
+
+def _has_registry_row(path: Path) -> bool:
+    """Return whether the first object of a file of JSON lines is a row of a registry."""
+    first: JSONObject = next((line.value for line in read_lines(path) if line.value is not None), {})
+    return any(isinstance(first.get(member), dict) for member in _MEMBERS) or {"slug", "name"} <= first.keys()
+
+
+def prepare(source: Path | str, mapping: str = "") -> Prepared:
+    """
+    Read a file or an address, and propose a mapping if none is given.
+
+    Args:
+        mapping: the TOML text of a mapping.
+
+    Raises:
+        BadRequest: the file holds no table, or the mapping is invalid.
+        OSError: the file cannot be read.
+    """
+    return prepare_file(open_file(source), mapping)
+
+
+def prepare_file(file: TableFile, mapping: str = "") -> Prepared:
+    """
+    Read the content of a file, and propose a mapping if none is given.
+
+    Raises:
+        BadRequest: the file holds no table, or the mapping is invalid.
+    """
+    given = read_mapping(mapping) if mapping else None
+    sheets = read_file(file, encoding=given.encoding if given else "", delimiter=given.delimiter if given else "")
+    return Prepared(file, sheets, given or propose(sheets, file.name), is_proposed=given is None)
+
+
+def import_table(prepared: Prepared, **options: Any) -> TableImport:
+    """
+    Import the rows of a table; stored values that it has no column for stay.
+
+    Args:
+        options: those of :func:`import_registry`.
+
+    Raises:
+        BadRequest: the mapping asks for choices, or the table has no row to import.
+    """
+    return import_records(convert(prepared), prepared.file.name, **options)
+
+
+def convert(prepared: Prepared) -> Records:
+    """
+    Return the rows of a table as lines of an import.
+
+    Raises:
+        BadRequest: the mapping asks for choices.
+    """
+    if questions := prepared.mapping.questions():
+        raise BadRequest(
+            f"The mapping needs {len(questions)} choice{'s' * (len(questions) > 1)}: {'; '.join(questions)}.",
+            "Write the mapping with --write-mapping, choose, and give it back with --mapping.",
+        )
+    return records_of(prepared.sheets, prepared.mapping, KnownRows.read(), config.current().currency)
+
+
+def import_records(
+    records: Records,
+    name: str,
+    *,
+    progress: Callable[[Path, int], object] = lambda _path, _read: None,
+    **options: Any,
+) -> TableImport:
+    """
+    Import lines that were made of a table.
+
+    Args:
+        name: of the file that people know.
+        options: those of :func:`import_registry`.
+    """
+    losses = list(records.losses)
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        rows = {
+            f"{kind}.jsonl": _write(folder / f"{kind}.jsonl", lines)
+            for kind, lines in (("people", records.people), ("companies", records.companies))
+            if lines
+        }
+        if not rows:
+            return TableImport(Summary(), losses, records)
+
+        def told(fault: RowFault) -> None:
+            numbers = rows.get(fault.file, [])
+            number = numbers[fault.line - 1] if 0 < fault.line <= len(numbers) else 0
+            losses.append(Loss("", number, fault.field, common_reason(fault.reason), fault.reason))
+
+        summary = import_registry(folder, tell=told, warn=told, progress=progress, origin=name, partial=True, **options)
+    return TableImport(summary, losses, records)
+
+
+def _write(path: Path, lines: Iterable[tuple[int, JSONObject]]) -> list[int]:
+    """Write lines, and return the row of each."""
+    rows = []
+    with path.open("wb") as out:
+        for row, line in lines:
+            out.write(_encode(line) + b"\n")
+            rows.append(row)
+    return rows

@@ -1,0 +1,329 @@
+"""
+Turn tables into the lines of an import by their mapping: companies with their people, and people.
+
+Rows about the same company are one line. What a row lacks is not in its line, so that an import keeps what is stored.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from muniment.kernel.json import JSONObject
+from muniment.registry.people.positions import team_of
+from muniment.registry.tables.columns import Column
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.headings import COMPANIES, EXTRA, PEOPLE, SKIP, header_row, headings_of
+from muniment.registry.tables.known import KnownRows, name_key
+from muniment.registry.tables.losses import Loss
+from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping
+from muniment.registry.tables.values import Lost, PersonInCell, address_of, full_name, is_blank, people_in, value_of
+
+_TOTALS: Final = frozenset({"total", "totals", "summe", "gesamt", "insgesamt", "sum", "gesamtsumme", "grandtotal"})
+_USUAL_CELLS: Final = 3
+
+
+@dataclass(slots=True)
+class CompanyRecord:
+    """
+    A company of the tables. ``members`` are those of its object, ``people`` with their positions.
+
+    Args:
+        is_named_only: no row is about it; rows of people name it.
+    """
+
+    row: int
+    slug: str
+    members: JSONObject
+    people: list[PersonInCell] = field(default_factory=list)
+    is_stored: bool = False
+    is_named_only: bool = False
+
+
+@dataclass(slots=True)
+class PersonRecord:
+    """A person of the tables."""
+
+    row: int
+    slug: str
+    members: JSONObject
+
+
+@dataclass(slots=True)
+class Records:
+    """What tables give: lines by kind, each with its row, and what is left out."""
+
+    companies: list[tuple[int, JSONObject]] = field(default_factory=list)
+    people: list[tuple[int, JSONObject]] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+
+
+class _Row(NamedTuple):
+    table: str
+    number: int
+    values: JSONObject
+    people: list[PersonInCell]
+    address: str
+
+
+def records_of(sheets: Sequence[Sheet], mapping: FileMapping, known: KnownRows, currency: str) -> Records:
+    """Return the lines of all tables; companies first, since people can name them."""
+    work = _Conversion(mapping, known, currency)
+    pairs = [(sheet, table) for sheet in sheets if (table := table_of(mapping, sheet, len(sheets)))]
+    unmapped = [sheet for sheet in sheets if not table_of(mapping, sheet, len(sheets))]
+    for sheet in sheets:
+        work.losses += [Loss(sheet.name, 0, "", note.rstrip(".")) for note in sheet.notes]
+    work.losses += [Loss(each.name, 0, "", "is not in the mapping and is left out") for each in unmapped]
+    for sheet, table in pairs:
+        if table.kind == SKIP:
+            fix = 'Set its kind, and field = "name" on a column.'
+            work.losses.append(Loss(sheet.name, 0, "", "is left out: no column is the name of a row", fix=fix))
+        elif table.kind == COMPANIES:
+            for row in work.rows(sheet, table):
+                work.add_company(row)
+    for sheet, table in pairs:
+        if table.kind == PEOPLE:
+            for row in work.rows(sheet, table):
+                work.add_person(row)
+    return work.finish()
+
+
+def table_of(mapping: FileMapping, sheet: Sheet, sheets: int) -> TableMapping | None:
+    """Return the mapping of *sheet*: by its name, or the only one for the only table of a file."""
+    for each in mapping.table:
+        if each.name == sheet.name:
+            return each
+    return mapping.table[0] if sheets == 1 and len(mapping.table) == 1 else None
+
+
+class _Conversion:
+    """The state of one conversion."""
+
+    def __init__(self, mapping: FileMapping, known: KnownRows, currency: str) -> None:
+        self.mapping, self.known, self.currency = mapping, known, currency
+        self.losses: list[Loss] = []
+        self.companies: dict[str, list[CompanyRecord]] = {}
+        self.people: dict[str, PersonRecord] = {}
+        self.named: dict[str, str] = {}
+
+    # ------------------------------------------------------------------ cells
+
+    def rows(self, sheet: Sheet, table: TableMapping) -> Iterator[_Row]:
+        """Yield the rows of a table with their values."""
+        at, headings = _headings(sheet, table)
+        places = {heading: n for n, heading in reversed(list(enumerate(headings)))}
+        columns = [(places[each.heading], each) for each in table.column if each.field and each.heading in places]
+        self._tell_columns(sheet, table, at, headings)
+        usual = sorted(sum(map(bool, row)) for row in sheet.rows[at : at + 200])
+        typical = usual[len(usual) // 2] if usual else 0
+        after_blank = False
+        for number, cells in enumerate(sheet.rows[at:], at + 1):
+            filled = sum(map(bool, cells))
+            if not filled:
+                after_blank = True
+                continue
+            if _TOTALS & {name_key(cell) for cell in cells[:2]}:
+                self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out"))
+            elif list(cells) == headings:
+                self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out"))
+            elif after_blank and filled == 1 and typical >= _USUAL_CELLS:
+                note = next(filter(None, cells))
+                self.losses.append(Loss(sheet.name, number, "", "is a note below the table, and is left out", note))
+            else:
+                yield self._row(sheet, number, cells, columns)
+                after_blank = False
+
+    def _tell_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
+        mapped = {each.heading for each in table.column if each.field}
+        for n, heading in enumerate(headings):
+            example = next((row[n] for row in sheet.rows[at:] if row[n]), "")
+            if heading not in mapped and example:
+                fix = f'Set its field in the mapping, or keep it: field = "{EXTRA}{member_of(heading) or "name"}".'
+                said = Loss(sheet.name, 0, heading or f"column {n + 1}", "is not mapped and is left out", example, fix)
+                self.losses.append(said)
+        for heading in mapped - set(headings):
+            self.losses.append(Loss(sheet.name, 0, heading, "is in the mapping and not in the file"))
+
+    def _row(self, sheet: Sheet, number: int, cells: Sequence[str], columns: list[tuple[int, Column]]) -> _Row:
+        values: JSONObject = {}
+        people: list[PersonInCell] = []
+        address = ""
+        for at, column in columns:
+            text = cells[at]
+            found: Any
+            if column.field == PEOPLE_FIELD:
+                found = people_in(column, text)
+                people += found if isinstance(found, list) else []
+            else:
+                found = value_of(column, text, self.currency)
+            if isinstance(found, Lost):
+                self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
+            elif column.field == "address":
+                address = found or ""
+            elif found is not None and column.field != PEOPLE_FIELD:
+                values.setdefault(column.field, found)
+        return _Row(sheet.name, number, values, people, address)
+
+    # ------------------------------------------------------------------ companies
+
+    def add_company(self, row: _Row) -> None:
+        name = row.values.get("name", "")
+        if not name:
+            self.losses.append(Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name."))
+            return
+        members = _members(row)
+        slug = members.pop("id", "")
+        same = self.companies.setdefault(name_key(name) or name, [])
+        for other in same:
+            if (not slug or slug == other.slug) and _agree(other.members, members):
+                other.members |= {key: value for key, value in members.items() if key not in other.members}
+                other.people += [each for each in row.people if each not in other.people]
+                return
+        stored = self.known.companies.get(name_key(name), [])
+        is_stored = bool(slug and slug in self.known.used["company"]) or len(stored) > len(same)
+        if same and not slug:
+            said = "has the name of another row but other values, and is a company of its own"
+            self.losses.append(Loss(row.table, row.number, "", said, name))
+        if not slug:
+            slug = stored[len(same)] if len(stored) > len(same) else self.known.new_slug("company", name)
+        same.append(CompanyRecord(row.number, slug, members, list(row.people), is_stored))
+
+    # ------------------------------------------------------------------ people
+
+    def add_person(self, row: _Row) -> None:
+        values = row.values
+        name = values.get("name") or " ".join(filter(None, (values.get("name.first"), values.get("name.last"))))
+        if not name:
+            self.losses.append(Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name."))
+            return
+        name = full_name(name)
+        slug = self._person(name, row.number, values.get("slug", ""))
+        if slug is None:
+            self._ambiguous(row.table, row.number, name)
+            return
+        record = self.people.get(slug)
+        if record is None:
+            record = self.people[slug] = PersonRecord(row.number, slug, {"name": name})
+        if bio := values.get("bio"):
+            record.members.setdefault("bio", bio)
+        extra = {key.removeprefix(EXTRA): value for key, value in values.items() if key.startswith(EXTRA)}
+        record.members |= {key: value for key, value in extra.items() if key not in record.members}
+        if company := values.get("position.company"):
+            self._place(row, str(company), PersonInCell(name, values.get("position.title", "")))
+        elif values.get("position.title"):
+            self.losses.append(Loss(row.table, row.number, "", "has a position but no company", name))
+
+    def _place(self, row: _Row, company: str, person: PersonInCell) -> None:
+        key = name_key(company)
+        found = self.companies.get(key, [])
+        stored = self.known.companies.get(key, [])
+        if not found and len(stored) == 1:
+            members = {"name": self.known.names[stored[0]]}
+            found = self.companies[key] = [CompanyRecord(row.number, stored[0], members)]
+            found[0].is_stored = found[0].is_named_only = True
+        if len(found) != 1:
+            said = "is not in the registry" if not found and not stored else "is the name of several companies"
+            fix = "Import the companies first, then this file again."
+            self.losses.append(Loss(row.table, row.number, "company", said, company, fix))
+            return
+        found[0].people.append(person)
+
+    def _person(self, name: str, row: int, slug: str = "") -> str | None:
+        """Return the slug of a person, new or stored; None if several stored ones have the name."""
+        if slug:
+            return slug
+        key = name_key(name)
+        if self.mapping.same_name_is_same_person and key in self.named:
+            return self.named[key]
+        stored = self.known.people.get(key, [])
+        if len(stored) > 1:
+            return None
+        slug = stored[0] if stored else self.known.new_slug("person", name)
+        self.people[slug] = PersonRecord(row, slug, {"name": name})
+        self.named[key] = slug
+        return slug
+
+    def _ambiguous(self, table: str, row: int, name: str) -> None:
+        said = "is the name of several people in the registry, so that it is unclear who is meant"
+        self.losses.append(
+            Loss(table, row, "", said, name, "Give the slug, or add the position on the listing's page.")
+        )
+
+    # ------------------------------------------------------------------ lines
+
+    def finish(self) -> Records:
+        done = Records(losses=self.losses)
+        for record in (each for same in self.companies.values() for each in same):
+            line: JSONObject = {"company": {"id": record.slug, **record.members}}
+            if record.people and (positions := self._positions(record)):
+                line["positions"] = positions
+            if "positions" in line or not record.is_named_only:
+                done.companies.append((record.row, line))
+        stored = {slug for slugs in self.known.people.values() for slug in slugs}
+        for person in self.people.values():
+            if person.slug not in stored or len(person.members) > 1:
+                done.people.append((person.row, {"slug": person.slug, **person.members}))
+        return done
+
+    def _positions(self, record: CompanyRecord) -> list[JSONObject]:
+        """Return the stored positions with the new ones; none if the table brings no new one."""
+        former = team_of(record.slug) if record.is_stored else []
+        here = {name_key(each["person"].get("name") or ""): each["person"].get("slug", "") for each in former}
+        known = {(name_key(each["person"].get("name") or ""), name_key(each.get("title") or "")) for each in former}
+        new: list[JSONObject] = []
+        for each in record.people:
+            key = name_key(each.name)
+            place = (key, name_key(each.title))
+            if place in known or (key in here and not each.title):
+                continue
+            known.add(place)
+            slug = here.get(key) or self._person(each.name, record.row)
+            if slug is None:
+                self._ambiguous("", record.row, each.name)
+                continue
+            person = {"name": each.name, **({"slug": slug} if slug else {})}
+            new.append({**({"title": each.title} if each.title else {}), "person": person})
+        return [*former, *new] if new else []
+
+
+def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
+    """Return the index of the first row below the headings, and the headings."""
+    wanted = {each.heading for each in table.column}
+    for at in (table.header - 1, header_row(sheet.rows)):
+        if 0 <= at < len(sheet.rows) and wanted & {*(found := headings_of(sheet.rows, at))}:
+            return at + 1, found
+    return table.header, headings_of(sheet.rows, max(0, min(table.header, len(sheet.rows)) - 1))
+
+
+def member_of(heading: str) -> str:
+    """Return a name for an additional member, made of a heading."""
+    words = [name_key(word) for word in heading.replace("_", " ").replace("/", " ").split()]
+    words = [word for word in words if word]
+    name = "".join([*words[:1], *(word.capitalize() for word in words[1:])])
+    return name if name.isidentifier() else ""
+
+
+def _members(row: _Row) -> JSONObject:
+    """Return the members of a company's object."""
+    found: JSONObject = {}
+    socials: JSONObject = {}
+    address: JSONObject = address_of(row.address) if not is_blank(row.address) else {}
+    for name, value in row.values.items():
+        group, _, member = name.partition(".")
+        if group == "socials":
+            socials[member] = value
+        elif group == "address":
+            address[member] = value
+        elif name == "treasury":
+            found["treasuryAmount"] = value
+        else:
+            found[name.removeprefix(EXTRA)] = value
+    if socials:
+        found["socials"] = socials
+    if address:
+        found["address"] = [address]
+    return found
+
+
+def _agree(one: JSONObject, other: JSONObject) -> bool:
+    """Return whether two rows of one name say the same where both say something."""
+    return all(one[key] == value for key, value in other.items() if key in one and key != "name")

@@ -1,0 +1,107 @@
+"""The settings of a registry, as values. Each default is what a registry without ``registry.toml`` has."""
+
+from typing import Any, Final
+
+from msgspec import Struct
+
+FILE: Final = "registry.toml"
+"""The file in a data folder."""
+
+
+class Registry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The name, the contact, and the licence of the data."""
+
+    name: str = ""
+    contact: str = ""
+    licence: str = ""
+    licence_url: str = ""
+
+
+class Words(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What people call a company."""
+
+    company: str = ""
+    companies: str = ""
+
+
+class Sections(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Parts of a listing that pages and forms show."""
+
+    token: bool = True
+    proposals: bool = True
+    cap_table: bool = True
+
+
+class Vocabulary(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """The values that forms and tools suggest; empty for the built-in ones."""
+
+    types: tuple[str, ...] = ()
+    industries: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    themes: tuple[str, ...] = ()
+
+
+class Brand(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """
+    Pictures and colors.
+
+    Args:
+        logo: the path of a stored picture, or of a file beside ``registry.toml``.
+        mark: the same; it is the icon of the site too.
+        logo_ratio: width by height of the logo in percent; set when it is stored.
+        accent: ``#rrggbb`` of links and buttons on light paper.
+        accent_dark: the same on dark paper.
+    """
+
+    logo: str = ""
+    mark: str = ""
+    logo_ratio: int = 0
+    accent: str = ""
+    accent_dark: str = ""
+
+
+class Texts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Texts of the front page and the footer."""
+
+    heading: str = ""
+    lead: str = ""
+    tagline: str = ""
+    footer: str = ""
+
+
+class Legal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Markdown of the legal pages; a page without text does not exist."""
+
+    imprint: str = ""
+    privacy: str = ""
+    terms: str = ""
+
+
+class RegistrySettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """All that ``registry.toml`` declares."""
+
+    registry: Registry = Registry()
+    words: Words = Words()
+    sections: Sections = Sections()
+    vocabulary: Vocabulary = Vocabulary()
+    brand: Brand = Brand()
+    texts: Texts = Texts()
+    legal: Legal = Legal()
+    fields: tuple[dict[str, Any], ...] = ()
+
+    def __hash__(self) -> int:
+        # Without the fields: their tables have no hash.
+        return hash((self.registry, self.words, self.sections, self.vocabulary, self.brand, self.texts, self.legal))
+
+
+DEFAULT: Final = RegistrySettings()
+SECTIONS: Final[dict[str, type[Struct]]] = {
+    "registry": Registry,
+    "words": Words,
+    "sections": Sections,
+    "vocabulary": Vocabulary,
+    "brand": Brand,
+    "texts": Texts,
+    "legal": Legal,
+}
+"""The tables of the file; ``[[fields]]`` is a list of tables."""

@@ -1,0 +1,238 @@
+"""Read and check ``registry.toml``: every fault is named, with the nearest known name or value."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Struct
+
+from muniment.registry_toml import contrast
+from muniment.registry_toml.document import SECTIONS, RegistrySettings
+
+MAX_BYTES: Final = 512_000
+MAX_PICTURE_BYTES: Final = 2 << 20
+MAX_VALUES: Final = 200
+MAX_VALUE: Final = 60
+MAX_RATIO: Final = 10_000
+MAX_FIELDS: Final = 100
+_LONG: Final = 100_000
+_LENGTHS: Final = {
+    "registry.name": 80,
+    "registry.contact": 200,
+    "registry.licence": 100,
+    "registry.licence_url": 500,
+    "words.company": 40,
+    "words.companies": 40,
+    "brand.logo": 200,
+    "brand.mark": 200,
+    "texts.heading": 200,
+    "texts.lead": 500,
+    "texts.tagline": 200,
+    "texts.footer": 500,
+    "legal.imprint": _LONG,
+    "legal.privacy": _LONG,
+    "legal.terms": _LONG,
+}
+PICTURE: Final = re.compile(r"/pictures/[0-9a-f]{32}-512\.webp")
+_FILE_NAME: Final = re.compile(r"[\w][\w. -]*\.(?:svg|png|jpe?g|webp)", re.IGNORECASE)
+_TEXT_FILE: Final = re.compile(r"[\w][\w. -]*\.md")
+_WORD: Final = re.compile(r"\w[\w .-]*")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
+_MODES: Final = {"accent": contrast.LIGHT, "accent_dark": contrast.DARK}
+
+
+class InvalidSettings(ValueError):  # noqa: N818 - its faults are for the operator
+    """The settings have faults; *faults* are sentences, by the place of each, such as ``brand.accent``."""
+
+    def __init__(self, faults: Mapping[str, str]) -> None:
+        super().__init__(" ".join(faults.values()))
+        self.faults = dict(faults)
+
+
+def read_file(path: Path) -> RegistrySettings:
+    """
+    Read a file, with the texts of the Markdown files that it names.
+
+    Raises:
+        InvalidSettings: it is not TOML, too large, or has faults.
+        OSError: it cannot be read.
+    """
+    found = parse(_limited(path))
+    texts = {
+        name: _limited(path.parent / text)
+        for name, text in msgspec.structs.asdict(found.legal).items()
+        if _TEXT_FILE.fullmatch(text)
+    }
+    if not texts:
+        return found
+    return check({**msgspec.to_builtins(found), "legal": {**msgspec.to_builtins(found.legal), **texts}})
+
+
+def _limited(path: Path) -> str:
+    with path.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise InvalidSettings({"": f"{path.name} is larger than {MAX_BYTES // 1000} KB."})
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidSettings({"": f"{path.name} is not UTF-8."}) from None
+
+
+def parse(text: str) -> RegistrySettings:
+    """
+    Read the text of a file.
+
+    Raises:
+        InvalidSettings: it is not TOML, or has faults.
+    """
+    try:
+        found = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidSettings({"": f"This is not TOML: {error}."}) from None
+    return check(found)
+
+
+def check(values: Mapping[str, Any]) -> RegistrySettings:
+    """
+    Check settings as they were read.
+
+    Raises:
+        InvalidSettings: a name is unknown, or a value has another type or is not accepted; every one is named.
+    """
+    faults: dict[str, str] = {}
+    known: dict[str, Any] = {}
+    for name, value in values.items():
+        if name == "fields":
+            known[name] = _fields(value, faults)
+        elif name not in SECTIONS:
+            faults[name] = _unknown(name, f"[{name}]", (*SECTIONS, "fields"))
+        elif not isinstance(value, Mapping):
+            faults[name] = f"{name} must be a table: [{name}]."
+        else:
+            known[name] = _section(name, value, faults)
+    words = known.get("words", {})
+    if words.get("companies") and not words.get("company"):
+        faults["words.company"] = "words.company is missing: words.companies is its plural."
+    if faults:
+        raise InvalidSettings(faults)
+    return msgspec.convert(known, RegistrySettings)
+
+
+def known_part(values: Mapping[str, Any]) -> RegistrySettings:
+    """Return what this version knows of settings that a later version has stored."""
+    tables = {
+        name: {each.name: value[each.name] for each in msgspec.structs.fields(kind) if each.name in value}
+        for name, kind in SECTIONS.items()
+        if isinstance(value := values.get(name), Mapping)
+    }
+    return msgspec.convert({**tables, "fields": values.get("fields", ())}, RegistrySettings)
+
+
+def _unknown(name: str, shown: str, known: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(known)}."
+    return f"{shown} is not known. {hint}"
+
+
+def _section(section: str, values: Mapping[str, Any], faults: dict[str, str]) -> dict[str, Any]:
+    kind: type[Struct] = SECTIONS[section]
+    types = {each.name: each.default for each in msgspec.structs.fields(kind)}
+    found = {}
+    for name, value in values.items():
+        place = f"{section}.{name}"
+        if name not in types:
+            faults[place] = _unknown(name, place, tuple(types))
+            continue
+        try:
+            found[name] = _value(place, value, types[name])
+        except ValueError as error:
+            faults[place] = f"{place} {error}."
+    return found
+
+
+def _value(place: str, value: Any, default: object) -> Any:
+    if isinstance(default, bool):
+        _require(isinstance(value, bool), "must be true or false")
+        return value
+    if isinstance(default, int):
+        is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_RATIO
+        _require(is_number, "must be a whole number up to 10,000")
+        return value
+    if isinstance(default, tuple):
+        return _values(value)
+    return _text(place, value)
+
+
+def _values(value: Any) -> list[str]:
+    is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+    _require(is_list, "must be a list of texts")
+    found = list(dict.fromkeys(each.strip() for each in value if each.strip()))
+    _require(len(found) <= MAX_VALUES, f"has {len(found):,} values; at most {MAX_VALUES} are accepted")
+    is_short = all(len(each) <= MAX_VALUE and not _CONTROL.search(each) and "\n" not in each for each in found)
+    _require(is_short, f"has a value of more than {MAX_VALUE} characters or with control characters")
+    return found
+
+
+def _text(place: str, value: Any) -> str:
+    _require(isinstance(value, str), "must be text in quotation marks")
+    section, _, name = place.partition(".")
+    found: str = value.replace("\r\n", "\n").strip()
+    limit = _LENGTHS.get(place, MAX_VALUE)
+    _require(len(found) <= limit, f"has {len(found):,} characters; at most {limit:,} are accepted")
+    _require(not _CONTROL.search(found), "has control characters")
+    _require("\n" not in found or section == "legal", "must be a text of one line")
+    if not found:
+        return ""
+    if name in _MODES:
+        return _accent(found.lower(), name)
+    if place in {"brand.logo", "brand.mark"}:
+        is_picture = PICTURE.fullmatch(found) or _FILE_NAME.fullmatch(found)
+        _require(bool(is_picture), "must be the name of an SVG, PNG, JPEG or WebP file beside registry.toml")
+    if section == "words":
+        _require(bool(_WORD.fullmatch(found)), "must be letters, digits, spaces, dots and hyphens")
+    if place == "registry.licence_url":
+        _require(_is_web_address(found), "must be a URL that starts with https://")
+    if place == "registry.contact":
+        is_reachable = _is_web_address(found) or re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", found)
+        _require(bool(is_reachable), "must be an email address or a URL that starts with https://")
+    return found
+
+
+def _require(is_true: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition
+    if not is_true:
+        raise ValueError(otherwise)
+
+
+def _is_web_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not re.search(r"[\s\"<>]", text)
+
+
+def _accent(color: str, name: str) -> str:
+    _require(contrast.is_color(color), "must be a color such as #0b5d3b")
+    mode = _MODES[name]
+    ratio = contrast.least_contrast(color, mode)
+    if ratio >= contrast.LEAST:
+        return color
+    paper = "light" if mode is contrast.LIGHT else "dark"
+    shown, nearest = int(ratio * 100) / 100, contrast.nearest(color, mode)
+    raise ValueError(f"has a contrast of {shown:.2f}:1 on {paper} paper; 4.5:1 is needed. Use {nearest}")
+
+
+def _fields(value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
+    if not isinstance(value, list | tuple) or not all(isinstance(each, Mapping) for each in value):
+        faults["fields"] = "fields must be tables: [[fields]]."
+        return []
+    if len(value) > MAX_FIELDS:
+        faults["fields"] = f"There are {len(value):,} fields; at most {MAX_FIELDS} are accepted."
+        return []
+    return [dict(each) for each in value]

@@ -1,0 +1,347 @@
+"""
+Declarations of fields, as the section ``[[fields]]`` of ``registry.toml`` has them, and the fields that they make.
+
+A declaration adds a field to an open object; its values are kept among the additional members of that object.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from msgspec import Struct, structs
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.texts import line_fault
+from muniment.schema.declared.identifiers import CHECKS, Identifier
+from muniment.schema.declared.presets import PRESETS
+from muniment.schema.filters import Filter, Range
+from muniment.schema.kinds import Choice, Kind, Link, Number, Text
+from muniment.schema.objects import Schema
+from muniment.schema.parsed_kinds import DATE, Money
+from muniment.schema.record import Field
+from muniment.schema.standard_kinds import Country
+from muniment.schema.validation import shown
+
+MAX_FIELDS: Final = 50
+"""Of companies, and of people."""
+MAX_CHOICES: Final = 100
+MAX_CHARACTERS: Final = 2_000
+MAX_LINK: Final = 500
+MAX_IDENTIFIER: Final = 100
+MAX_MONEY: Final = 40
+_DEFAULT_CHARACTERS: Final = 500
+_KEY: Final = re.compile(r"[a-z][A-Za-z0-9]{1,39}")
+_PLACES: Final = ("company", "person")
+_RESERVED: Final = frozenset(
+    {
+        *("page", "pageSize", "q", "sort", "fields", "cursor", "ids", "facets", "list", "kind", "limit", "full"),
+        *("query", "slug", "positions", "picture", "counted", "version", "next", "step", "do", "relevance", "newest"),
+        *("chain", "after", "since", "extra", "company", "person", "framework", "source", "account"),
+    }
+)
+"""Parameters, form controls and members that have a meaning already."""
+
+
+class Declaration(Struct, frozen=True):
+    """
+    A declared field.
+
+    Args:
+        of: company or person.
+        key: its name on the wire.
+        kind: one of :data:`KINDS`.
+        choices: of a choice.
+        check: of an identifier; one of :data:`CHECKS`.
+        min: the least number.
+        max: the largest number; of a text, its most characters.
+        in_lists: whether the summaries that tools list have it.
+        retired: its values are kept, and neither shown nor edited.
+    """
+
+    of: str
+    key: str
+    label: str
+    kind: str
+    help: str = ""
+    choices: tuple[str, ...] = ()
+    check: str = ""
+    min: float | None = None
+    max: float | None = None
+    in_lists: bool = True
+    retired: bool = False
+
+    def to_wire(self) -> JSONObject:
+        """Return what was declared, without defaults."""
+        given = {name: value for name, value in structs.asdict(self).items() if name in {"of", "key", "label", "kind"}}
+        defaults = {each.name: each.default for each in structs.fields(self)}
+        further = {name: value for name, value in structs.asdict(self).items() if value != defaults[name]}
+        return {
+            name: list(value) if isinstance(value, tuple) else value for name, value in {**given, **further}.items()
+        }
+
+    def is_kept_by(self, other: "Declaration") -> bool:
+        """Return whether every value of this declaration is one of *other*, as far as the declarations tell."""
+        same = ("kind", "check", "min", "max")
+        return all(getattr(self, name) == getattr(other, name) for name in same) and set(self.choices) <= set(
+            other.choices
+        )
+
+
+class FieldsError(ValueError):
+    """The declarations have faults; has a sentence for each."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__("\n".join(faults))
+        self.faults = tuple(faults)
+
+
+class _Made(NamedTuple):
+    """What a kind makes of a declaration."""
+
+    kind: Kind
+    filters: tuple[Filter, ...]
+    range: Range | None = None
+    example: Any = None
+
+
+def read_declarations(given: Any, schema: Schema) -> tuple[Declaration, ...]:
+    """
+    Read the section ``[[fields]]``.
+
+    Args:
+        schema: the built-in fields, whose names are taken.
+
+    Raises:
+        FieldsError: it has faults.
+    """
+    if not isinstance(given, list):
+        raise FieldsError(['fields must be tables that begin with "[[fields]]"'])
+    found: list[Declaration] = []
+    faults: list[str] = []
+    for number, table in enumerate(given, 1):
+        where = f"field {number}"
+        if isinstance(table, Mapping) and isinstance(table.get("key", table.get("preset")), str):
+            where += f" ({str(table.get('key', table.get('preset')))[:60]})"
+        own = list(_faults_of(table))
+        faults += [f"{where}: {each}" for each in own]
+        if not own:
+            found.append(_declaration(table))
+    if not faults:
+        faults = [*_clashes(found, schema)]
+    if faults:
+        raise FieldsError(faults)
+    return tuple(found)
+
+
+def declare(schema: Schema, declarations: Iterable[Declaration], currency: str) -> Schema:
+    """Return *schema* with the declared fields."""
+    made: dict[str, list[Field]] = {place: [] for place in _PLACES}
+    for each in declarations:
+        made[each.of].append(field_of(each, currency))
+    if not any(made.values()):
+        return schema
+    return schema.declare(company=tuple(made["company"]), person=tuple(made["person"]))
+
+
+def field_of(declared: Declaration, currency: str) -> Field:
+    """Return the field that a declaration makes; a retired one is only kept."""
+    made = KINDS[declared.kind](declared, currency)
+    field = Field(
+        declared.key,
+        made.kind,
+        declared.label,
+        declared.help,
+        example=made.example,
+        summary="all" if declared.in_lists else "item",
+    )
+    if declared.retired:
+        return structs.replace(field, shown=False, editable=False, csv=0, summary="none")
+    order = declared.key if made.range else ""
+    return structs.replace(field, filters=made.filters, range=made.range, order=order, is_sorted=False)
+
+
+# ---------------------------------------------------------------------- kinds
+
+
+def _any_of(declared: Declaration, example: str, *, counted: bool = True) -> tuple[Filter, ...]:
+    help_ = f"{declared.label}: any of these values."
+    return (Filter(help_, several=True, counted=counted, example=example),)
+
+
+def _presence(declared: Declaration) -> Filter:
+    return Filter(
+        f"{declared.label}: whether there is a value.", f"has{declared.key[0].upper()}{declared.key[1:]}", presence=True
+    )
+
+
+def _bounds(declared: Declaration, least: str, most: str) -> Range:
+    low, high = f"{declared.key}{least}", f"{declared.key}{most}"
+    return Range(low, f"{declared.label}: at least this.", high, f"{declared.label}: at most this.")
+
+
+def _text(declared: Declaration, _: str) -> _Made:
+    most = int(declared.max) if declared.max is not None else _DEFAULT_CHARACTERS
+    return _Made(Text(most, strip=True, line=True), _any_of(declared, "Example"))
+
+
+def _number(declared: Declaration, _: str) -> _Made:
+    number = Number(declared.min, declared.max)
+    return _Made(number, (_presence(declared),), _bounds(declared, "Min", "Max"))
+
+
+def _money(declared: Declaration, currency: str) -> _Made:
+    return _Made(Money(MAX_MONEY, currency), (_presence(declared),), _bounds(declared, "Min", "Max"))
+
+
+def _date(declared: Declaration, _: str) -> _Made:
+    return _Made(DATE, (_presence(declared),), _bounds(declared, "From", "To"), "2019-05-31")
+
+
+def _choice(declared: Declaration, _: str) -> _Made:
+    return _Made(Choice(declared.choices), _any_of(declared, declared.choices[0]), example=declared.choices[0])
+
+
+def _link(declared: Declaration, _: str) -> _Made:
+    return _Made(Link(MAX_LINK, strip=True), (_presence(declared),))
+
+
+def _identifier(declared: Declaration, _: str) -> _Made:
+    example = CHECKS[declared.check].example
+    kind = Identifier(MAX_IDENTIFIER, strip=True, line=True, check=declared.check)
+    return _Made(kind, (*_any_of(declared, example, counted=False), _presence(declared)), example=example)
+
+
+def _country(declared: Declaration, _: str) -> _Made:
+    return _Made(Country(), _any_of(declared, "FR"), example="FR")
+
+
+KINDS: Final[dict[str, Callable[[Declaration, str], _Made]]] = {
+    "text": _text,
+    "number": _number,
+    "money": _money,
+    "date": _date,
+    "choice": _choice,
+    "link": _link,
+    "identifier": _identifier,
+    "country": _country,
+}
+
+# ---------------------------------------------------------------------- faults
+
+
+def _with_preset(table: Mapping[str, Any]) -> dict[str, Any]:
+    preset = PRESETS.get(table["preset"], {}) if isinstance(table.get("preset"), str) else {}
+    return {"of": "company", **preset, **{name: value for name, value in table.items() if name != "preset"}}
+
+
+def _declaration(table: Mapping[str, Any]) -> Declaration:
+    given = _with_preset(table)
+    return Declaration(**{**given, "choices": tuple(given.get("choices", ()))})
+
+
+def _faults_of(table: Any) -> Iterable[str]:
+    if not isinstance(table, Mapping):
+        yield f"must be a table, not {shown(table)}"
+        return
+    names = [each.name for each in structs.fields(Declaration)]
+    for name in sorted(table.keys() - {*names, "preset"}):
+        yield f"{name} is not one of preset, {', '.join(names)}"
+    if "preset" in table and (not isinstance(table["preset"], str) or table["preset"] not in PRESETS):
+        yield f"preset must be one of {', '.join(PRESETS)}, not {shown(table['preset'])}"
+        return
+    given = _with_preset(table)
+    if given["of"] not in _PLACES:
+        yield f"of must be company or person, not {shown(given['of'])}"
+    for name, most in (("key", 40), ("label", 60), ("kind", 20), ("help", 200), ("check", 20)):
+        yield from _text_faults(given, name, most)
+    for name in ("in_lists", "retired"):
+        if not isinstance(given.get(name, False), bool):
+            yield f"{name} must be true or false, not {shown(given[name])}"
+    yield from _kind_faults(given)
+
+
+def _text_faults(given: Mapping[str, Any], name: str, most: int) -> Iterable[str]:
+    value = given.get(name, "")
+    if not isinstance(value, str):
+        yield f"{name} must be text, not {shown(value)}"
+    elif not value.strip() and name in {"key", "label", "kind"}:
+        yield f"{name} is missing"
+    elif len(value) > most:
+        yield f"{name} has {len(value):,} characters; at most {most:,} are allowed"
+    elif fault := line_fault(value):
+        yield f"{name} {fault}"
+    elif name == "key" and not _KEY.fullmatch(value):
+        yield f"key must be 2 to 40 letters and digits that begin with a small letter, not {shown(value)}"
+    elif name == "kind" and value not in KINDS:
+        yield f"kind must be one of {', '.join(KINDS)}, not {shown(value)}"
+
+
+def _kind_faults(given: Mapping[str, Any]) -> Iterable[str]:
+    """Yield what is wrong with the options of a kind, or is no option of it."""
+    kind = given.get("kind")
+    for name, kinds in (
+        ("choices", ("choice",)),
+        ("check", ("identifier",)),
+        ("min", ("number",)),
+        ("max", ("number", "text")),
+    ):
+        if name in given and kind in KINDS and kind not in kinds:
+            yield f"{name} is only for the kind {' or '.join(kinds)}"
+    if kind == "choice":
+        yield from _choice_faults(given.get("choices"))
+    if kind == "identifier" and isinstance(given.get("check", ""), str) and given.get("check", "") not in CHECKS:
+        yield f"check must be one of {', '.join(filter(None, CHECKS))}, not {shown(given['check'])}"
+    bounds = [given[name] for name in ("min", "max") if name in given]
+    if any(isinstance(each, bool) or not isinstance(each, int | float) or each != each for each in bounds):  # noqa: PLR0124 - not a number
+        yield "min and max must be numbers"
+    elif len(bounds) == 2 and bounds[0] > bounds[1]:
+        yield "min is greater than max"
+    elif kind == "text" and bounds and not (isinstance(bounds[0], int) and 1 <= bounds[0] <= MAX_CHARACTERS):
+        yield f"max of a text must be a whole number from 1 to {MAX_CHARACTERS:,}, not {shown(bounds[0])}"
+
+
+def _choice_faults(choices: Any) -> Iterable[str]:
+    if not isinstance(choices, list) or not 1 <= len(choices) <= MAX_CHOICES:
+        yield f"choices must be a list of 1 to {MAX_CHOICES} texts"
+    elif any(not isinstance(each, str) or not each.strip() or len(each) > 100 or line_fault(each) for each in choices):
+        yield "choices must be texts of one line and at most 100 characters"
+    elif len({each.casefold() for each in choices}) < len(choices):
+        yield "choices has a text twice"
+
+
+def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[str]:
+    """Yield the names that two fields would have, and those that are taken."""
+    taken = {name.casefold() for name in _RESERVED | _names_of(schema)}
+    kinds: dict[str, Declaration] = {}
+    for place in _PLACES:
+        own = [each for each in found if each.of == place]
+        if len(own) > MAX_FIELDS:
+            yield f"there are {len(own)} fields of a {place}; at most {MAX_FIELDS} are allowed"
+        seen: set[str] = set()
+        for each in own:
+            names = {each.key, *_parameters(each)}
+            for name in sorted(names):
+                if name.casefold() in taken:
+                    yield f"{each.key}: the name {name} is taken by a built-in field or parameter; choose another key"
+                elif name.casefold() in seen:
+                    yield f"{each.key}: a field of a {place} with the name {name} is declared already"
+            seen |= {name.casefold() for name in names}
+            former = kinds.setdefault(each.key, each)
+            if (former.kind, former.choices, former.check) != (each.kind, each.choices, each.check):
+                yield f"{each.key}: the fields of this name of companies and people must be of the same kind"
+
+
+def _parameters(declared: Declaration) -> set[str]:
+    made = KINDS[declared.kind](declared, "USD")
+    names = {each.name or declared.key for each in made.filters}
+    return names | ({made.range.low, made.range.high} if made.range else set())
+
+
+def _names_of(schema: Schema) -> set[str]:
+    records = (schema.company, schema.bundle, schema.person, schema.framework)
+    listings = schema.listings.values()
+    return {
+        *(name for record in records for name in record.by_name),
+        *(field.order for record in records for field in record.fields if field.order),
+        *(name for listing in listings for name in listing.criteria),
+    }

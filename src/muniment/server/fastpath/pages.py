@@ -1,0 +1,119 @@
+"""
+Pages on the fast path: responses of public pages, static files and server cards, as the ordinary path sent them.
+
+A page that is the same for every visitor (decision 55) says so by a stamp. Its response is kept as it was sent, by
+request target, and sent again while its edition lasts. Nothing else is ever kept.
+"""
+
+import time
+from typing import Final
+
+import msgspec
+
+from muniment.api.responses import Response, status_line
+from muniment.kernel.asgi import Header
+from muniment.kernel.http.content_negotiation import ENCODINGS, SMALLEST_ENCODED, etag, is_known, negotiated
+from muniment.kernel.http.public_pages import PageStamp
+from muniment.store.reader import Reader
+
+LIMIT_BYTES: Final = 12_000_000
+"""Of all kept responses. Most of their bodies are those of the page cache itself."""
+LARGEST_BYTES: Final = LIMIT_BYTES // 8
+MAX_TARGET_BYTES: Final = 1024
+OVERHEAD_BYTES: Final = 600
+VARY: Final = b"Accept-Encoding"
+"""The only header by which kept responses may vary; those with one encoding need not name it."""
+_FORBIDDEN: Final = frozenset({b"set-cookie", b"www-authenticate", b"connection", b"transfer-encoding"})
+
+
+class KeptPage(msgspec.Struct, gc=False):
+    """The responses of one target: by encoding, in full and as 304."""
+
+    stamp: PageStamp
+    surface: str
+    is_encoded: bool
+    size_bytes: int = 0
+    full: dict[bytes, Response] = {}
+    unchanged: dict[bytes, Response] = {}
+
+
+class PageAnswers:
+    """Kept responses by request target. Only the event loop uses them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._pages: dict[bytes, KeptPage] = {}
+        self.size_bytes = 0
+        self._version = -1
+
+    def __contains__(self, target: bytes) -> bool:
+        return target in self._pages
+
+    def get(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> tuple[KeptPage, Response] | None:
+        """Return the page at *target* and its response to these headers, or None if it is not kept or has ended."""
+        page = self._pages.get(target)
+        if page is None:
+            return None
+        stamp = page.stamp
+        has_ended = stamp.version is not None and stamp.version != self._reader.version
+        if has_ended or (stamp.until and time.time() >= stamp.until):
+            self._drop(target)
+            return None
+        encoding = negotiated(accept_encoding) if page.is_encoded and accept_encoding else b""
+        forms = page.unchanged if if_none_match and is_known(stamp.tag, if_none_match) else page.full
+        response = forms.get(encoding)
+        return None if response is None else (page, response)
+
+    def keep(
+        self, target: bytes, stamp: PageStamp, surface: str, *, status: int, headers: list[Header], body: bytes
+    ) -> None:
+        """Keep a response that the ordinary path has sent, if all of it says that it is for everyone."""
+        named = dict(headers)
+        encoding = _encoding(stamp.tag, named.get(b"etag", b""))
+        if (
+            encoding is None
+            or len(named) != len(headers)
+            or not _FORBIDDEN.isdisjoint(named)
+            or not named.get(b"cache-control", b"").startswith(b"public")
+            or named.get(b"vary", b"" if stamp.is_compressible else VARY) != VARY
+            or len(target) > MAX_TARGET_BYTES
+            or b"%" in target
+        ):
+            return
+        if status == 200 and (len(body) > LARGEST_BYTES or named.get(b"content-length") != b"%d" % len(body)):
+            return
+        page = self._pages.get(target)
+        if page is None or page.stamp != stamp:
+            if status == 304:
+                return  # its size, which decides whether it is encoded, is not known
+            self._drop(target)
+            self._forget_others(stamp.version)
+            is_encoded = stamp.is_compressible and (bool(encoding) or len(body) >= SMALLEST_ENCODED)
+            page = self._pages[target] = KeptPage(stamp, surface, is_encoded)
+        head = status_line(status) + b"".join(b"%s: %s\r\n" % line for line in headers)
+        forms = page.full if status == 200 else page.unchanged
+        if encoding not in forms:
+            forms[encoding] = Response(status, head, body)
+            grown_bytes = len(head) + len(body) + OVERHEAD_BYTES
+            page.size_bytes += grown_bytes
+            self.size_bytes += grown_bytes
+        while self.size_bytes > LIMIT_BYTES:
+            self._drop(next(iter(self._pages)))
+
+    def _forget_others(self, version: int | None) -> None:
+        """Drop the pages of other versions of the file, which are not sent again."""
+        if version is None or version == self._version:
+            return
+        self._version = version
+        for target in [each for each, page in self._pages.items() if page.stamp.version not in {None, version}]:
+            self._drop(target)
+
+    def _drop(self, target: bytes) -> None:
+        page = self._pages.pop(target, None)
+        if page is not None:
+            self.size_bytes -= page.size_bytes
+
+
+def _encoding(tag: bytes, shown: bytes) -> bytes | None:
+    """Return the encoding that an ETag names; None if it is of another version."""
+    return next((each for each in (b"", *ENCODINGS) if etag(tag, each) == shown), None)

@@ -1,0 +1,112 @@
+"""What a registry shows first: listings that raise, votes that end soon, the latest changes, the largest treasuries."""
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from muniment.store.change_feed import ChangeRow, change_rows
+from muniment.store.published_file import PublishedFile, execute
+
+VOTES_END: Final = "votes.end"
+"""Under this name, companies have the days on which their open votes end, like the values of a filter."""
+CHANGES_READ: Final = 300
+"""Of the latest changes; a registry that was just imported has thousands that are no updates."""
+
+
+class Vote(NamedTuple):
+    """A company with open votes that end on a day, ``YYYY-MM-DD``."""
+
+    ends: str
+    item: bytes
+
+
+class Updated(NamedTuple):
+    """A company with its latest change."""
+
+    change: ChangeRow
+    item: bytes
+
+
+class Highlights(NamedTuple):
+    """
+    Each part has at most as many items as asked for.
+
+    Args:
+        raising: the newest listings that raise.
+        voting: the companies whose votes end soonest.
+        updated: the companies that changed last.
+        largest: the companies with the largest treasuries.
+        frameworks: in order of first publication.
+    """
+
+    raising: list[bytes]
+    voting: list[Vote]
+    updated: list[Updated]
+    largest: list[bytes]
+    frameworks: list[bytes]
+
+
+_OF_VALUE: Final = (
+    "FROM published_value AS v CROSS JOIN published_facet AS f ON f.value_id = v.id"
+    " JOIN published_item_company AS i ON i.position = f.position WHERE v.kind = 'company'"
+)
+
+
+def highlights(source: PublishedFile, today: str, limit: int) -> Highlights:
+    """
+    Return what is worth a look, at most *limit* of each; the cost does not grow with the registry.
+
+    Args:
+        today: ``YYYY-MM-DD``; votes that ended before are over.
+    """
+    with source.snapshot() as (connection, _):
+        return _highlights(connection, today, limit)
+
+
+def _highlights(connection: sqlite3.Connection, today: str, limit: int) -> Highlights:
+    raising = execute(
+        connection,
+        f"SELECT i.item {_OF_VALUE} AND v.name = 'raising' AND v.value = 'true' ORDER BY f.position DESC LIMIT ?",
+        (limit,),
+    )
+    voting = execute(
+        connection,
+        f"SELECT v.value, i.item {_OF_VALUE} AND v.name = '{VOTES_END}' AND v.value >= ?"
+        " ORDER BY v.value, f.position DESC LIMIT ?",
+        (today, limit),
+    )
+    largest = execute(
+        connection,
+        "SELECT i.item FROM (SELECT position, treasury_minor FROM published_document"
+        " WHERE kind = 'company' AND treasury_minor > 0 ORDER BY treasury_minor DESC, position DESC LIMIT ?) AS d"
+        " JOIN published_item_company AS i ON i.position = d.position ORDER BY d.treasury_minor DESC, d.position DESC",
+        (limit,),
+    )
+    frameworks = execute(connection, "SELECT item FROM published_item_framework ORDER BY position LIMIT ?", (limit,))
+    return Highlights(
+        [row[0] for row in raising],
+        [Vote(*row) for row in voting],
+        _updated(connection, limit),
+        [row[0] for row in largest],
+        [row[0] for row in frameworks],
+    )
+
+
+def _updated(connection: sqlite3.Connection, limit: int) -> list[Updated]:
+    (last,) = connection.execute("SELECT max(sequence) FROM published_change").fetchone()
+    latest: dict[str, ChangeRow] = {}
+    for row in change_rows(connection, "WHERE sequence > ? ORDER BY sequence DESC", (last or 0) - CHANGES_READ):
+        if row.kind == "company":
+            latest.setdefault(row.key, row)
+    rows = [row for row in latest.values() if row.change == "updated"][:limit]
+    items = _items(connection, [row.key for row in rows])
+    return [Updated(row, items[row.key]) for row in rows if row.key in items]
+
+
+def _items(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, bytes]:
+    marks = ", ".join("?" * len(keys))
+    statement = (
+        "SELECT d.key, i.item FROM published_document AS d JOIN published_item_company AS i ON i.position = d.position"
+        f" WHERE d.kind = 'company' AND d.key IN ({marks})"
+    )
+    return dict(execute(connection, statement, keys).fetchall())

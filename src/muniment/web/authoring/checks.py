@@ -1,0 +1,292 @@
+"""
+What a listing says and lacks, before it is submitted: every value, and what to look at, each with where it is edited.
+
+A *fault* prevents submission; a *warning* is for the owner to judge. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from math import fsum
+from typing import Any, Final, NamedTuple
+
+from django.conf import settings
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy, ngettext
+
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.schema.item_lists import SHARES_TOLERANCE
+from muniment.schema.record import Record
+from muniment.web.forms import About, Basics, Links
+from muniment.web.presenters import company_lists
+from muniment.web.presenters.company import address, day_or_text, links_of, rounds_of
+
+WHOLE: Final = 100
+NEARLY_WHOLE: Final = 99.5
+ROWS_NAMED: Final = 3
+"""Of the rows that a warning is about."""
+ROWS_SHOWN: Final = 10
+"""Of a list; the preview has all."""
+_PLACES: Final = {
+    **{name: ("basics", f"id_{name}") for name in Basics.names},
+    **{name: ("about", f"id_{name}") for name in About.names},
+    "dao_website": ("links", "id_dao_website"),
+    "socials": ("links", "id_socials_email"),
+    "positions": ("team", "positions"),
+    "address": ("team", "address"),
+    "distribution": ("token", "id_method"),
+    "pools": ("token", "pools"),
+    "proposals": ("token", "proposals"),
+    "capTable": ("token", "capTable"),
+    "fundingRounds": ("token", "fundingRounds"),
+}
+_RECOMMENDED: Final = {
+    "body": gettext_lazy("Full description: what the organization does and why. Readers and agents use it most."),
+    "industry": gettext_lazy("Industry: lists filter by it."),
+    "themes": gettext_lazy("Themes: lists filter by them."),
+    "icon": gettext_lazy("Logo: lists show it."),
+    "socials": gettext_lazy("Links: an email address or a profile."),
+    "address": gettext_lazy("Address: at least city and country."),
+    "positions": gettext_lazy("Team: the people behind the organization."),
+}
+REQUIRED: Final = {
+    "type": gettext_lazy("type"),
+    "description": gettext_lazy("summary"),
+    "website": gettext_lazy("website"),
+}
+"""What a submission needs."""
+
+
+class Finding(NamedTuple):
+    """Something to look at; ``place`` is the page and anchor of the form that fixes it."""
+
+    text: str
+    place: str
+    is_fault: bool = False
+
+
+class ShownValue(NamedTuple):
+    """
+    A value as the page shows it.
+
+    Args:
+        needs_review: a change of it waits for a reviewer once it is published.
+        is_markdown: its markup is shown as it will look.
+    """
+
+    label: str
+    value: str
+    place: str
+    needs_review: bool = False
+    is_markdown: bool = False
+
+
+class ShownStep(NamedTuple):
+    """The values of a step of the form."""
+
+    step: str
+    title: str | Promise
+    values: list[ShownValue]
+
+
+def place_of(name: str) -> str:
+    """Return the page and anchor of the form that has a field, as the end of an address."""
+    if name == "icon":
+        return "logo"
+    step, anchor = _PLACES.get(name, ("about", f"id_{name}"))
+    return f"edit/{step}#{anchor}"
+
+
+def missing_of(facts: JSONMapping) -> list[str]:
+    """Return the fields that a submission needs and the listing lacks."""
+    return [str(words) for name, words in REQUIRED.items() if not facts.get(name)]
+
+
+def findings_of(bundle: JSONMapping, today: str) -> list[Finding]:
+    """Return what a listing lacks and what looks unfinished, faults first."""
+    facts = bundle["company"]
+    found = [
+        Finding(gettext("Missing: %(field)s.") % {"field": words}, place_of(name), is_fault=True)
+        for name, words in REQUIRED.items()
+        if not facts.get(name)
+    ]
+    recommended = [
+        Finding(gettext("Recommended: %(text)s") % {"text": words}, place_of(name))
+        for name, words in _RECOMMENDED.items()
+        if not (bundle if name == "positions" else facts).get(name)
+    ]
+    return [*found, *_unfinished(bundle, today), *recommended]
+
+
+def _unfinished(bundle: JSONMapping, today: str) -> Iterator[Finding]:
+    pools = (bundle.get("distribution") or {}).get("pools") or []
+    holders, positions = bundle.get("capTable") or [], bundle.get("positions") or []
+    yield from _shares("pools", gettext("Pools"), pools)
+    yield from _shares("capTable", gettext("Cap table"), holders)
+    proposals, rounds = bundle.get("proposals") or [], bundle.get("fundingRounds") or []
+    unfinished = (
+        (
+            "pools",
+            gettext("Pools without a name or percentage"),
+            [row for row in pools if not _has(row, "name", "percentage")],
+        ),
+        (
+            "capTable",
+            gettext("Holders without tokens or percentage"),
+            [row for row in holders if row.get("percentage") is None and not row.get("tokens")],
+        ),
+        ("positions", gettext("People without a title"), [row for row in positions if not row.get("title")]),
+        (
+            "proposals",
+            gettext("Proposals that are active although their end date has passed"),
+            [
+                row
+                for row in proposals
+                if row.get("status") in {"active", "pending"}
+                and company_lists.has_passed(str(row.get("endDate") or ""), today)
+            ],
+        ),
+        (
+            "fundingRounds",
+            gettext("Funding rounds without a name or target"),
+            [row for row in rounds if row.get("public") is not False and not _has(row, "name", "target")],
+        ),
+    )
+    for name, label, found in unfinished:
+        if found:
+            yield Finding(f"{label}: {_named(found)}.", place_of(name))
+    for name, rows in (("capTable", holders), ("positions", positions)):
+        kind: Any = settings.SCHEMA.bundle.by_name[name].kind
+        counted = Counter(kind.identity(row) for row in rows)
+        twice = {kind.identity(row): row for row in rows if counted[kind.identity(row)] > 1 and kind.identity(row)}
+        if twice:
+            label = gettext("Duplicate rows") + f" ({_label(name)})"
+            yield Finding(f"{label}: {_named(twice.values())}.", place_of(name))
+
+
+def _shares(name: str, label: str, rows: list[JSONObject]) -> Iterator[Finding]:
+    given = [row["percentage"] for row in rows if type(row.get("percentage")) in {int, float}]
+    total = fsum(given)
+    if not given or NEARLY_WHOLE <= total <= WHOLE + SHARES_TOLERANCE:
+        return
+    values = {"list": label, "total": f"{total:.4g}"}
+    if total > WHOLE + SHARES_TOLERANCE:
+        text = gettext("%(list)s: the shares add up to %(total)s %%, which is more than 100 %%.") % values
+    else:
+        text = gettext("%(list)s: the shares add up to %(total)s %%. Charts show the rest as not listed.") % values
+    yield Finding(text, place_of(name))
+
+
+def _has(row: JSONMapping, *names: str) -> bool:
+    return all(row.get(name) not in (None, "") for name in names)
+
+
+def _named(rows: Iterable[JSONMapping]) -> str:
+    """Name the first of *rows*."""
+    every = list(rows)
+    names = [_name(row) for row in every[:ROWS_NAMED]]
+    if more := len(every) - ROWS_NAMED:
+        names += [ngettext("%(count)d more", "%(count)d more", more) % {"count": more}] if more > 0 else []
+    return ", ".join(names)
+
+
+def _name(row: JSONMapping) -> str:
+    person = row.get("person") or {}
+    parts = (person.get("name"), person.get("slug"), row.get("name"), row.get("title"), row.get("address"))
+    return str(next((each for each in parts if each), gettext("a row without a name")))
+
+
+# ---------------------------------------------------------------------- every value
+
+
+def values_of(bundle: JSONMapping, titles: JSONMapping) -> list[ShownStep]:
+    """Return every value of a listing as its page shows it, by the steps of the form."""
+    facts = bundle["company"]
+    company: Record = settings.SCHEMA.company
+    named = {*Basics.names, *About.names, *Links.names}
+    further = [name for name in company.editable if name not in {*named, "address", "treasuryAmount", "socials"}]
+    links = [each for each in links_of(dict(facts)) if each["label"] != _label("website")]
+    return [
+        ShownStep("basics", titles["basics"], [_value(facts, name) for name in Basics.names]),
+        ShownStep("about", titles["about"], [_value(facts, name) for name in (*About.names, *further)]),
+        ShownStep(
+            "links",
+            titles["links"],
+            [ShownValue(each["label"], each["value"], place_of("socials")) for each in links]
+            or [ShownValue(_label("socials"), "", place_of("socials"))],
+        ),
+        ShownStep(
+            "team",
+            titles["team"],
+            [
+                _rows("positions", bundle.get("positions") or [], _position),
+                _rows("address", facts.get("address") or [], address),
+            ],
+        ),
+        ShownStep("token", titles["token"], _token(bundle)),
+    ]
+
+
+def _label(name: str) -> str:
+    schema = settings.SCHEMA
+    for record in (schema.company, schema.bundle):
+        if name in record.by_name:
+            return gettext(record.by_name[name].label)
+    return name
+
+
+def _value(facts: JSONMapping, name: str) -> ShownValue:
+    value = facts.get(name)
+    text = ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    review = settings.SCHEMA.company.by_name[name].review
+    return ShownValue(_label(name), text, place_of(name), review, name == "body")
+
+
+def _rows(name: str, rows: list[JSONObject], words: Any) -> ShownValue:
+    lines = [words(row) for row in rows[:ROWS_SHOWN]]
+    if more := len(rows) - len(lines):
+        lines.append(ngettext("and %(count)s more", "and %(count)s more", more) % {"count": f"{more:,}"})
+    return ShownValue(_label(name) if name != "pools" else gettext("Pools"), "\n".join(lines), place_of(name))
+
+
+def _position(row: JSONObject) -> str:
+    person = row.get("person") or {}
+    who = str(person.get("name") or person.get("slug") or "")
+    return f"{who}, {row['title']}" if row.get("title") else who
+
+
+def _holder(row: JSONObject) -> str:
+    parts = (row.get("name") or row.get("address"), row.get("tokens"), _percent(row))
+    return " · ".join(str(each) for each in parts if each)
+
+
+def _percent(row: JSONObject) -> str:
+    return "" if row.get("percentage") is None else f"{row['percentage']} %"
+
+
+def _proposal(row: JSONObject) -> str:
+    parts = (row.get("title"), row.get("status"), day_or_text(row.get("endDate")))
+    return " · ".join(str(each) for each in parts if each)
+
+
+def _round(row: JSONObject) -> str:
+    parts = (row.get("name"), row.get("target"), day_or_text(row.get("opened")), row["state"])
+    return " · ".join(str(each) for each in parts if each)
+
+
+def _token(bundle: JSONMapping) -> list[ShownValue]:
+    distribution = bundle.get("distribution") or {}
+    record: Any = settings.SCHEMA.bundle.by_name["distribution"].kind
+    return [
+        *(
+            ShownValue(gettext(record.by_name[name].label), str(distribution.get(name) or ""), f"edit/token#id_{name}")
+            for name in ("method", "details", "schedule", "vestingPeriod")
+        ),
+        _rows(
+            "pools",
+            distribution.get("pools") or [],
+            lambda row: " · ".join(filter(None, (row.get("name"), _percent(row)))),
+        ),
+        _rows("proposals", bundle.get("proposals") or [], _proposal),
+        _rows("capTable", bundle.get("capTable") or [], _holder),
+        _rows("fundingRounds", rounds_of(dict(bundle)), _round),
+    ]

@@ -1,0 +1,51 @@
+"""
+Complete what people type into a form: "example.org" means https://example.org.
+
+Only forms do that. Tools and imports say exactly what they mean, and are validated as they say it. Pure.
+"""
+
+import re
+from typing import Final
+
+from muniment.schema.kinds import Kind, Link
+from muniment.schema.standard_kinds import Email, Profile
+
+_HOST: Final = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_][\w-]{0,61}[^\W_]\.?(?::\d{1,5})?", re.UNICODE)
+_IN_BRACKETS: Final = re.compile(r"[^<>]*<([^<>\s]+@[^<>\s]+)>")
+_SCHEME: Final = re.compile(r"(https?):/{0,2}(?=[^/])", re.IGNORECASE)
+
+
+def completed(text: str, kind: Kind) -> str:
+    """Return what a person means by *text* in a field of *kind*."""
+    if isinstance(kind, Link):
+        return web_address(text)
+    if isinstance(kind, Email):
+        return email_address(text)
+    if isinstance(kind, Profile):
+        return profile(text)
+    return text
+
+
+def web_address(text: str) -> str:
+    """Return *text* with https:// if it is a host name with or without a path; any other text as it is."""
+    bare = text.strip()
+    if scheme := _SCHEME.match(bare):
+        return f"{scheme[1].lower()}://{bare[scheme.end() :]}"
+    rest = bare.removeprefix("//")
+    return f"https://{rest}" if _HOST.fullmatch(re.split(r"[/?#]", rest, maxsplit=1)[0]) else text
+
+
+def email_address(text: str) -> str:
+    """Return the address of ``Name <name@example.org>`` and of ``mailto:name@example.org``."""
+    bare = text.strip()
+    if named := _IN_BRACKETS.fullmatch(bare):
+        bare = named[1]
+    return bare[7:].partition("?")[0] if bare.lower().startswith("mailto:") else bare
+
+
+def profile(text: str) -> str:
+    """Return the web address of a profile that is given without its scheme; the name of a profile as it is."""
+    bare = text.strip()
+    host = re.split(r"[/?#]", bare.removeprefix("//"), maxsplit=1)[0]
+    is_address = bool(_SCHEME.match(bare)) or host.lower().startswith("www.") or (host != bare and "." in host)
+    return web_address(bare) if is_address else bare

@@ -1,0 +1,352 @@
+"""The form of a mapping: for each table its kind, for each column its field and how its values are written."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment.kernel.json import JSONObject
+from muniment.registry.tables.columns import ASK, Column
+from muniment.registry.tables.headings import COMPANIES, EXTRA, FIELDS, PEOPLE, SKIP, field_of
+from muniment.registry.tables.mapping import DATES, PEOPLE_FIELD, FileMapping, TableMapping
+from muniment.registry.tables.records import member_of
+
+LABELS: Final[dict[str, str | Promise]] = {
+    "id": gettext_lazy("Slug"),
+    "slug": gettext_lazy("Slug"),
+    "name": gettext_lazy("Name"),
+    "name.first": gettext_lazy("First name"),
+    "name.last": gettext_lazy("Last name"),
+    "bio": gettext_lazy("Biography"),
+    "symbol": gettext_lazy("Symbol"),
+    "teamSize": gettext_lazy("Team size"),
+    "treasury": gettext_lazy("Treasury"),
+    "status": gettext_lazy("Status"),
+    "type": gettext_lazy("Type"),
+    "industry": gettext_lazy("Industry"),
+    "orgKind": gettext_lazy("Subtype"),
+    "themes": gettext_lazy("Themes"),
+    "description": gettext_lazy("Summary"),
+    "body": gettext_lazy("Full description"),
+    "website": gettext_lazy("Website"),
+    "dao_website": gettext_lazy("Governance website"),
+    "listedAt": gettext_lazy("Listing date"),
+    "createdAt": gettext_lazy("Listing month"),
+    "icon": gettext_lazy("Logo (web address)"),
+    "people": gettext_lazy("People with positions"),
+    "position.title": gettext_lazy("Position"),
+    "position.company": gettext_lazy("Company of the position"),
+    "socials.email": gettext_lazy("Email"),
+    "socials.phone_number": gettext_lazy("Phone"),
+    "socials.twitter": "X (Twitter)",
+    "socials.youtube": "YouTube",
+    "socials.linkedin": "LinkedIn",
+    "socials.tiktok": "TikTok",
+    "address": gettext_lazy("Whole address"),
+    "address.address_1": gettext_lazy("Street"),
+    "address.address_2": gettext_lazy("Address line 2"),
+    "address.city": gettext_lazy("City"),
+    "address.state": gettext_lazy("State or region"),
+    "address.zip": gettext_lazy("Postal code"),
+    "address.country": gettext_lazy("Country"),
+    "extra:founded": gettext_lazy("Founded"),
+    "extra:lei": "LEI",
+    "extra:registrationNumber": gettext_lazy("Registration number"),
+}
+KINDS: Final = {
+    COMPANIES: gettext_lazy("Companies"),
+    PEOPLE: gettext_lazy("People"),
+    SKIP: gettext_lazy("Leave this table out"),
+}
+ENCODINGS: Final = {
+    "utf-8": gettext_lazy("Unicode (UTF-8)"),
+    "cp1252": gettext_lazy("Western European (Windows-1252)"),
+    "mac_roman": gettext_lazy("Western European (Mac)"),
+    "cp850": gettext_lazy("Western European (DOS)"),
+    "cp1250": gettext_lazy("Central European (Windows-1250)"),
+    "iso8859-2": gettext_lazy("Central European (ISO 8859-2)"),
+    "cp1251": gettext_lazy("Cyrillic (Windows-1251)"),
+    "cp1253": gettext_lazy("Greek (Windows-1253)"),
+    "cp1254": gettext_lazy("Turkish (Windows-1254)"),
+    "utf-16": gettext_lazy("Unicode (UTF-16)"),
+    "shift_jis": gettext_lazy("Japanese (Shift JIS)"),
+    "gb18030": gettext_lazy("Chinese (GB 18030)"),
+    "big5": gettext_lazy("Chinese (Big5)"),
+    "euc_kr": gettext_lazy("Korean (EUC-KR)"),
+}
+_ORDERS: Final[dict[str, str | Promise]] = {
+    "DMY": gettext_lazy("Day first: 31.12.2026"),
+    "MDY": gettext_lazy("Month first: 12/31/2026"),
+    "YMD": gettext_lazy("Year first: 2026-12-31"),
+}
+_DECIMALS: Final[dict[str, str | Promise]] = {
+    ".": gettext_lazy("Point: 1,200.50"),
+    ",": gettext_lazy("Comma: 1.200,50"),
+}
+_UNITS: Final[dict[str, str | Promise]] = {
+    "1": gettext_lazy("As written"),
+    "1000": gettext_lazy("Thousands"),
+    "1000000": gettext_lazy("Millions"),
+}
+_SEPARATORS: Final[dict[str, str | Promise]] = {
+    "": gettext_lazy("One value in a cell"),
+    ",": gettext_lazy("Comma"),
+    ";": gettext_lazy("Semicolon"),
+    "|": gettext_lazy("Vertical bar"),
+    " / ": gettext_lazy("Slash"),
+    " & ": "&",
+    " and ": gettext_lazy("The word “and”"),
+    " und ": gettext_lazy("The word “und”"),
+    "\n": gettext_lazy("Line break"),
+}
+_NAMES: Final = {
+    "order": gettext_lazy("Order of dates"),
+    "decimal": gettext_lazy("Decimal sign"),
+    "currency": gettext_lazy("Currency"),
+    "unit": gettext_lazy("Unit"),
+    "separator": gettext_lazy("Separator"),
+    "title": gettext_lazy("Position"),
+    "words": gettext_lazy("Meanings of words"),
+}
+_HINTS: Final = {
+    "currency": gettext_lazy("Currency, such as EUR"),
+    "title": gettext_lazy("Position, such as Chair"),
+    "words": gettext_lazy("word = status; word = status"),
+}
+_CHOICES: Final[dict[str, Mapping[str, str | Promise]]] = {
+    "order": _ORDERS,
+    "decimal": _DECIMALS,
+    "unit": _UNITS,
+    "separator": _SEPARATORS,
+}
+_MAX_TEXT: Final = 300
+
+
+class OptionField(NamedTuple):
+    """An option of a column: a select if it has choices, else a text."""
+
+    name: str
+    label: str
+    short: str
+    value: str
+    choices: list[tuple[str, str]]
+    is_asked: bool
+    hint: str
+
+
+class ColumnField(NamedTuple):
+    """A column on the page."""
+
+    name: str
+    number: int
+    heading: str
+    samples: list[str]
+    field: str
+    groups: list[tuple[str, list[tuple[str, str]]]]
+    options: list[OptionField]
+
+    @property
+    def is_asked(self) -> bool:
+        return any(each.is_asked for each in self.options)
+
+
+class TableField(NamedTuple):
+    """A table on the page, with the columns that are left out first."""
+
+    name: str
+    title: str
+    rows: int
+    kind: str
+    header: int
+    columns: list[ColumnField]
+    left_out: int
+    hidden: int
+    notes: list[str]
+
+
+def label_of(field: str) -> str:
+    """Return the name of a field that people read."""
+    known = LABELS.get(field)
+    if known is not None:
+        return str(known)
+    return field.rpartition(".")[2].removeprefix(EXTRA).replace("_", " ").capitalize()
+
+
+def _options_of(field: str) -> tuple[str, ...]:
+    if field in DATES:
+        return ("order",)
+    known = {
+        "teamSize": ("decimal",),
+        "treasury": ("decimal", "currency", "unit"),
+        "themes": ("separator",),
+        PEOPLE_FIELD: ("separator", "title"),
+        "status": ("words",),
+    }
+    return known.get(field, ())
+
+
+def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
+    """Return the form of *mapping*; columns that are left out come first, as they are what a person looks for."""
+    found = []
+    for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
+        name = f"t{n}"
+        shown = [
+            _column(f"{name}-c{at}", at, table, column, known["columns"][at])
+            for at, column in enumerate(table.column[: len(known["columns"])])
+            if column.heading or known["columns"][at]["samples"]
+        ]
+        shown.sort(key=lambda each: (not each.is_asked, bool(each.field)))
+        left_out = sum(not each.field for each in shown)
+        hidden = len(table.column) - len(known["columns"])
+        found.append(
+            TableField(
+                name, table.name, known["rows"], table.kind, table.header, shown, left_out, hidden, known["notes"]
+            )
+        )
+    return found
+
+
+def _column(name: str, at: int, table: TableMapping, column: Column, known: JSONObject) -> ColumnField:
+    return ColumnField(
+        name,
+        at + 1,
+        column.heading or gettext("Column %(n)d") % {"n": at + 1},
+        known["samples"],
+        column.field,
+        _groups(table.kind, column),
+        [_option(name, column, each) for each in _options_of(column.field)] if table.kind != SKIP else [],
+    )
+
+
+def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the fields that a column can hold, in groups."""
+    fields = list(FIELDS[COMPANIES if kind == SKIP else kind])
+    own = f"{EXTRA}{member_of(column.heading) or 'note'}"
+    for each in (own, column.field):
+        if each.startswith(EXTRA) and each not in fields:
+            fields.append(each)
+    titles = {
+        "": gettext("Fields"),
+        "socials": gettext("Contact and profiles"),
+        "address": gettext("Address"),
+        EXTRA: gettext("Additional fields, public"),
+    }
+    groups: dict[str, list[tuple[str, str]]] = {title: [] for title in titles.values()}
+    for field in fields:
+        prefix = EXTRA if field.startswith(EXTRA) else field.partition(".")[0]
+        groups[titles.get(prefix, titles[""])].append((field, label_of(field)))
+    return [(title, options) for title, options in groups.items() if options]
+
+
+def _option(name: str, column: Column, option: str) -> OptionField:
+    stored = getattr(column, option)
+    value = "; ".join(f"{word} = {meaning}" for word, meaning in stored.items()) if option == "words" else str(stored)
+    is_asked = value == ASK
+    choices = [(code, str(label)) for code, label in _CHOICES.get(option, {}).items()]
+    if choices and not is_asked and value not in dict(choices):
+        choices.append((value, value))
+    label = f"{column.heading}: {_NAMES[option]}"
+    short = str(_NAMES[option])
+    return OptionField(
+        f"{name}-{option}",
+        label,
+        short,
+        "" if is_asked and not choices else value,
+        choices,
+        is_asked,
+        str(_HINTS.get(option, "")),
+    )
+
+
+def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) -> FileMapping:
+    """Return *mapping* with what a form says; columns that the form lacks stay as they are."""
+    for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
+        name = f"t{n}"
+        kind = sent.get(f"{name}-kind", table.kind)
+        if kind != table.kind and kind in KINDS:
+            table.kind = kind
+            for column in table.column:
+                column.field = column.field or _proposed(column, kind)
+            sent = {key: value for key, value in sent.items() if not key.startswith(f"{name}-c") or value}
+        for at, (column, options) in enumerate(zip(table.column, known["columns"], strict=False)):
+            _read_column(f"{name}-c{at}", table, column, options["options"], sent)
+    mapping.same_name_is_same_person = "same" in sent if "has-same" in sent else mapping.same_name_is_same_person
+    return mapping
+
+
+def _proposed(column: Column, kind: str) -> str:
+    """Return the field that a column's heading means in a table of *kind*."""
+    return "" if kind == SKIP else field_of(column.heading, kind).partition(":")[0]
+
+
+def _read_column(name: str, table: TableMapping, column: Column, known: JSONObject, sent: Mapping[str, str]) -> None:
+    field = sent.get(name, column.field)
+    allowed = {each for _, options in _groups(table.kind, column) for each, _ in options}
+    if field and field not in allowed:
+        proposed = _proposed(column, table.kind)
+        field = proposed if proposed in allowed else ""
+    if field != column.field:
+        column.field = field
+        decided = known.get("listedAt" if field in DATES else field, {})
+        for option, value in decided.items():
+            setattr(column, option, value)
+        return
+    for option in _options_of(field):
+        text = sent.get(f"{name}-{option}")
+        if text is not None:
+            _read_option(column, option, text.replace("\r\n", "\n")[:_MAX_TEXT])
+
+
+def _read_option(column: Column, option: str, text: str) -> None:
+    if option == "words":
+        pairs = (each.partition("=") for each in text.split(";") if "=" in each)
+        column.words = {word.strip(): meaning.strip() for word, _, meaning in pairs if word.strip()}
+    elif option == "unit":
+        column.unit = int(text) if text in _UNITS else column.unit
+    elif option in _CHOICES:
+        if text in _CHOICES[option] or text == getattr(column, option):
+            setattr(column, option, text)
+    elif option == "currency":
+        column.currency = text.strip().upper()[:3] or ASK
+    else:
+        column.title = " ".join(text.split())
+
+
+def headers_of(mapping: FileMapping, sent: Mapping[str, str]) -> dict[str, int]:
+    """Return the rows of headings that a form says, by the name of the table."""
+    found = {}
+    for n, table in enumerate(mapping.table):
+        text = sent.get(f"t{n}-header", "")
+        found[table.name] = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else table.header
+    return found
+
+
+def questions_of(tables: list[TableField]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the label of each option that a person must choose."""
+    for table in tables:
+        for column in table.columns if table.kind != SKIP else ():
+            for option in column.options:
+                if option.is_asked:
+                    yield option.name, option.label
+
+
+def duplicates_of(tables: list[TableField]) -> list[str]:
+    """Return a sentence for each field that several columns of a table hold: only the first value of a row counts."""
+    found = []
+    for table in tables:
+        held: dict[str, list[str]] = {}
+        for column in table.columns:
+            if column.field and column.field != PEOPLE_FIELD:
+                held.setdefault(column.field, []).append(column.heading)
+        for field, headings in held.items():
+            if len(headings) > 1:
+                said = gettext("%(columns)s hold the same field, %(field)s. The first column with a value counts.")
+                found.append(said % {"columns": ", ".join(headings), "field": label_of(field)})
+    return found
+
+
+def has_name(tables: list[TableField]) -> bool:
+    """Return whether at least one table is imported and has a name in each row."""
+    wanted: Any = {"name", "name.last"}
+    return any(table.kind != SKIP and wanted & {each.field for each in table.columns} for table in tables)

@@ -1,0 +1,340 @@
+"""
+A framework's specification as the fields of a form, and back. Pure.
+
+Members that the form does not show, such as checks, stay as they are; so does every value that was not edited, exactly.
+"""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from muniment.kernel.ids import slug_from_name
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.registry.frameworks.specification import EVALUATORS, SCHEMA, SOURCES
+
+MAX_CRITERIA: Final = 300
+"""In one form."""
+MAX_FIELDS: Final = 9_900
+"""In one form; a request has at most 10,000. A scale with many levels reaches this before `MAX_CRITERIA`."""
+FIELDS_OF_CRITERION: Final = 12
+"""Without its levels and sources of evidence."""
+FIELDS_OF_SECTION: Final = 4
+FIELDS_OF_BAND: Final = 3
+LEVELS_SHOWN: Final = 10
+_TEXTS: Final = ("title", "requirement", "guidance", "remediation")
+_NEEDED: Final = ("title", "requirement")
+EMPTY: Final[JSONObject] = {
+    "schema": SCHEMA,
+    "version": 1,
+    "scale": {"min": 0, "max": 4},
+    "overall": {"method": "weighted_mean", "bands": [{"min": 80, "label": "A"}, {"min": 0, "label": "B"}]},
+    "sections": [],
+}
+
+
+@dataclass(slots=True)
+class CriterionFields:
+    """
+    A criterion as typed; ``origin`` is its place in the stored specification, such as ``0.1``; "" if it is new.
+
+    Args:
+        levels: the descriptor of each level, by the level as text.
+        hidden: what it has that the form does not show.
+    """
+
+    origin: str = ""
+    id: str = ""
+    weight: str = "1"
+    texts: dict[str, str] = field(default_factory=lambda: dict.fromkeys(_TEXTS, ""))
+    evaluator: str = EVALUATORS[0]
+    levels: dict[str, str] = field(default_factory=dict)
+    gate_level: str = ""
+    gate_cap: str = ""
+    sources: list[str] = field(default_factory=list)
+    citations: str = ""
+    hidden: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SectionFields:
+    """A section as typed."""
+
+    origin: str = ""
+    id: str = ""
+    title: str = ""
+    weight: str = "1"
+    criteria: list[CriterionFields] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SpecificationFields:
+    """A specification as typed. A band is its place in the stored specification, its minimum and its label."""
+
+    scale_min: str = "0"
+    scale_max: str = "4"
+    bands: list[tuple[str, str, str]] = field(default_factory=list)
+    sections: list[SectionFields] = field(default_factory=list)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether one form can't hold it."""
+        criteria = [criterion for section in self.sections for criterion in section.criteria]
+        fields = sum(FIELDS_OF_CRITERION + len(SOURCES) + len(each.levels) for each in criteria)
+        fields += FIELDS_OF_SECTION * len(self.sections) + FIELDS_OF_BAND * len(self.bands)
+        return len(criteria) > MAX_CRITERIA or fields > MAX_FIELDS
+
+
+def fields_of(document: JSONMapping) -> SpecificationFields:
+    """Return a valid specification as the fields of a form."""
+    scale = document["scale"]
+    bands = (document.get("overall") or {}).get("bands") or []
+    return SpecificationFields(
+        _shown(scale["min"]),
+        _shown(scale["max"]),
+        [(str(place), _shown(band["min"]), band["label"]) for place, band in enumerate(bands)],
+        [
+            SectionFields(
+                str(place),
+                section["id"],
+                section["title"],
+                _shown(section["weight"]),
+                [
+                    _criterion_fields(criterion, f"{place}.{number}", scale)
+                    for number, criterion in enumerate(section["criteria"])
+                ],
+            )
+            for place, section in enumerate(document["sections"])
+        ],
+    )
+
+
+def _criterion_fields(criterion: JSONMapping, origin: str, scale: JSONMapping) -> CriterionFields:
+    gate, evidence = criterion.get("gate") or {}, criterion.get("evidence") or {}
+    return CriterionFields(
+        origin=origin,
+        id=criterion["id"],
+        weight=_shown(criterion["weight"]),
+        texts={name: criterion.get(name) or "" for name in _TEXTS},
+        evaluator=criterion.get("evaluator", EVALUATORS[0]),
+        levels=with_scale(_descriptors(criterion), _shown(scale["min"]), _shown(scale["max"])),
+        gate_level=_shown(gate.get("minLevel")),
+        gate_cap=_shown(gate.get("capsOverall")),
+        sources=list(evidence.get("sources") or ()),
+        citations=_shown(evidence.get("minCitations")),
+        hidden=[name for name in ("appliesIf", "checks") if criterion.get(name)],
+    )
+
+
+def _descriptors(criterion: JSONMapping) -> dict[str, str]:
+    return {_shown(each["level"]): each["descriptor"] for each in criterion.get("levels") or ()}
+
+
+def with_scale(levels: dict[str, str], low: str, high: str) -> dict[str, str]:
+    """Return *levels* with a blank descriptor for each whole level of a small scale, in order."""
+    start, end = _number(low), _number(high)
+    if isinstance(start, int) and isinstance(end, int) and 0 < end - start <= LEVELS_SHOWN:
+        levels = {**{str(level): "" for level in range(start, end + 1)}, **levels}
+    return dict(sorted(levels.items(), key=lambda each: float(each[0])))
+
+
+def typed_fields(form: Mapping[str, Any]) -> SpecificationFields:
+    """Return the fields of a submitted form (Django's QueryDict)."""
+    scale = (form.get("scale.min", ""), form.get("scale.max", ""))
+    bands = [
+        (form.get(f"band.{n}.origin", ""), form.get(f"band.{n}.min", ""), form.get(f"band.{n}.label", ""))
+        for n in _rows(form, "band.{}.min")
+    ]
+    sections = [_typed_section(form, f"s.{n}", scale) for n in _rows(form, "s.{}.title")]
+    return SpecificationFields(*scale, bands, sections)
+
+
+def _rows(form: Mapping[str, Any], name: str) -> Iterator[int]:
+    number = 0
+    while name.format(number) in form:
+        yield number
+        number += 1
+
+
+def _typed_section(form: Mapping[str, Any], at: str, scale: tuple[str, str]) -> SectionFields:
+    return SectionFields(
+        form.get(f"{at}.origin", ""),
+        form.get(f"{at}.id", ""),
+        form.get(f"{at}.title", ""),
+        form.get(f"{at}.weight", ""),
+        [_typed_criterion(form, f"{at}.c.{n}", scale) for n in _rows(form, at + ".c.{}.title")],
+    )
+
+
+def _typed_criterion(form: Any, at: str, scale: tuple[str, str]) -> CriterionFields:
+    start = f"{at}.level."
+    levels = {
+        name.removeprefix(start): form.get(name, "")
+        for name in form
+        if name.startswith(start) and _number(name.removeprefix(start)) is not None
+    }
+    return CriterionFields(
+        origin=form.get(f"{at}.origin", ""),
+        id=form.get(f"{at}.id", ""),
+        weight=form.get(f"{at}.weight", ""),
+        texts={name: _lines(form.get(f"{at}.{name}", "")) for name in _TEXTS},
+        evaluator=form.get(f"{at}.evaluator", EVALUATORS[0]),
+        levels=with_scale({level: _lines(text) for level, text in levels.items()}, *scale),
+        gate_level=form.get(f"{at}.gateLevel", ""),
+        gate_cap=form.get(f"{at}.gateCap", ""),
+        sources=[each for each in form.getlist(f"{at}.sources") if each in SOURCES],
+        citations=form.get(f"{at}.citations", ""),
+        hidden=[name for name in form.get(f"{at}.hidden", "").split() if name in {"appliesIf", "checks"}],
+    )
+
+
+def document_of(fields: SpecificationFields, stored: JSONMapping) -> JSONObject:
+    """
+    Return the specification that the fields describe; it may be invalid.
+
+    Args:
+        stored: the specification that the form was opened with: what the form does not show comes from there.
+    """
+    made = deepcopy(dict(stored))
+    scale = dict(stored["scale"])
+    for name, text in (("min", fields.scale_min), ("max", fields.scale_max)):
+        scale[name] = _kept_number(text, scale.get(name))
+    made["scale"] = scale
+    _set_bands(made, fields, stored)
+    made["sections"] = [_section(each, stored) for each in fields.sections]
+    _give_ids(made["sections"])
+    return made
+
+
+def _set_bands(made: JSONObject, fields: SpecificationFields, stored: JSONMapping) -> None:
+    former = (stored.get("overall") or {}).get("bands") or []
+    bands = []
+    for origin, least, label in fields.bands:
+        if not least.strip() and not label.strip():
+            continue
+        band = dict(former[int(origin)]) if _is_place(origin, former) else {}
+        bands.append({**band, "min": _kept_number(least, band.get("min")), "label": label})
+    if bands != former:
+        overall = {**(stored.get("overall") or {"method": "weighted_mean"}), "bands": bands}
+        made["overall"] = overall if bands else {name: each for name, each in overall.items() if name != "bands"}
+
+
+def _section(fields: SectionFields, stored: JSONMapping) -> JSONObject:
+    former = stored["sections"][int(fields.origin)] if _is_place(fields.origin, stored["sections"]) else {}
+    made = {**deepcopy(former), "id": fields.id.strip() or former.get("id", ""), "title": fields.title}
+    made["weight"] = _kept_number(fields.weight, former.get("weight"))
+    made["criteria"] = [_criterion(each, stored) for each in fields.criteria]
+    return made
+
+
+def _criterion(fields: CriterionFields, stored: JSONMapping) -> JSONObject:
+    former = _former(fields.origin, stored)
+    made = {**deepcopy(former), "id": fields.id.strip() or former.get("id", "")}
+    made["weight"] = _kept_number(fields.weight, former.get("weight"))
+    for name in _TEXTS:
+        text = fields.texts[name]
+        if text != _lines(former.get(name) or ""):
+            made[name] = text
+        if not text and name not in _NEEDED and former.get(name):
+            del made[name]
+        elif name in _NEEDED:
+            made.setdefault(name, text)
+    if fields.evaluator != former.get("evaluator", EVALUATORS[0]):
+        made["evaluator"] = fields.evaluator
+    _set_levels(made, fields, former)
+    _set_members(made, "gate", {"minLevel": fields.gate_level, "capsOverall": fields.gate_cap}, former)
+    _set_members(made, "evidence", {"minCitations": fields.citations}, former)
+    wanted = [each for each in SOURCES if each in fields.sources]
+    if set(wanted) != set((former.get("evidence") or {}).get("sources") or ()):
+        evidence = {**(made.get("evidence") or {}), "sources": wanted}
+        made["evidence"] = evidence if wanted else {name: each for name, each in evidence.items() if name != "sources"}
+    return made
+
+
+def _former(origin: str, stored: JSONMapping) -> JSONObject:
+    section, _, number = origin.partition(".")
+    if not _is_place(section, stored["sections"]):
+        return {}
+    criteria = stored["sections"][int(section)]["criteria"]
+    return dict(criteria[int(number)]) if _is_place(number, criteria) else {}
+
+
+def _set_levels(made: JSONObject, fields: CriterionFields, former: JSONObject) -> None:
+    before = {level: _lines(text) for level, text in _descriptors(former).items()}
+    after = {level: text for level, text in fields.levels.items() if text.strip()}
+    if before == after:
+        return
+    known = {_shown(each["level"]): each for each in former.get("levels") or ()}
+    levels = [
+        {**known.get(level, {"level": _number(level)}), **({} if before.get(level) == text else {"descriptor": text})}
+        for level, text in after.items()
+    ]
+    made["levels"] = levels
+    if not levels:
+        del made["levels"]
+
+
+def _set_members(made: JSONObject, name: str, texts: Mapping[str, str], former: JSONObject) -> None:
+    """Set the numbers of an object; without any, an object that has nothing else is left out."""
+    before = former.get(name) or {}
+    if all(text.strip() == _shown(before.get(member)) for member, text in texts.items()):
+        return
+    given = {member: _kept_number(text, before.get(member)) for member, text in texts.items() if text.strip()}
+    value = {**{member: each for member, each in before.items() if member not in texts}, **given}
+    made[name] = value
+    if not value:
+        del made[name]
+
+
+def _give_ids(sections: list[JSONObject]) -> None:
+    """Derive an id from the title for each section and criterion without one."""
+    taken = {each["id"] for section in sections for each in (section, *section["criteria"])}
+    for section in sections:
+        _give_id(section, "", taken)
+        for criterion in section["criteria"]:
+            _give_id(criterion, f"{section['id']}.", taken)
+
+
+def _give_id(owner: JSONObject, start: str, taken: set[str]) -> None:
+    if owner["id"] or not owner["title"].strip():
+        return
+    base, number = f"{start}{slug_from_name(owner['title'])}", 1
+    owner["id"] = base
+    while owner["id"] in taken:
+        number += 1
+        owner["id"] = f"{base}-{number}"
+    taken.add(owner["id"])
+
+
+def _is_place(text: str, rows: list[Any]) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 6 and int(text) < len(rows)
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else f"{value}"
+
+
+def _kept_number(text: str, former: object) -> Any:
+    """Return the former value if *text* shows it, a number, or what was typed: the validation says what is wrong."""
+    if text.strip() == _shown(former) and former is not None:
+        return former
+    number = _number(text)
+    return text if number is None else number
+
+
+def _number(text: str) -> int | float | None:
+    if not text.isascii() or len(text) > 20:
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if abs(found) < 1e12 else None

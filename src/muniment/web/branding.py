@@ -1,0 +1,117 @@
+"""The brand of the registry in the form that templates show: pictures, colors, texts and legal pages."""
+
+import hashlib
+from typing import Final, NamedTuple
+
+from muniment.registry_toml import applied, contrast
+from muniment.registry_toml.document import DEFAULT, RegistrySettings
+from muniment.web.translating import gettext
+
+LOGO_HEIGHT: Final = 36
+LONGEST_LOGO: Final = 200
+SMALL: Final = "-144.webp"
+
+
+class LegalLink(NamedTuple):
+    """A legal page that exists, and its title."""
+
+    address: str
+    label: str
+
+
+class Logo(NamedTuple):
+    """The logo in the header. Its picture is square: the space around the drawing is cut off."""
+
+    address: str
+    width: int
+    height: int
+
+
+class Branding(NamedTuple):
+    """
+    What templates show of the settings.
+
+    Args:
+        css: the address of the style sheet with the declared colors; empty for the built-in ones.
+    """
+
+    settings: RegistrySettings
+    css: str
+    logo: Logo | None
+    mark: str
+    legal: tuple[LegalLink, ...]
+    contact: str
+
+
+_made: Branding | None = None
+"""The brand that was made last."""
+
+
+def branding() -> Branding:
+    """Return the brand of the applied settings."""
+    global _made  # noqa: PLW0603 - of the process
+    settings = applied.current()
+    if _made is None or _made.settings is not settings:
+        _made = brand_of(settings)
+    return _made
+
+
+def brand_of(settings: RegistrySettings) -> Branding:
+    brand, contact = settings.brand, settings.registry.contact
+    sheet = style_sheet(settings)
+    return Branding(
+        settings,
+        f"/brand.{hashlib.sha256(sheet.encode()).hexdigest()[:12]}.css" if sheet else "",
+        _logo(brand.logo, brand.logo_ratio) if brand.logo else None,
+        brand.mark.replace("-512.webp", SMALL),
+        legal_links(settings),
+        f"mailto:{contact}" if contact and "://" not in contact else contact,
+    )
+
+
+def legal_links(settings: RegistrySettings) -> tuple[LegalLink, ...]:
+    """Return the legal pages that have a text."""
+    if settings.legal == DEFAULT.legal:
+        return ()
+    found = {
+        "imprint": gettext("Imprint"),
+        "privacy": gettext("Privacy policy"),
+        "terms": gettext("Terms of use"),
+    }
+    return tuple(LegalLink(f"/{name}", label) for name, label in found.items() if getattr(settings.legal, name))
+
+
+def style_sheet(settings: RegistrySettings) -> str:
+    """Return the declared colors as a style sheet; empty if there are none."""
+    light, dark = accents(settings)
+    if not light:
+        return ""
+    pairs = {
+        "--seal": (light, dark),
+        "--seal-ink": (contrast.ink_on(light), contrast.ink_on(dark)),
+        "--seal-wash": (contrast.wash(light, contrast.LIGHT), contrast.wash(dark, contrast.DARK)),
+        "--tint0": (light, dark),
+    }
+    lines = "".join(f"  {name}: light-dark({one}, {other});\n" for name, (one, other) in pairs.items())
+    return f":root {{\n{lines}}}\n"
+
+
+def accents(settings: RegistrySettings) -> tuple[str, str]:
+    """Return the accent colors for light and dark paper; the one that is not declared is made from the other."""
+    light, dark = settings.brand.accent, settings.brand.accent_dark
+    if not light and not dark:
+        return "", ""
+    return light or contrast.nearest(dark, contrast.LIGHT), dark or contrast.nearest(light, contrast.DARK)
+
+
+def _logo(path: str, ratio: int) -> Logo:
+    ratio = ratio or 100
+    width = max(1, LOGO_HEIGHT * ratio // 100)
+    if width > LONGEST_LOGO:
+        return Logo(path, LONGEST_LOGO, max(1, LONGEST_LOGO * 100 // ratio))
+    return Logo(path, width, LOGO_HEIGHT)
+
+
+def scoped_sheet(settings: RegistrySettings, selector: str) -> str:
+    """Return the colors of *settings* for the elements that *selector* finds, for a preview."""
+    return style_sheet(settings).replace(":root", selector)

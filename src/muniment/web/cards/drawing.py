@@ -1,0 +1,258 @@
+"""
+Draw cards, laid out on 1,200 by 630 units and drawn in 960 by 504 pixels.
+
+This module is a program: a line of JSON on standard input, a PNG on standard output.
+
+It is a process of its own because the renderer holds Python's lock while it draws, 40 ms at a time, and so that what a
+text or a logo makes the renderer do ends with this process.
+"""
+
+import base64
+import io
+import json
+import resource
+import select
+import struct
+import sys
+import time
+from functools import cache
+from html import escape
+from typing import TYPE_CHECKING, Any, Final
+
+from muniment.web.cards.coverage import FAMILIES, FOLDER, HEADING, STRONG, TEXT, drawable, font_for
+
+if TYPE_CHECKING:
+    from PIL import ImageFont
+
+WIDTH, HEIGHT = 1_200, 630
+"""Of the layout."""
+DRAWN_WIDTH, DRAWN_HEIGHT = 960, 504
+"""Of the picture, in pixels: other sites show it at most 600 wide, and each pixel costs time to draw and to pack."""
+HEAD: Final = struct.Struct(">If")
+"""Before each picture: its size, and the CPU seconds that it took. A size of 0 is a failure."""
+MEMORY_BYTES: Final = 1 << 30
+IDLE_S: Final = 120
+"""After which the process ends; the next card starts another one."""
+_EDGE: Final = 72
+_LINE: Final = WIDTH - 2 * _EDGE
+_INK, _QUIET, _PAPER, _RULE, _SEAL = "#1b1b1f", "#5d5f66", "#fbfaf7", "#e3e0d8", "#8a2b2b"
+_TONES: Final = ("#8a2b2b", "#2c5674", "#74520f", "#38603f", "#664874", "#4a4e57", "#1f5f5c", "#83375d")
+"""The light colours of monograms, as in the stylesheet."""
+_LOWER_HALF: Final = "m-5.86 5.86a20 20 0 0 1 5.86 14.14v88a20 20 0 0 1-20 20h-88a20 20 0 0 1-14.14-5.86z"
+"""The lower right half of a tile, from its upper right corner; a clip would cost an eighth of the card."""
+_NAME_SIZES: Final = (84, 72, 60, 50)
+_SUMMARY_ENDS: Final = 432
+_MARK: Final = (
+    '<g transform="translate({x} {y}) scale(1.25)"><rect width="32" height="32" rx="7" fill="#8a2b2b"/>'
+    '<path d="M8 23V9.5l8 7.5 8-7.5V23" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"'
+    ' stroke-linejoin="round"/></g>'
+)
+
+
+@cache
+def _measure(file: str, size: int) -> "ImageFont.FreeTypeFont":
+    from PIL import ImageFont
+
+    return ImageFont.truetype(FOLDER / file, size, layout_engine=ImageFont.Layout.BASIC)
+
+
+def _width(text: str, file: str, size: int) -> float:
+    return _measure(file, size).getlength(text)
+
+
+def wrap(text: str, file: str, size: int, lines: int, width: int = _LINE) -> tuple[list[str], bool]:
+    """Return *text* in at most *lines* lines, and whether all of it fits; the last line ends in an ellipsis if not."""
+    found: list[str] = []
+    rest = text.split()
+    space = _width(" ", file, size)
+    while rest and len(found) < lines:
+        line = rest.pop(0)
+        wide = _width(line, file, size)
+        while rest and (wider := wide + space + _width(rest[0], file, size)) <= width:
+            line += f" {rest.pop(0)}"
+            wide = wider
+        if wide > width:  # one long word
+            whole = line
+            line = _cut(whole, file, size, width)
+            rest.insert(0, whole[len(line) :])
+        found.append(line)
+    if rest and found:
+        found[-1] = f"{_cut(f'{found[-1]} {rest[0]}', file, size, width - size)}…"
+    return found, not rest
+
+
+def _cut(text: str, file: str, size: int, width: int) -> str:
+    low, high = 1, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _width(text[:middle], file, size) <= width else (low, middle - 1)
+    return text[:low].rstrip(" ,;:–-")
+
+
+def _text(at: tuple[float, float], words: str, file: str, size: int, colour: str, *, anchor: str = "start") -> str:
+    family = FAMILIES.get(file, "Source Sans 3")
+    weight = 400 if file == TEXT else 600
+    return (
+        f'<text x="{at[0]:g}" y="{at[1]:g}" font-family="\'{family}\'" font-weight="{weight}"'
+        f' font-size="{size}" fill="{colour}" text-anchor="{anchor}">{escape(words)}</text>'
+    )
+
+
+def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
+    """
+    Return a card as SVG, and the files of the fonts that it needs.
+
+    Args:
+        card: what it says, as :class:`muniment.web.cards.facts.Card`.
+        logo: a PNG as a data URL.
+    """
+    files = {STRONG: None, TEXT: None}
+    parts = [
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{_PAPER}"/>',
+        f'<rect width="{WIDTH}" height="12" fill="{_SEAL}"/>',
+    ]
+    parts.append(_tile(card, logo, files))
+    above = drawable(card.get("above") or "")
+    if above and font_for(above):
+        file = TEXT if font_for(above) == STRONG else font_for(above)
+        files[file] = None
+        parts.append(_text((_EDGE + 152, 138), wrap(above, file, 32, 1, _LINE - 160)[0][0], file, 32, _QUIET))
+    y = 218.0
+    name = drawable(card["name"])
+    file = font_for(name, heading=True) if name else ""
+    if not file:  # no bundled font has its characters: its permanent address instead
+        name, file = _slug(card) or card["site"], HEADING
+    files[file] = None
+    for size in _NAME_SIZES:
+        lines, fits = wrap(name, file, size, 2)
+        if fits and (len(lines) == 1 or size <= _NAME_SIZES[2]):
+            break
+    for line in lines:
+        y += size
+        parts.append(_text((_EDGE, y - size * 0.14), line, file, size, _INK))
+        y += size * 0.1
+    summary = drawable(card.get("summary") or "")
+    file = font_for(summary) if summary else ""
+    if file:
+        file = TEXT if file == STRONG else file
+        files[file] = None
+        for line in wrap(summary, file, 32, int((_SUMMARY_ENDS - y) // 44))[0]:
+            y += 44
+            parts.append(_text((_EDGE, y), line, file, 32, _QUIET))
+    parts += _foot(card, files)
+    inside = "".join(parts)
+    whole = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{inside}</svg>'
+    return whole, [str(FOLDER / each) for each in files]
+
+
+def _slug(card: dict[str, Any]) -> str:
+    return str(card["address"]).rpartition("/")[2]
+
+
+def _tile(card: dict[str, Any], logo: str, files: dict[str, None]) -> str:
+    """Return the logo, or the monogram, 128 pixels wide."""
+    tone = _TONES[card.get("colour", 0) % len(_TONES)]
+    x, y, side = _EDGE, 64, 128
+    edge = (
+        f'<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="20" fill="none" stroke="{_RULE}" stroke-width="2"/>'
+    )
+    if logo:
+        clip = f'<clipPath id="tile"><rect x="{x}" y="{y}" width="{side}" height="{side}" rx="20"/></clipPath>'
+        image = f'<image x="{x}" y="{y}" width="{side}" height="{side}" href="{logo}" clip-path="url(#tile)"/>'
+        return f'{clip}<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="20" fill="#fff"/>{image}{edge}'
+    letters = card.get("letters") or ""
+    if not font_for(letters, heading=True):
+        letters = _slug(card)[:1].upper()
+    file = font_for(letters, heading=True) if letters.strip("·") else ""
+    shades = (
+        f'<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="20" fill="{tone}" fill-opacity=".09"/>'
+        f'<path d="M{x + side} {y}{_LOWER_HALF}" fill="{tone}" fill-opacity=".1"/>'
+        f'<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="20" fill="none" stroke="{tone}" stroke-opacity=".25"'
+        ' stroke-width="2"/>'
+    )
+    if not file:
+        return shades
+    files[file] = None
+    size = 54 if len(letters) > 1 else 68
+    return shades + _text(
+        (x + side / 2, y + side / 2 + size * (0.34 if file == HEADING else 0.28)),
+        letters,
+        file,
+        size,
+        tone,
+        anchor="middle",
+    )
+
+
+def _foot(card: dict[str, Any], files: dict[str, None]) -> list[str]:
+    """Return the facts, and the registry with its mark."""
+    parts = []
+    x = _EDGE
+    for value, label in card.get("facts") or ():
+        shown, told = drawable(value), drawable(label)
+        if not shown or font_for(shown) != STRONG or font_for(told) != STRONG:
+            continue
+        wide = max(_width(shown, STRONG, 38), _width(told, TEXT, 24))
+        if x + wide > _LINE - 20:
+            break
+        parts.append(_text((x, 486), shown, STRONG, 38, _INK))
+        parts.append(_text((x, 520), told, TEXT, 24, _QUIET))
+        x += round(wide) + 56
+    parts.append(f'<path d="M{_EDGE} 546.5h{_LINE}" stroke="{_RULE}" stroke-width="2"/>')
+    parts.append(_MARK.format(x=_EDGE, y=566))
+    site = drawable(card["site"])
+    file = font_for(site, heading=True)
+    host = drawable(card["host"])
+    if file:
+        files[file] = None
+        parts.append(_text((_EDGE + 56, 595), wrap(site, file, 28, 1, 560)[0][0], file, 28, _INK))
+    if host and font_for(host) == STRONG:
+        parts.append(_text((WIDTH - _EDGE, 594), _cut(host, TEXT, 26, 440), TEXT, 26, _QUIET, anchor="end"))
+    return parts
+
+
+def draw(card: dict[str, Any]) -> bytes:
+    """Return a card as a PNG."""
+    import resvg_py
+
+    svg, files = layout(card, _as_png(card.get("logo") or ""))
+    return bytes(
+        resvg_py.svg_to_bytes(
+            svg_string=svg,
+            width=DRAWN_WIDTH,
+            font_files=files,
+            skip_system_fonts=True,
+            font_family="Source Sans 3",
+            languages=["en"],
+        )
+    )
+
+
+def _as_png(logo: str) -> str:
+    """Return a logo, a WebP in base64, as the data URL of a PNG."""
+    if not logo:
+        return ""
+    from PIL import Image
+
+    picture = Image.open(io.BytesIO(base64.b64decode(logo)), formats=("WEBP",)).convert("RGBA")
+    out = io.BytesIO()
+    picture.save(out, "PNG", compress_level=1)
+    return f"data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}"
+
+
+def _main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    given, out = sys.stdin.buffer, sys.stdout.buffer
+    while select.select([given], [], [], IDLE_S)[0] and (line := given.readline()):
+        began_s = time.process_time()
+        try:
+            drawn = draw(json.loads(line))
+        except Exception:  # noqa: BLE001 - one card must not end the process
+            drawn = b""
+        out.write(HEAD.pack(len(drawn), time.process_time() - began_s) + drawn)
+        out.flush()
+
+
+if __name__ == "__main__":
+    _main()

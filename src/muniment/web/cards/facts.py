@@ -1,0 +1,101 @@
+"""What a card says."""
+
+from itertools import islice
+from typing import Any
+from urllib.parse import quote
+
+from django.utils.translation import ngettext
+
+from muniment.kernel.json import JSONObject
+from muniment.web.presenters import company_lists, markdown
+from muniment.web.presenters.monograms import colour, initials
+from muniment.web.translating import gettext
+
+SUMMARY_CHARACTERS = 220
+NAME_CHARACTERS = 200
+NAMES_SHOWN = 3
+"""Of the organizations of a person."""
+
+
+def company_card(bundle: JSONObject) -> JSONObject:
+    """Return what the card of a company says, without its logo and the registry."""
+    company = bundle["company"]
+    people = len(company_lists.team_of(bundle.get("positions") or [])) or company.get("teamSize") or 0
+    proposals = len(bundle.get("proposals") or [])
+    facts = [
+        (company.get("treasury"), gettext("treasury")),
+        (f"{people:,}" if people else "", ngettext("person", "people", people)),
+        (f"{proposals:,}" if proposals else "", ngettext("proposal", "proposals", proposals)),
+        (company.get("symbol"), gettext("token")),
+    ]
+    return {
+        **_company(company),
+        "above": _joined(company.get("type"), company.get("industry")),
+        "summary": _summary(company.get("description") or company.get("body")),
+        "facts": [each for each in facts if each[0]],
+    }
+
+
+def person_card(person: JSONObject) -> JSONObject:
+    """Return what the card of a person says, without its picture and the registry."""
+    positions = person.get("positions") or []
+    held = company_lists.organizations_of(positions)
+    names = dict.fromkeys(each.company.get("name") for each in held)
+    facts = [
+        (len(held), ngettext("organization", "organizations", len(held))),
+        (len(positions), ngettext("position", "positions", len(positions))),
+    ]
+    return {
+        **_named(person["name"], "people", person["slug"]),
+        "above": _joined(*islice(names, NAMES_SHOWN)),
+        "summary": _summary(person.get("bio")),
+        "facts": [(f"{value:,}", label) for value, label in facts if value],
+    }
+
+
+def framework_card(framework: JSONObject) -> JSONObject:
+    """Return what the card of a framework says, without the logo of its organization and the registry."""
+    kind = gettext("Program") if framework["kind"] == "program" else gettext("Scoring framework")
+    scores = framework.get("scoreCount") or 0
+    state = gettext("Open") if framework["isOpen"] else gettext("Closed")
+    facts = [
+        (state, gettext("status")),
+        (f"{scores:,}" if scores else "", ngettext("published score", "published scores", scores)),
+    ]
+    return {
+        **_named(framework["frameworkName"], "frameworks", framework["frameworkId"]),
+        "above": _joined(kind, (framework.get("company") or {}).get("name")),
+        "summary": _summary(framework["description"]),
+        "facts": [each for each in facts if each[0]],
+    }
+
+
+def assessment_card(company: JSONObject, assessment: JSONObject) -> JSONObject:
+    """Return what the card of a published report says."""
+    facts: list[tuple[Any, str]] = [(f"{assessment['score']:g}", gettext("of 100"))]
+    if assessment.get("grade"):
+        facts.append((assessment["grade"], gettext("grade")))
+    return {
+        **_company(company),
+        "above": gettext("Assessment"),
+        "summary": assessment["frameworkName"],
+        "facts": facts,
+    }
+
+
+def _company(company: JSONObject) -> JSONObject:
+    return _named(company["name"], "companies", company["id"])
+
+
+def _named(name: str, room: str, key: str) -> JSONObject:
+    name = name[:NAME_CHARACTERS]
+    address = f"/{room}/{quote(key, safe='')}"
+    return {"name": name, "address": address, "letters": initials(name), "colour": colour(key)}
+
+
+def _joined(*parts: str | None) -> str:
+    return " · ".join(filter(None, parts))
+
+
+def _summary(text: str | None) -> str:
+    return markdown.plain(text or "", SUMMARY_CHARACTERS)

@@ -1,0 +1,179 @@
+"""Cards for other sites: as a picture, as a frame, and by oEmbed."""
+
+import base64
+from collections.abc import Callable
+from html import escape
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from django.db import DatabaseError, InterfaceError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template.response import TemplateResponse
+
+from muniment.kernel.http.addresses import rate_key
+from muniment.kernel.http.content_negotiation import etag, is_known
+from muniment.kernel.ids import digest
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import NotFound, Unavailable
+from muniment.kernel.wire import PICTURE_PATH
+from muniment.registry.company import pictures
+from muniment.registry_toml import applied
+from muniment.web.cards import drawing
+from muniment.web.cards.facts import assessment_card, company_card, framework_card, person_card
+from muniment.web.cards.renderer import card_picture
+from muniment.web.context import address, own_address
+from muniment.web.presenters import scores
+from muniment.web.requests.page_cache import published, reader
+from muniment.web.requests.security_headers import POLICY
+from muniment.web.translating import gettext
+from muniment.web.views.public.documents import document
+
+DESIGN: Final = "3"
+"""Changes with the look of cards, so that kept ones are drawn again."""
+KEPT: Final = "public, max-age=3600"
+FRAME_WIDTH, FRAME_HEIGHT = 480, 210
+FRAMED: Final = POLICY.replace("frame-ancestors 'none'", "frame-ancestors *").replace("script-src 'self'; ", "")
+
+
+def company_picture(request: HttpRequest, slug: str) -> HttpResponse:
+    """Draw the card of a company."""
+    return _picture(request, "company", slug, _of_company)
+
+
+def person_picture(request: HttpRequest, slug: str) -> HttpResponse:
+    """Draw the card of a person."""
+    return _picture(request, "person", slug, lambda person: (person_card(person), person.get("picture")))
+
+
+def framework_picture(request: HttpRequest, framework_id: str) -> HttpResponse:
+    """Draw the card of a framework, with the logo of its organization."""
+    return _picture(
+        request,
+        "framework",
+        framework_id,
+        lambda framework: (framework_card(framework), (framework.get("company") or {}).get("logo")),
+    )
+
+
+def assessment_picture(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
+    """Draw the card of a published report."""
+
+    def said(bundle: JSONObject) -> tuple[JSONObject, object]:
+        company = bundle["company"]
+        return assessment_card(company, _score(company, framework_id)), company.get("logo")
+
+    return _picture(request, "company", slug, said, framework_id)
+
+
+def _of_company(bundle: JSONObject) -> tuple[JSONObject, object]:
+    return company_card(bundle), bundle["company"].get("logo")
+
+
+def _picture(
+    request: HttpRequest, kind: str, key: str, said: Callable[[JSONObject], tuple[JSONObject, object]], part: str = ""
+) -> HttpResponse:
+    """
+    Return the card of a published document.
+
+    Args:
+        said: returns what the card says of the document, and its logo.
+        part: tells several cards of one document apart.
+    """
+    reader().refresh()
+    found = document(kind, key)
+    base, name = address(request), applied.registry_name()
+    version = digest(f"{DESIGN} {found.etag} {base} {name}".encode())
+    headers = {"ETag": etag(version.encode(), b"").decode(), "Cache-Control": KEPT}
+    if is_known(version.encode(), request.headers.get("If-None-Match", "").encode()):
+        return HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    card, logo = said(msgspec.json.decode(found.body)["data"])
+    card |= {"site": name, "host": urlsplit(base).netloc, "logo": _logo(logo)}
+    client = rate_key(request.META.get("REMOTE_ADDR", ""))
+    drawn = card_picture(f"{base} {kind} {key}/{part}", version, card, client)
+    return HttpResponse(drawn, content_type="image/png", headers=headers)
+
+
+def _score(company: JSONObject, framework_id: str) -> JSONObject:
+    found = next((each for each in scores.assessments(company) if each["frameworkId"] == framework_id), None)
+    if found is None:
+        raise NotFound(gettext("This score is not published."), gettext("Its owners may have withdrawn it."))
+    return found
+
+
+def _logo(logo: object) -> str:
+    """Return the hosted logo or picture in base64; empty if there is none, or the database with it is away."""
+    match = PICTURE_PATH.fullmatch(own_address(logo))
+    if match is None:
+        return ""
+    try:
+        content = pictures.picture_bytes(match["digest"], pictures.SMALL)
+    except (DatabaseError, InterfaceError, Unavailable):
+        return ""
+    return base64.b64encode(content).decode() if content else ""
+
+
+@published()
+def company_frame(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the card of a company as a page that other sites may put into a frame."""
+    bundle: JSONObject = msgspec.json.decode(document("company", slug).body)["data"]
+    card = company_card(bundle)
+    context = {"card": card, "company": bundle["company"], "home": f"{address(request)}{card['address']}"}
+    response = TemplateResponse(request, "company/embedded.html", context)
+    response["Content-Security-Policy"] = FRAMED
+    response["X-Frame-Options"] = "ALLOWALL"
+    response["Cross-Origin-Opener-Policy"] = "unsafe-none"
+    return response
+
+
+@published("url", "maxwidth", "maxheight", "format")
+def oembed(request: HttpRequest) -> HttpResponse:
+    """
+    Describe how to embed the page of a company, as oEmbed 1.0.
+
+    Source: https://oembed.com, sections 2.2 and 2.3.
+    """
+    if request.GET.get("format", "json") != "json":
+        return HttpResponse("Only json is available.", status=HTTPStatus.NOT_IMPLEMENTED, content_type="text/plain")
+    slug = _slug_of(request.GET.get("url", "")[:2_000], address(request))
+    company = msgspec.json.decode(document("company", slug).body)["data"]["company"]
+    base, name = address(request), applied.registry_name()
+    home = f"{base}/companies/{slug}"
+    width, height = _fitting(request, "maxwidth", FRAME_WIDTH), _fitting(request, "maxheight", FRAME_HEIGHT)
+    frame = (
+        f'<iframe src="{home}/embed" width="{width}" height="{height}" title="{escape(company["name"])}"'
+        ' loading="lazy" sandbox="allow-popups allow-popups-to-escape-sandbox" style="border:0"></iframe>'
+    )
+    found = {
+        "version": "1.0",
+        "type": "rich",
+        "provider_name": name,
+        "provider_url": base,
+        "title": company["name"],
+        "html": frame,
+        "width": width,
+        "height": height,
+        "cache_age": 3_600,
+        "thumbnail_url": f"{home}/card.png",
+        "thumbnail_width": drawing.DRAWN_WIDTH,
+        "thumbnail_height": drawing.DRAWN_HEIGHT,
+    }
+    return JsonResponse(found, headers={"Access-Control-Allow-Origin": "*"})
+
+
+def _slug_of(url: str, base: str) -> str:
+    """Return the slug that an address of this instance names; raise NotFound for any other."""
+    try:
+        asked, here = urlsplit(url), urlsplit(base)
+    except ValueError:
+        asked = here = urlsplit("")
+    parts = unquote(asked.path).strip("/").split("/")
+    if not asked.netloc or asked.netloc.lower() != here.netloc.lower() or len(parts) != 2 or parts[0] != "companies":
+        raise NotFound(gettext("This is not the address of a company here."), gettext("Check the url parameter."))
+    return parts[1]
+
+
+def _fitting(request: HttpRequest, name: str, size: int) -> int:
+    asked = request.GET.get(name, "")
+    return min(size, int(asked)) if asked.isascii() and asked.isdecimal() and len(asked) < 6 and int(asked) else size

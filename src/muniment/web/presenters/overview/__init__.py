@@ -1,0 +1,1 @@
+"""What the pages over many listings show."""

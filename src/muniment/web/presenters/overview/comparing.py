@@ -1,0 +1,177 @@
+"""Organizations side by side: a row for each fact, people in common, and charts of what can be measured."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from django.utils.safestring import SafeString
+
+from muniment.kernel.json import JSONObject
+from muniment.web.presenters import charts, company_lists
+from muniment.web.presenters.charts import ChartSlice
+from muniment.web.presenters.company import address, bare, day, day_or_text, rounds_of, safe_link
+from muniment.web.translating import gettext
+
+ROUNDS_SHOWN: Final = 3
+
+
+class ComparedCell(NamedTuple):
+    """
+    A fact of one organization.
+
+    Args:
+        owner: the name of the organization, for a screen that shows cells one below the other.
+        address: of another site.
+    """
+
+    text: str
+    owner: str
+    address: str = ""
+
+
+class ComparedRow(NamedTuple):
+    """A fact of every organization; *differs* if at least two of them say different things."""
+
+    label: str
+    cells: list[ComparedCell]
+    differs: bool
+    is_number: bool = False
+
+
+class Shared(NamedTuple):
+    """A person with positions in several of the organizations."""
+
+    name: str
+    address: str
+    organizations: str
+
+
+class Side:
+    """One of the organizations that are compared."""
+
+    def __init__(self, bundle: JSONObject) -> None:
+        self.company: JSONObject = bundle["company"]
+        self.members = company_lists.team_of(bundle.get("positions") or [])
+        self.proposals: list[JSONObject] = bundle.get("proposals") or []
+        self.holders: list[JSONObject] = bundle.get("capTable") or []
+        self.rounds = rounds_of(bundle)
+        self.concentration = company_lists.concentration_of(self.holders)
+        today = company_lists.today()
+        self.open_votes = sum(company_lists.is_open(each, today) for each in self.proposals)
+
+    @property
+    def slug(self) -> str:
+        return str(self.company["id"])
+
+    @property
+    def name(self) -> str:
+        return str(self.company["name"])
+
+    @property
+    def address(self) -> str:
+        return f"/companies/{quote(self.slug)}"
+
+    @property
+    def people(self) -> int:
+        return len(self.members) or self.company.get("teamSize") or 0
+
+    @property
+    def treasury(self) -> float:
+        return float((self.company.get("treasuryAmount") or {}).get("amount") or 0)
+
+
+_Told = Callable[[Side], object]
+
+
+def rows_of(sides: Sequence[Side]) -> list[ComparedRow]:
+    """Return every fact that at least one of the organizations has."""
+    found = [_row(label, sides, told) for label, told in _words().items()]
+    found += [_row(label, sides, told, is_number=True) for label, told in _numbers().items()]
+    found.append(_links(sides))
+    return [row for row in found if any(cell.text for cell in row.cells)]
+
+
+def _words() -> Mapping[str, _Told]:
+    def member(name: str) -> _Told:
+        return lambda side: side.company.get(name)
+
+    return {
+        gettext("Type"): member("type"),
+        gettext("Subtype"): member("orgKind"),
+        gettext("Industry"): member("industry"),
+        gettext("Themes"): lambda side: ", ".join(side.company.get("themes") or ()),
+        gettext("Status"): lambda side: str(side.company.get("status") or "").capitalize(),
+        gettext("Listed"): lambda side: day_or_text(side.company.get("listedAt")) or side.company.get("createdAt"),
+        gettext("Updated"): lambda side: day(str(side.company["updatedAt"])),
+        gettext("Maintained by"): lambda side: side.company.get("maintainedByOwner") and gettext("Its owner"),
+        gettext("Verified domain"): lambda side: (side.company.get("verifiedDomain") or {}).get("domain"),
+        gettext("Address"): lambda side: "; ".join(filter(None, map(address, side.company.get("address") or ()))),
+        gettext("Token"): member("symbol"),
+        gettext("Funding"): _funding,
+    }
+
+
+def _numbers() -> Mapping[str, _Told]:
+    return {
+        gettext("Treasury"): lambda side: side.company.get("treasury"),
+        gettext("People"): lambda side: f"{side.people:,}" if side.people else "",
+        gettext("Proposals"): lambda side: f"{len(side.proposals):,}" if side.proposals else "",
+        gettext("Open votes"): lambda side: f"{side.open_votes:,}" if side.proposals else "",
+        gettext("Listed holders"): lambda side: f"{len(side.holders):,}" if side.holders else "",
+        gettext("Share of the ten largest holders"): lambda side: side.concentration and side.concentration.top,
+        gettext("Gini coefficient of the holders"): lambda side: side.concentration and side.concentration.gini,
+    }
+
+
+def _funding(side: Side) -> str:
+    latest = [
+        " ".join(filter(None, (str(each.get("name") or ""), str(each.get("target") or ""), f"({each['state']})")))
+        for each in side.rounds[-ROUNDS_SHOWN:]
+        if each.get("public") is not False
+    ]
+    return "; ".join(latest[::-1]) or (gettext("Raising") if side.company.get("raising") else "")
+
+
+def _row(label: str, sides: Sequence[Side], told: _Told, *, is_number: bool = False) -> ComparedRow:
+    cells = [ComparedCell(str(told(side) or ""), side.name) for side in sides]
+    return ComparedRow(label, cells, len({cell.text for cell in cells}) > 1, is_number)
+
+
+def _links(sides: Sequence[Side]) -> ComparedRow:
+    found = [(safe_link(side.company.get("website")), side.name) for side in sides]
+    cells = [ComparedCell(bare(link), name, link) for link, name in found]
+    return ComparedRow(gettext("Website"), cells, len({cell.text for cell in cells}) > 1)
+
+
+def shared_people(sides: Sequence[Side]) -> list[Shared]:
+    """Return the people with a profile who have positions in at least two of the organizations, most of them first."""
+    held: dict[str, tuple[str, list[str]]] = {}
+    for side in sides:
+        for member in side.members:
+            if member.slug:
+                held.setdefault(member.slug, (member.name, []))[1].append(side.name)
+    ranked = sorted(held.items(), key=lambda each: (-len(each[1][1]), each[1][0]))
+    return [
+        Shared(name, f"/people/{quote(slug)}", ", ".join(names)) for slug, (name, names) in ranked if len(names) > 1
+    ]
+
+
+def charts_of(sides: Sequence[Side]) -> list[tuple[str, SafeString]]:
+    """Draw what at least two of the organizations can be measured by."""
+    measures: list[tuple[str, Callable[[Side], float], Callable[[Side], str]]] = [
+        (gettext("Treasury"), lambda side: side.treasury, lambda side: str(side.company.get("treasury") or "")),
+        (gettext("People"), lambda side: side.people, lambda side: f"{side.people:,}"),
+        (gettext("Proposals"), lambda side: len(side.proposals), lambda side: f"{len(side.proposals):,}"),
+        (gettext("Listed holders"), lambda side: len(side.holders), lambda side: f"{len(side.holders):,}"),
+    ]
+    found = []
+    for title, measure, shown in measures:
+        slices = [
+            ChartSlice(side.name, measure(side), shown(side), address=side.address)
+            for side in sides
+            if measure(side) > 0  # nothing is known of the others
+        ]
+        if len(slices) > 1:
+            named = ", ".join(f"{each.label} {each.text}" for each in slices)
+            found.append((title, charts.bar(title, f"{title}: {named}.", slices, unit=title)))
+    return found

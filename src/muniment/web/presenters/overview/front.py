@@ -1,0 +1,239 @@
+"""The front page: what is raised and voted on now, what is new and what changed, and charts that lead to lists."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+from django.utils.safestring import SafeString, mark_safe
+
+from muniment.kernel.json import JSONObject
+from muniment.registry_toml import applied
+from muniment.store.lists.facets import Facet
+from muniment.store.lists.highlights import Updated, Vote
+from muniment.web.lists.search import joined
+from muniment.web.presenters import charts, company_lists, markdown
+from muniment.web.presenters.charts import ChartSlice
+from muniment.web.presenters.company import day, day_or_text, rounds_of
+from muniment.web.presenters.differences import label_of
+from muniment.web.presenters.marks import mark_html
+from muniment.web.translating import gettext
+
+TITLES_SHOWN: Final = 2
+"""Of a company's votes that end on the same day."""
+LINE_CHARACTERS: Final = 90
+FIELDS_SHOWN: Final = 4
+"""Of those that a change names."""
+
+
+class Item(msgspec.Struct, rename="camel"):
+    """A company of a list, with what the front page shows of it."""
+
+    id: str
+    name: str
+    logo: Any = None
+    description: str | None = None
+    type: str = ""
+    treasury: str = ""
+    treasury_amount: dict[str, str] | None = None
+    created_at: str = ""
+
+    @property
+    def treasury_units(self) -> float:
+        """The treasury as a number that can be drawn."""
+        return float((self.treasury_amount or {}).get("amount") or 0)
+
+    @property
+    def address(self) -> str:
+        return f"/companies/{quote(self.id)}"
+
+
+class Framework(msgspec.Struct, rename="camel"):
+    """A framework of a list."""
+
+    framework_id: str
+    framework_name: str
+    description: str | None = None
+    is_open: bool = False
+
+    @property
+    def address(self) -> str:
+        return f"/frameworks/{quote(self.framework_id)}"
+
+
+class Parts(msgspec.Struct, rename="camel"):
+    """The parts of a company that are news."""
+
+    proposals: list[JSONObject] = []
+    funding_rounds: list[JSONObject] = []
+
+
+class _Document(msgspec.Struct):
+    data: Parts
+
+
+class News(NamedTuple):
+    """
+    A company, with one thing that is new about it.
+
+    Args:
+        said: what it is, one line each.
+        when: the day that matters, in words.
+        at: the same for machines; empty if there is none.
+    """
+
+    company: Item
+    said: tuple[str, ...]
+    when: str = ""
+    at: str = ""
+
+
+framework_of = msgspec.json.Decoder(Framework).decode
+item_of = msgspec.json.Decoder(Item).decode
+_document = msgspec.json.Decoder(_Document).decode
+
+
+def parts_of(body: bytes) -> Parts:
+    """Return the parts of a published company."""
+    return _document(body).data
+
+
+def raising_news(items: Iterable[bytes], parts: Mapping[str, Parts]) -> list[News]:
+    """Return the companies that raise, with the round that is open, as far as it is public."""
+    return [_raising(item, parts.get(item.id, Parts())) for item in map(item_of, items)]
+
+
+def _raising(item: Item, parts: Parts) -> News:
+    rounds = rounds_of({"fundingRounds": parts.funding_rounds})
+    current = next((each for each in rounds if each["state"] == "open"), {})
+    said = " · ".join(str(current[name]) for name in ("name", "target") if current.get(name))
+    if closed := day_or_text(current.get("closed")):
+        return News(item, (said,), gettext("Closes %(day)s") % {"day": closed}, current["closed"])
+    opened = day_or_text(current.get("opened"))
+    when = gettext("Since %(day)s") % {"day": opened} if opened else ""
+    return News(item, (said,), when, current.get("opened") or "")
+
+
+def voting_news(votes: Iterable[Vote], parts: Mapping[str, Parts]) -> list[News]:
+    """Return the companies whose votes end soon, with the titles of these votes."""
+    return [_voting(item_of(vote.item), vote.ends, parts) for vote in votes]
+
+
+def _voting(item: Item, ends: str, parts: Mapping[str, Parts]) -> News:
+    titles = [
+        str(each.get("title") or each.get("id") or gettext("Proposal"))
+        for each in parts.get(item.id, Parts()).proposals
+        if each.get("status") == "active" and str(each.get("endDate"))[:10] == ends
+    ]
+    said = titles[:TITLES_SHOWN]
+    if more := titles[TITLES_SHOWN:]:
+        said.append(gettext("and %(more)s more") % {"more": len(more)})
+    return News(item, tuple(said), _ending(ends), ends)
+
+
+def _ending(ends: str) -> str:
+    if ends == company_lists.today():
+        return gettext("Ends today")
+    return gettext("Ends %(day)s") % {"day": day_or_text(ends)}
+
+
+def updated_news(changes: Iterable[Updated]) -> list[News]:
+    """Return the companies that changed last, with what changed."""
+    return [
+        News(item_of(each.item), (fields_of(each.change.fields),), day(each.change.at), each.change.at)
+        for each in changes
+    ]
+
+
+def fields_of(names: Sequence[str] | None) -> str:
+    """Return what an update changed, in words."""
+    labels = list(dict.fromkeys(map(label_of, names or ())))
+    more = [gettext("%(count)d more") % {"count": len(labels) - FIELDS_SHOWN}] if len(labels) > FIELDS_SHOWN else []
+    return ", ".join([*labels[:FIELDS_SHOWN], *more])
+
+
+def new_news(items: Iterable[bytes]) -> list[News]:
+    """Return the newest listings."""
+    return [News(item, (item.description or "",), item.created_at) for item in (item_of(each) for each in items)]
+
+
+def news_html(news: Iterable[News]) -> SafeString:
+    """Return news as the items of a list."""
+    return mark_safe("".join(map(_news, news)))  # noqa: S308 - every part is escaped
+
+
+def _news(news: News) -> str:
+    company = news.company
+    when = f'<time datetime="{escape(news.at)}">{escape(news.when)}</time>' if news.at else escape(news.when)
+    said = "".join(
+        f'<p class="said" dir="auto">{escape(markdown.plain(line, LINE_CHARACTERS))}</p>' for line in news.said if line
+    )
+    return (
+        f'<li class="listing">{mark_html(company.name, company.logo, key=company.id)}<div><div class="row apart">'
+        f'<a class="name" href="{company.address}" dir="auto">{escape(company.name)}</a>'
+        f'<span class="quiet tiny">{when}</span></div>{said}</div></li>'
+    )
+
+
+def treasury_chart(items: Iterable[bytes]) -> SafeString:
+    """Draw the largest treasuries; each bar leads to its company."""
+    slices = [
+        ChartSlice(
+            item.name, float((item.treasury_amount or {}).get("amount") or 0), item.treasury, address=item.address
+        )
+        for item in map(item_of, items)
+    ]
+    title = gettext("Largest treasuries")
+    return charts.bar(title, _described(title, slices), slices, unit=gettext("Treasury"))
+
+
+def facet_chart(
+    title: str, name: str, facet: Facet | None, words: Callable[[], Mapping[str, str]] = dict
+) -> SafeString:
+    """
+    Draw how many companies have each value of a filter; each bar leads to the list of these.
+
+    Args:
+        words: returns the names of values that are codes.
+    """
+    counted = [each for each in (facet.values if facet else ()) if each.value]
+    names = words() if counted else {}
+    slices = [
+        ChartSlice(
+            names.get(each.value, each.value),
+            each.n,
+            f"{each.n:,}",
+            address=joined("/companies", [(name, each.value)]),
+        )
+        for each in counted
+    ]
+    return charts.bar(title, _described(title, slices), slices, unit=gettext("Companies"))
+
+
+def _described(title: str, slices: Sequence[ChartSlice]) -> str:
+    named = ", ".join(f"{each.label} {each.text}" for each in slices)
+    return f"{title}: {named}."
+
+
+def profile_of_registry(name: str, base: str, modified_at: str) -> JSONObject:
+    """Describe the registry as a data set in the schema.org vocabulary."""
+    declared = applied.current().registry
+    licence = declared.licence_url or declared.licence
+    formats = (("companies-latest.jsonl.gz", "application/jsonl"), ("companies-latest.csv.gz", "text/csv"))
+    return {
+        "@context": "https://schema.org",
+        "@type": "Dataset",
+        "@id": f"{base}/",
+        "name": name,
+        "url": f"{base}/",
+        "description": gettext("Reviewed companies, DAOs and nonprofits with their people, tokens and governance."),
+        "dateModified": modified_at,
+        "isAccessibleForFree": True,
+        **({"license": licence} if licence else {}),
+        "creator": {"@type": "Organization", "name": name, "url": f"{base}/"},
+        "distribution": [
+            {"@type": "DataDownload", "encodingFormat": kind, "contentUrl": f"{base}/exports/{file}"}
+            for file, kind in formats
+        ],
+    }

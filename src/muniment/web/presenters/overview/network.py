@@ -1,0 +1,143 @@
+"""
+The people of an organization and the other organizations in which they have positions, as a picture.
+
+The picture has three columns: the organization, people, other organizations. Both columns are ordered so that lines
+cross little, in a fixed number of rounds, so that the same people always give the same picture.
+"""
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from django.utils.safestring import SafeString, mark_safe
+
+MOST_PEOPLE: Final = 24
+MOST_ORGANIZATIONS: Final = 35
+"""With the organization itself at most 60 nodes; beyond that, labels and lines cannot be read."""
+WIDTH: Final = 1100
+PERSON_X: Final = 470
+OTHER_X: Final = 720
+ROW: Final = 24
+MARGIN: Final = 24
+ROUNDS: Final = 4
+LABEL_CHARACTERS: Final = 34
+
+
+class OtherOrganization(NamedTuple):
+    """An organization."""
+
+    slug: str
+    name: str
+
+    @property
+    def address(self) -> str:
+        return f"/companies/{quote(self.slug)}"
+
+
+class Tie(NamedTuple):
+    """
+    A person of the organization.
+
+    Args:
+        titles: those that the person has there.
+        more: how many further titles.
+        others: the other organizations, each once.
+    """
+
+    slug: str
+    name: str
+    titles: Sequence[str]
+    more: int
+    others: Sequence[OtherOrganization]
+
+    @property
+    def address(self) -> str:
+        return f"/people/{quote(self.slug)}"
+
+
+class Network(NamedTuple):
+    """
+    What the picture shows.
+
+    Args:
+        hidden: how many other organizations of these people it leaves out.
+    """
+
+    people: list[Tie]
+    organizations: list[OtherOrganization]
+    hidden: int
+
+
+def network_of(ties: Sequence[Tie]) -> Network:
+    """Return the first people and the organizations that most of them share, in the order of the picture."""
+    people = list(ties[:MOST_PEOPLE])
+    shared: dict[OtherOrganization, int] = {}
+    for tie in people:
+        for place in tie.others:
+            shared[place] = shared.get(place, 0) + 1
+    ranked = sorted(shared, key=lambda place: (-shared[place], place.name, place.slug))
+    kept = ranked[:MOST_ORGANIZATIONS]
+    people = [tie for tie in people if set(tie.others) & set(kept)]
+    for _ in range(ROUNDS):
+        rows = {place: row for row, place in enumerate(kept)}
+        people.sort(key=lambda tie: (_mean([rows[each] for each in tie.others if each in rows]), tie.name, tie.slug))
+        held: dict[OtherOrganization, list[int]] = {}
+        for row, tie in enumerate(people):
+            for place in tie.others:
+                held.setdefault(place, []).append(row)
+        kept.sort(key=lambda place: (_mean(held[place]), place.name, place.slug))
+    return Network(people, kept, len(ranked) - len(kept))
+
+
+def _mean(rows: Sequence[int]) -> float:
+    return sum(rows) / len(rows)
+
+
+def picture(name: str, network: Network) -> SafeString:
+    """Draw the network; the page lists the same for everybody, so the picture is for eyes and mice alone."""
+    height = MARGIN * 2 + ROW * (max(len(network.people), len(network.organizations)) - 1)
+    people = _rows(len(network.people), height)
+    places = dict(zip(network.organizations, _rows(len(network.organizations), height), strict=True))
+    middle = height / 2
+    start = 200
+    lines = [_line(start, middle, PERSON_X, y) for y in people]
+    for tie, y in zip(network.people, people, strict=True):
+        lines += [_line(PERSON_X, y, OTHER_X, places[each], "tie") for each in tie.others if each in places]
+    nodes = [f'<circle class="own" cx="{start}" cy="{middle:g}" r="9"/>', _label(start - 16, middle, name, end=True)]
+    nodes += [
+        _node(tie, "person", PERSON_X, y, _label(PERSON_X - 12, y, tie.name, end=True))
+        for tie, y in zip(network.people, people, strict=True)
+    ]
+    nodes += [_node(place, "other", OTHER_X, y, _label(OTHER_X + 12, y, place.name)) for place, y in places.items()]
+    return mark_safe(  # noqa: S308 - every part is escaped
+        f'<svg class="network" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" aria-hidden="true">'
+        f'<g class="lines">{"".join(lines)}</g>{"".join(nodes)}</svg>'
+    )
+
+
+def _rows(count: int, height: int) -> list[float]:
+    """Return where rows are: as far apart as there is room for, at most two and a half times the least."""
+    if count < 2:
+        return [height / 2] * count
+    step = min((height - 2 * MARGIN) / (count - 1), ROW * 2.5)
+    first = (height - step * (count - 1)) / 2
+    return [round(first + step * row, 1) for row in range(count)]
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
+    middle = (x1 + x2) / 2
+    return f'<path class="{kind}" d="M{x1:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"/>'
+
+
+def _node(of: Tie | OtherOrganization, kind: str, x: float, y: float, label: str) -> str:
+    return (
+        f'<a href="{escape(of.address)}" tabindex="-1"><title>{escape(of.name)}</title>'
+        f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="5"/>{label}</a>'
+    )
+
+
+def _label(x: float, y: float, text: str, *, end: bool = False) -> str:
+    shown = text if len(text) <= LABEL_CHARACTERS else f"{text[: LABEL_CHARACTERS - 1]}…"
+    side = ' text-anchor="end"' if end else ""
+    return f'<text x="{x:g}" y="{y:g}"{side}>{escape(shown)}</text>'

@@ -1,0 +1,120 @@
+"""The REST reference, from the OpenAPI document."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote
+
+from django.utils.safestring import SafeString
+
+from muniment.kernel.json import JSONObject
+from muniment.web.reference.schemas import Row, inline, kind_of, members
+
+_CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
+"""Headers of every operation; the page of the group explains them once."""
+_SCHEMAS: Final = "#/components/schemas/"
+
+
+class Operation(NamedTuple):
+    """
+    An operation.
+
+    Args:
+        sample: a command that calls it.
+        answer: the name of the object that it answers.
+        example: an answer, as JSON.
+    """
+
+    key: str
+    method: str
+    path: str
+    summary: str
+    description: SafeString
+    parameters: tuple[Row, ...]
+    sample: str
+    answer: str
+    example: str
+    is_deprecated: bool
+
+
+class OperationGroup(NamedTuple):
+    """Operations of one kind of resource."""
+
+    key: str
+    title: str
+    description: str
+    operations: tuple[Operation, ...]
+
+
+class Described(NamedTuple):
+    """An object of answers."""
+
+    name: str
+    description: SafeString
+    rows: tuple[Row, ...]
+
+
+def groups(document: JSONObject, base: str, known: Mapping[str, str]) -> tuple[OperationGroup, ...]:
+    """
+    Return the operations by tag; HEAD is left out, for it answers every path like GET.
+
+    Args:
+        base: the instance's address, for the samples.
+        known: keys of published documents by the collection in their addresses, in place of the contract's examples.
+    """
+    return tuple(
+        OperationGroup(
+            tag["name"].lower(),
+            tag["name"],
+            tag.get("description", ""),
+            tuple(
+                _operation(path, item["get"], base, known)
+                for path, item in document["paths"].items()
+                if tag["name"] in item["get"]["tags"]
+            ),
+        )
+        for tag in document["tags"]
+    )
+
+
+def objects(document: JSONObject) -> tuple[Described, ...]:
+    """Return the objects of answers in the order of their names."""
+    found = document["components"]["schemas"]
+    return tuple(
+        Described(name, inline(found[name].get("description", "")), members(found[name])) for name in sorted(found)
+    )
+
+
+def _operation(path: str, declared: JSONObject, base: str, known: Mapping[str, str]) -> Operation:
+    success: Any = declared["responses"]["200"]["content"]["application/json"]
+    parameters = [each for each in declared["parameters"] if each["name"] not in _CONDITIONS]
+    return Operation(
+        key=declared["operationId"],
+        method="GET",
+        path=path,
+        summary=declared["summary"],
+        description=inline(declared["description"]),
+        parameters=tuple(map(_row, parameters)),
+        sample=f"curl '{base}{_called(path, parameters, known)}'",
+        answer=str(success["schema"]["$ref"]).removeprefix(_SCHEMAS),
+        example=json.dumps(success["example"], indent=2, ensure_ascii=False),
+        is_deprecated=bool(declared.get("deprecated")),
+    )
+
+
+def _row(parameter: JSONObject) -> Row:
+    note = "required" if parameter.get("required") else ""
+    return Row(parameter["name"], kind_of(parameter["schema"]), inline(parameter.get("description", "")), note)
+
+
+def _called(path: str, parameters: list[JSONObject], known: Mapping[str, str]) -> str:
+    """Return the address of a call: a real document if there is one, and what the operation requires."""
+    query = []
+    for each in parameters:
+        if each["in"] == "path":
+            collection = path.split("/")[3]
+            value = known.get(collection) or str(each.get("example", ""))
+            path = path.replace(f"{{{each['name']}}}", quote(value, safe=""))
+        elif each.get("required"):
+            query.append(f"{each['name']}={quote(str(each.get('example', '')))}")
+    return path + (f"?{'&'.join(query)}" if query else "")

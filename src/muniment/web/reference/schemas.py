@@ -1,0 +1,117 @@
+"""JSON Schemas in words: "text", "list of Address", "whole number, 1 to 100"."""
+
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from django.utils.safestring import SafeString, mark_safe
+
+from muniment.kernel.json import JSONMapping
+
+OBJECTS = "/docs/rest/objects"
+_KINDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "true or false",
+    "object": "object",
+    "null": "null",
+    "array": "list",
+}
+_FORMATS = {"date": "date", "date-time": "time (ISO 8601)", "uri": "address", "email": "email address"}
+_MAX_VALUES = 24
+_MAX_BOUND = 10**9
+
+
+class Row(NamedTuple):
+    """
+    A parameter or a member.
+
+    Args:
+        kind: HTML: its type in words, with links to objects.
+        text: HTML: its description.
+        note: "required", "header" and the like.
+    """
+
+    name: str
+    kind: SafeString
+    text: SafeString
+    note: str = ""
+    rows: tuple["Row", ...] = ()
+
+
+def inline(text: str) -> SafeString:
+    """Return a description as HTML: code between backquotes, the rest escaped."""
+    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped
+
+
+def kind_of(schema: JSONMapping) -> SafeString:
+    """Return the type of a value in words, as HTML."""
+    return mark_safe("".join(_words(schema)))  # noqa: S308 - every part is escaped
+
+
+def members(schema: JSONMapping, *, depth: int = 0) -> tuple[Row, ...]:
+    """Return the members of an object's schema, and down to *depth* those of the objects within."""
+    required = set(schema.get("required", ()))
+    return tuple(
+        Row(
+            name,
+            kind_of(each),
+            inline(str(each.get("description", ""))),
+            "required" if name in required else "",
+            members(_inner(each), depth=depth - 1) if depth else (),
+        )
+        for name, each in schema.get("properties", {}).items()
+    )
+
+
+def _inner(schema: JSONMapping) -> JSONMapping:
+    """Return the object within *schema*: its own, or that of a list's items."""
+    found: JSONMapping = schema.get("items", schema)
+    return found if "properties" in found else {}
+
+
+def _words(schema: JSONMapping) -> Iterator[str]:
+    if "$ref" in schema:
+        name = str(schema["$ref"]).rpartition("/")[2]
+        yield f'<a href="{OBJECTS}#{quote(name)}">{escape(name)}</a>'
+        return
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            yield " or ".join(kind_of(each) for each in schema[key])
+            return
+    if "enum" in schema or "const" in schema:
+        values = schema.get("enum", (schema.get("const"),))
+        shown = ", ".join(f"<code>{escape(str(value))}</code>" for value in values[:_MAX_VALUES])
+        yield f"one of {shown}{' …' if len(values) > _MAX_VALUES else ''}" if len(values) > 1 else shown
+        return
+    yield " or ".join(_kind(kind, schema) for kind in _types(schema))
+    yield _bounds(schema)
+    if "default" in schema:
+        yield f", <code>{escape(str(schema['default']))}</code> by default"
+
+
+def _types(schema: JSONMapping) -> list[str]:
+    kind: Any = schema.get("type", "object" if "properties" in schema else "any")
+    return [kind] if isinstance(kind, str) else list(kind)
+
+
+def _kind(kind: str, schema: JSONMapping) -> str:
+    if kind == "array":
+        items: Mapping[str, Any] = schema.get("items", {})
+        return f"list of {kind_of(items)}" if items else "list"
+    if kind == "string" and schema.get("format") in _FORMATS:
+        return _FORMATS[str(schema["format"])]
+    return _KINDS.get(kind, "any value")
+
+
+def _bounds(schema: JSONMapping) -> str:
+    least, most = schema.get("minimum"), schema.get("maximum")
+    if most is not None and most < _MAX_BOUND:
+        return f", {least} to {most}" if least is not None else f", at most {most}"
+    if least is not None and least > 0:
+        return f", at least {least}"
+    longest = schema.get("maxLength")
+    return f", at most {longest:,} characters" if longest else ""

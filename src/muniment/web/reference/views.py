@@ -1,0 +1,84 @@
+"""The pages of the documentation."""
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from muniment.kernel.problems import NotFound
+from muniment.store.published import KINDS
+from muniment.store.search.everything import COLLECTIONS
+from muniment.web.context import address
+from muniment.web.reference import rest
+from muniment.web.reference.guides import COMPANY, GUIDES, render
+from muniment.web.reference.interfaces import described
+from muniment.web.reference.schemas import members
+from muniment.web.requests.page_cache import published, reader
+from muniment.web.translating import gettext
+
+
+@published()
+def home(request: HttpRequest) -> HttpResponse:
+    """Show what there is to read, and the first request."""
+    sample = f"curl '{address(request)}/api/v1/companies?pageSize=5'"
+    return _page(request, "home", "home", gettext("Documentation"), sample=sample, guides=GUIDES)
+
+
+@published()
+def guide(request: HttpRequest, key: str) -> HttpResponse:
+    """Show a guide."""
+    found = next((each for each in GUIDES if each.key == key), None)
+    if found is None:
+        raise _missing()
+    text = render(key, address(request), _known().get("companies") or COMPANY)
+    return _page(request, "guide", f"guides/{key}", str(found.title), text=text, purpose=found.purpose)
+
+
+@published()
+def rest_group(request: HttpRequest, key: str) -> HttpResponse:
+    """Show the operations of one kind of resource."""
+    groups = rest.groups(described().openapi, address(request), _known())
+    group = next((each for each in groups if each.key == key), None)
+    if group is None:
+        raise _missing()
+    return _page(request, "rest", f"rest/{key}", gettext("REST API: %(group)s") % {"group": group.title}, group=group)
+
+
+@published()
+def rest_objects(request: HttpRequest) -> HttpResponse:
+    """Show the objects of all answers."""
+    objects = rest.objects(described().openapi)
+    return _page(request, "objects", "rest/objects", gettext("REST API: objects"), objects=objects)
+
+
+@published()
+def tools(request: HttpRequest, key: str) -> HttpResponse:
+    """Show the tools of one server."""
+    server = described().owner if key == "owner" else described().public
+    rows = [
+        {
+            "name": tool["name"],
+            "title": tool["title"],
+            "description": tool["description"],
+            "scope": server.scopes.get(tool["name"], ""),
+            "is_destructive": tool["annotations"]["destructiveHint"],
+            "arguments": members(tool["inputSchema"], depth=1),
+        }
+        for tool in server.tools
+    ]
+    title = gettext("Owner tools") if key == "owner" else gettext("Public tools")
+    shown = {"url": f"{address(request)}{server.path}", "instructions": server.instructions, "is_owner": key == "owner"}
+    return _page(request, "tools", f"tools/{key}", title, tools=rows, **shown)
+
+
+def _page(request: HttpRequest, template: str, key: str, title: str, **shown: object) -> HttpResponse:
+    groups = [(tag["name"].lower(), tag["name"]) for tag in described().openapi["tags"]]
+    context = {"room": "docs", "key": key, "title": title, "all_guides": GUIDES, "all_groups": groups, **shown}
+    return TemplateResponse(request, f"reference/{template}.html", context)
+
+
+def _known() -> dict[str, str]:
+    """Return the key of one document of each kind, by the collection in addresses."""
+    return {COLLECTIONS[kind]: key for kind in KINDS for key in reader().keys(kind, "", 1)}
+
+
+def _missing() -> NotFound:
+    return NotFound(gettext("There is no such page in the documentation."), gettext("See /docs for all of them."))

@@ -1,0 +1,76 @@
+"""Check and submit: every value of a listing as it will appear, what to look at, and what happens next."""
+
+from urllib.parse import quote
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import get_text_list
+from django.utils.translation import gettext
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
+from muniment.registry.company import operations
+from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.inbox.checks import list_dead_links
+from muniment.registry.people.unlinked import list_unlinked
+from muniment.registry.review.duplicates import likely_duplicates
+from muniment.registry.review.values import broken_values
+from muniment.web.authoring import checks
+from muniment.web.authoring.checks import Finding
+from muniment.web.authoring.drafts import as_published
+from muniment.web.presenters import company_lists, differences
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.requests.pages import manage_page
+from muniment.web.views.authoring.listing_form import TITLES, steps_of
+from muniment.web.views.manage.companies import frame
+
+SUBMITTABLE = {"draft", "changes_requested"}
+
+
+@signed_in("GET", "HEAD")
+def check(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show every value of a listing, its faults and warnings, and the button that submits it."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    bundle = as_published(mine)
+    facts = mine.bundle["company"]
+    pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
+    findings = [*checks.findings_of(bundle, company_lists.today()), *_stored(actor, mine, bundle)]
+    reviewed = [name for name, field in settings.SCHEMA.company.editable.items() if field.review]
+    context = {
+        **frame(mine, "check"),
+        "faults": [each for each in findings if each.is_fault],
+        "warnings": [each for each in findings if not each.is_fault],
+        "shown_steps": checks.values_of(bundle, TITLES),
+        "duplicates": _duplicates(actor, mine, bundle["company"]),
+        "pending": differences.lines_of(pending),
+        "can_submit": mine.state in SUBMITTABLE,
+        "reviewed": get_text_list([differences.label_of(name).lower() for name in reviewed], gettext("or")),
+        "base": f"/manage/companies/{quote(slug, safe='')}",
+        "steps": steps_of("review", slug),
+    }
+    return manage_page(request, "manage/check.html", context)
+
+
+def _stored(actor: Actor, mine: OwnedCompany, bundle: JSONObject) -> list[Finding]:
+    """Return the values that break a rule, dead links, and the names of people that wait for an answer."""
+    found = [
+        Finding(f"{fault.field} {fault.reason}.", checks.place_of(fault.field.partition("[")[0].partition(".")[0]))
+        for fault in broken_values({**mine.bundle, "company": bundle["company"]})
+    ]
+    for link in list_dead_links(actor, mine.slug):
+        text = gettext("This link did not respond when we checked it: %(url)s %(fault)s")
+        is_website = link.url == mine.bundle["company"].get("website")
+        place = checks.place_of("website" if is_website else "socials")
+        found.append(Finding(text % {"url": link.url, "fault": link.fault}, place))
+    names = list_unlinked(actor, mine.slug)
+    if same := [each for each in names if each.candidates]:
+        people = ", ".join(each.name for each in same[: checks.ROWS_NAMED])
+        text = gettext("A profile with this name exists. Choose it if it is the same person: %(people)s.")
+        found.append(Finding(text % {"people": people}, checks.place_of("positions")))
+    return found
+
+
+def _duplicates(actor: Actor, mine: OwnedCompany, facts: JSONObject) -> list[tuple[object, str]]:
+    values = (str(facts.get(name) or "") for name in ("name", "website", "symbol"))
+    return list(likely_duplicates(actor, *values, besides=mine.slug))

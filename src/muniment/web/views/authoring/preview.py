@@ -1,0 +1,107 @@
+"""The preview of a listing: its public page, made from the saved values or from those of a form that is not saved."""
+
+from typing import Final
+from urllib.parse import quote
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+
+from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import TooMany
+from muniment.registry.company import operations
+from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company.operations import OwnedCompany
+from muniment.web.authoring.drafts import as_published
+from muniment.web.requests.access import actor_of, signed_in
+from muniment.web.views.authoring.listing_form import ORDER, page_of
+from muniment.web.views.public.company_lists import PARTS
+from muniment.web.views.public.registry import company_context
+
+NO_CONTENT: Final = 204
+UNFINISHED: Final = ORDER[-1]
+
+
+@signed_in()
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the page of a listing as it will look; of a submitted form, with its values, which are not saved."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    unsaved, faults = _unsaved(actor, mine, request)
+    context = _context(request, mine, as_published(mine, unsaved))
+    context["preview"] |= {"is_unsaved": bool(unsaved), "faults": faults}
+    return TemplateResponse(request, "registry/company.html", context)
+
+
+@signed_in("GET", "HEAD")
+def part(request: HttpRequest, slug: str, part: str) -> HttpResponse:
+    """Show a page of one of the long lists of a listing as it will look."""
+    mine = operations.get_company(actor_of(request), slug)
+    if part not in PARTS:
+        raise Http404("unknown part of a preview")
+    response = PARTS[part](request, as_published(mine), _home(mine))
+    if isinstance(response, TemplateResponse) and response.context_data is not None:
+        title = response.context_data["part_title"]
+        crumbs = [*_crumbs(mine)[:2], (gettext("Preview"), _home(mine)), (title, "")]
+        response.context_data |= {"preview": {"mine": mine}, "room": "manage", "crumbs": crumbs}
+    return response
+
+
+@signed_in("POST")
+def live(request: HttpRequest, slug: str) -> HttpResponse:
+    """Return the part of the preview that belongs to a step of the form; nothing while a value is invalid."""
+    actor = actor_of(request)
+    mine = operations.get_company(actor, slug)
+    unsaved, faults = _unsaved(actor, mine, request)
+    if faults:
+        return HttpResponse(status=NO_CONTENT)
+    shown = {**_context(request, mine, as_published(mine, unsaved)), "live_step": request.GET.get("step", "")}
+    return render(request, "manage/live.html", shown)
+
+
+def _unsaved(actor: Actor, mine: OwnedCompany, request: HttpRequest) -> tuple[JSONObject, list[str]]:
+    """Return what a submitted form changes, and otherwise why its values cannot be shown."""
+    step = request.GET.get("step", "")
+    if request.method != "POST" or step not in ORDER or step == UNFINISHED:
+        return {}, []
+    page = page_of(actor, mine, step, request.GET)
+    page.read(request.POST)
+    if not page.is_valid():
+        return {}, [gettext("Some values are not valid.")]
+    change = CompanyChange(page.to_wire())
+    if not change:
+        return {}, []
+    try:
+        totals = page.totals(change)
+        done = operations.update_company(actor, mine.slug, change, expected_totals=totals, dry_run=True)
+    except BadFields as refusal:
+        return {}, [f"{fault.field} {fault.reason}." for fault in refusal.faults[:5]]
+    except TooMany as refusal:
+        return {}, [refusal.message]
+    return done.diff, []
+
+
+def _context(request: HttpRequest, mine: OwnedCompany, bundle: JSONObject) -> JSONObject:
+    home = _home(mine)
+    context = company_context(request, bundle, home)
+    return {
+        **context,
+        "preview": {"mine": mine},
+        "room": "manage",
+        "has_claims": False,
+        "changes": [],
+        "sections": [each for each in context["sections"] if each[0] != "history"],
+        "crumbs": _crumbs(mine),
+        "edit_address": f"/manage/companies/{quote(mine.slug, safe='')}/edit/about",
+    }
+
+
+def _home(mine: OwnedCompany) -> str:
+    return f"/manage/companies/{quote(mine.slug, safe='')}/preview"
+
+
+def _crumbs(mine: OwnedCompany) -> list[tuple[str, str]]:
+    listing = f"/manage/companies/{quote(mine.slug, safe='')}"
+    return [(gettext("Manage"), "/manage"), (mine.name, listing), (gettext("Preview"), "")]

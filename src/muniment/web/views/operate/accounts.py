@@ -1,0 +1,176 @@
+"""Accounts: find one, create one, change its role, disable it, remove its second factors, sign it out, delete it."""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment.accounts import operations
+from muniment.accounts.models import PersonalToken
+from muniment.accounts.personal_data.deletion import delete_account
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry.models import Ownership
+from muniment.web.requests.access import actor_of, confirmed, operator
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import Question, Words, ask, problems_shown
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, chosen, pager
+from muniment.web.views.operate.frame import operate_page
+
+HOME: Final = "/operate/accounts"
+STATES: Final = {"active": gettext_lazy("Active"), "disabled": gettext_lazy("Disabled")}
+ROLES: Final = {
+    "owner": gettext_lazy("Owner"),
+    "reviewer": gettext_lazy("Reviewer"),
+    "operator": gettext_lazy("Operator"),
+}
+LISTINGS: Final = 20
+
+
+class AccountAction(NamedTuple):
+    """What an operator does with an account after a question."""
+
+    act: Callable[[Actor, str], object]
+    title: Words
+    sentences: tuple[Words, ...]
+    button: Words
+    done: Words
+    tone: str = "danger"
+
+
+ACTIONS: Final = {
+    "disable": AccountAction(
+        lambda actor, email: operations.set_active(actor, email, active=False),
+        gettext_lazy("Disable %(email)s?"),
+        (gettext_lazy("Its sessions, tokens and connected apps stop working at once. Its listings stay public."),),
+        gettext_lazy("Disable account"),
+        gettext_lazy("Account disabled."),
+    ),
+    "enable": AccountAction(
+        lambda actor, email: operations.set_active(actor, email, active=True),
+        gettext_lazy("Enable %(email)s?"),
+        (gettext_lazy("The account can sign in again, and its tokens work until they expire."),),
+        gettext_lazy("Enable account"),
+        gettext_lazy("Account enabled."),
+        "main",
+    ),
+    "factors": AccountAction(
+        operations.remove_factors,
+        gettext_lazy("Remove the second factors of %(email)s?"),
+        (
+            gettext_lazy("First make sure that it is the owner who asks."),
+            gettext_lazy("Every second factor and passkey is removed. The owner is told by email."),
+        ),
+        gettext_lazy("Remove second factors"),
+        gettext_lazy("Second factors and passkeys removed."),
+    ),
+    "sign-out": AccountAction(
+        operations.end_sessions,
+        gettext_lazy("Sign %(email)s out everywhere?"),
+        (gettext_lazy("Every browser session of the account ends. Tokens and connected apps continue to work."),),
+        gettext_lazy("Sign out everywhere"),
+        gettext_lazy("All sessions ended."),
+    ),
+    "delete": AccountAction(
+        delete_account,
+        gettext_lazy("Delete %(email)s?"),
+        (
+            gettext_lazy("Credentials, sessions, requests and unpublished drafts are deleted. This cannot be undone."),
+            gettext_lazy("Published listings stay and can be claimed. A public profile stays; erase it separately."),
+        ),
+        gettext_lazy("Delete account"),
+        gettext_lazy("Account deleted."),
+    ),
+}
+
+
+@operator()
+@confirmed()
+@once
+def accounts(request: HttpRequest) -> HttpResponse:
+    """List accounts, and create one that signs in by an emailed code."""
+    actor, query = actor_of(request), request.GET
+    if request.method == "POST":
+        with problems_shown(request, BadRequest, Conflict):
+            email, role = request.POST.get("email", ""), request.POST.get("role", "")
+            made = operations.create_account(actor, email[:254], role=role)
+            messages.success(request, gettext("Account created. It signs in by a code that we email."))
+            return HttpResponseRedirect(_address(made.pk))
+    role, state = chosen(query, "role", tuple(ROLES)), chosen(query, "state", tuple(STATES))
+    words = query.get("q", "").strip()[:200]
+    found = operations.search_accounts(
+        actor, words, role=role, state=state, page=asked_page(query), page_size=PAGE_SIZE
+    )
+    context = {
+        "found": found,
+        "pager": pager(request, ("q", "role", "state", "page"), found),
+        "given": {"q": words, "role": role, "state": state},
+        "is_filtered": bool(words or role or state),
+        "roles": ROLES.items(),
+        "states": STATES.items(),
+        "email": request.POST.get("email", ""),
+    }
+    return operate_page(request, "accounts", "operate/accounts.html", context)
+
+
+@operator("GET", "HEAD")
+def account(request: HttpRequest, number: int) -> HttpResponse:
+    """Show an account and what an operator can do with it."""
+    found = operations.get_account(actor_of(request), number)
+    owned = Ownership.objects.filter(account=found).select_related("company").order_by("company__name")
+    context: dict[str, Any] = {
+        "account": found,
+        "is_own": found.pk == actor_of(request).account_id,
+        "roles": ROLES.items(),
+        "factors": Authenticator.objects.filter(user=found).count(),
+        "sessions": UserSession.objects.filter(user=found).count(),
+        "tokens": PersonalToken.objects.filter(account=found, revoked_at=None).count(),
+        "owned": owned[:LISTINGS],
+        "more": max(0, owned.count() - LISTINGS),
+        "crumbs": [(gettext("Accounts"), HOME), (str(found), "")],
+    }
+    return operate_page(request, "accounts", "operate/account.html", context)
+
+
+@operator("POST")
+@confirmed(lambda number: f"{HOME}/{number}")
+@once
+def change_role(request: HttpRequest, number: int) -> HttpResponse:
+    """Change the role of an account."""
+    actor = actor_of(request)
+    with problems_shown(request, BadRequest, Conflict):
+        found = operations.set_role(actor, _email(actor, number), request.POST.get("role", ""))
+        messages.success(request, gettext("The role is now: %(role)s.") % {"role": ROLES[found.role]})
+    return HttpResponseRedirect(_address(number))
+
+
+@operator()
+@confirmed(when=lambda _: True)
+@once
+def act(request: HttpRequest, number: str, action: str) -> HttpResponse:
+    """Ask before an action on an account, and take it."""
+    actor, chosen_action = actor_of(request), ACTIONS[action]
+    back = _address(int(number))
+    found = operations.get_account(actor, int(number))
+    if request.method == "POST":
+        with problems_shown(request, Conflict):
+            chosen_action.act(actor, found.email)
+            messages.success(request, str(chosen_action.done))
+            return HttpResponseRedirect(HOME if action == "delete" else back)
+        return HttpResponseRedirect(back)
+    title = str(chosen_action.title) % {"email": found.email}
+    crumbs = [(gettext("Accounts"), HOME), (str(found), back), (str(chosen_action.button), "")]
+    question = Question(title, chosen_action.sentences, chosen_action.button, chosen_action.tone)
+    return ask(request, question, back=back, crumbs=crumbs)
+
+
+def _email(actor: Actor, number: int) -> str:
+    return operations.get_account(actor, number).email
+
+
+def _address(number: int) -> str:
+    return f"{HOME}/{number}"

@@ -1,0 +1,48 @@
+"""Addresses of the operator's pages."""
+
+from typing import Final
+
+from django.urls import path, re_path
+
+from muniment.web.views import imports
+from muniment.web.views.operate import (
+    accounts,
+    audit,
+    credits_page,
+    instance_pages,
+    jobs,
+    listings,
+    overview,
+    registry_settings,
+)
+
+OPERATE: Final = [
+    path("operate", overview.overview, name="operate"),
+    path("operate/accounts", accounts.accounts),
+    path("operate/accounts/<int:number>", accounts.account),
+    path("operate/accounts/<int:number>/role", accounts.change_role),
+    re_path(
+        r"^operate/accounts/(?P<number>[0-9]{1,15})/(?P<action>disable|enable|factors|sign-out|delete)$", accounts.act
+    ),
+    path("operate/listings", listings.listings),
+    path("operate/listings/several", listings.several),
+    path("operate/credits", credits_page.credit_lists),
+    path("operate/jobs", jobs.jobs),
+    re_path(r"^operate/jobs/(?P<job_id>[0-9a-z]{26})/(?P<action>retry|cancel)$", jobs.act),
+    path("operate/mail", jobs.mail),
+    path("operate/health", instance_pages.check_health),
+    path("operate/storage", instance_pages.storage),
+    path("operate/backups", instance_pages.backups),
+    path("operate/audit", audit.audit),
+    re_path(r"^operate/audit/log\.(?P<form>csv|jsonl)$", audit.download),
+    path("operate/settings", instance_pages.settings),
+    path("operate/registry", registry_settings.settings),
+    path("operate/registry/preview.css", registry_settings.preview_colors),
+    path("operate/registry/<int:number>/restore", registry_settings.restore),
+    path("operate/import", imports.home),
+    path("operate/import/runs/<int:key>", imports.result),
+    path("operate/import/<str:key>", imports.step),
+    path("operate/import/<str:key>/mapping.toml", imports.mapping_file),
+    path("operate/import/<str:key>/pages/<int:number>", imports.sample),
+    path("operate/import/<str:key>/pages/<int:number>/<str:part>", imports.sample),
+]

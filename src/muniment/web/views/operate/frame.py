@@ -1,0 +1,45 @@
+"""
+What the operator's pages share: their navigation and how they are rendered.
+
+To add a page: an entry in :data:`ENTRIES`, its path in :mod:`muniment.web.views.operate.addresses`, a view decorated
+with ``@operator(…)``, and a template that extends ``operate/frame.html``.
+"""
+
+from typing import Final, NamedTuple
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy
+
+from muniment.kernel.json import JSONObject
+from muniment.web.requests.pages import Words, manage_page
+
+
+class Entry(NamedTuple):
+    """An entry of the navigation; *tab* names it in the views."""
+
+    tab: str
+    label: Words
+    address: str
+
+
+ENTRIES: Final = (
+    Entry("overview", gettext_lazy("Overview"), "/operate"),
+    Entry("accounts", gettext_lazy("Accounts"), "/operate/accounts"),
+    Entry("listings", gettext_lazy("Listings"), "/operate/listings"),
+    Entry("import", gettext_lazy("Import"), "/operate/import"),
+    Entry("credits", gettext_lazy("Credits"), "/operate/credits"),
+    Entry("jobs", gettext_lazy("Jobs"), "/operate/jobs"),
+    Entry("mail", gettext_lazy("Mail"), "/operate/mail"),
+    Entry("storage", gettext_lazy("Storage"), "/operate/storage"),
+    Entry("backups", gettext_lazy("Backups"), "/operate/backups"),
+    Entry("audit", gettext_lazy("Audit log"), "/operate/audit"),
+    Entry("settings", gettext_lazy("Settings"), "/operate/settings"),
+    Entry("registry", gettext_lazy("Registry"), "/operate/registry"),
+)
+
+
+def operate_page(
+    request: HttpRequest, tab: str, template: str, context: JSONObject, *, status: int = 0
+) -> HttpResponse:
+    """Render a page of the console, with *tab* as the current entry of the navigation."""
+    return manage_page(request, template, {"tab": tab, "entries": ENTRIES, **context}, status=status)

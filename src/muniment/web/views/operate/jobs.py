@@ -1,0 +1,128 @@
+"""Background jobs and messages: what waits, runs or failed; try again, cancel; send a test message."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment import config
+from muniment.accounts.waiting_jobs import cancel_job, list_jobs, retry_job, send_test_message
+from muniment.jobs import handlers
+from muniment.jobs.models import Job, State
+from muniment.jobs.queue import UNFINISHED
+from muniment.kernel.actor import Actor
+from muniment.kernel.problems import Conflict, Problem
+from muniment.mail.outgoing import KIND
+from muniment.mail.status import mail_status
+from muniment.masking import masked
+from muniment.web.requests.access import account_of, actor_of, operator
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import Words, problems_shown
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, chosen, pager
+from muniment.web.views.operate.frame import operate_page
+
+STATES: Final[dict[str, tuple[Words, tuple[str, ...]]]] = {
+    "open": (gettext_lazy("Waiting and running"), UNFINISHED),
+    "failed": (gettext_lazy("Failed"), (State.FAILED,)),
+    "ended": (gettext_lazy("Succeeded and canceled"), (State.SUCCEEDED, State.CANCELED)),
+}
+TONES: Final = {State.RUNNING: "wait", State.SUCCEEDED: "good", State.FAILED: "bad"}
+MOST_CHARACTERS: Final = 300
+_OF_DELIVERY: Final = ("the mail server ", "the secret key ")
+"""How the reasons begin that delivery gives itself; another error could quote the message."""
+
+
+class JobLine(NamedTuple):
+    """A job as the pages show it: without its payload and its result."""
+
+    job: Job
+    tone: str
+    what: str
+    recipient: str
+    reason: str
+    can_retry: bool
+    can_cancel: bool
+
+
+class JobAction(NamedTuple):
+    """What an operator does with a job."""
+
+    act: Callable[[Actor, str], None]
+    done: Words
+
+
+ACTIONS: Final = {
+    "retry": JobAction(retry_job, gettext_lazy("The job is tried again now.")),
+    "cancel": JobAction(cancel_job, gettext_lazy("The job is canceled, or stops at its next step.")),
+}
+
+
+@operator("GET", "HEAD")
+def jobs(request: HttpRequest) -> HttpResponse:
+    """List jobs by state and kind."""
+    kinds = tuple(handlers.kinds())
+    context = _listed(request, chosen(request.GET, "kind", kinds), ("state", "kind", "page"))
+    return operate_page(request, "jobs", "operate/jobs.html", {**context, "kinds": kinds})
+
+
+@operator("POST")
+@once
+def act(request: HttpRequest, job_id: str, action: str) -> HttpResponse:
+    """Try a job again, or cancel it."""
+    with problems_shown(request, Conflict):
+        ACTIONS[action].act(actor_of(request), job_id)
+        messages.success(request, str(ACTIONS[action].done))
+    return HttpResponseRedirect("/operate/mail" if request.POST.get("from") == "mail" else "/operate/jobs")
+
+
+@operator()
+@once
+def mail(request: HttpRequest) -> HttpResponse:
+    """Show where mail goes and what was not delivered; send a test message to the operator."""
+    address = account_of(request).email
+    if request.method == "POST":
+        with problems_shown(request, Problem):
+            send_test_message(actor_of(request))
+            messages.success(request, gettext("A test message to %(email)s is on its way.") % {"email": address})
+        return HttpResponseRedirect("/operate/mail")
+    settings = config.current()
+    context = {
+        **_listed(request, KIND, ("state", "page")),
+        "status": mail_status(),
+        "server": masked(settings.mail_url),
+        "folder": settings.data / "mail",
+        "sender": settings.mail_from,
+        "address": address,
+    }
+    return operate_page(request, "mail", "operate/mail.html", context)
+
+
+def _listed(request: HttpRequest, kind: str, parameters: tuple[str, ...]) -> dict[str, object]:
+    state = chosen(request.GET, "state", tuple(STATES)) or "open"
+    found = list_jobs(
+        actor_of(request), states=STATES[state][1], kind=kind, page=asked_page(request.GET), page_size=PAGE_SIZE
+    )
+    return {
+        "lines": [_line(job) for job in found.items],
+        "found": found,
+        "pager": pager(request, parameters, found),
+        "given": {"state": state, "kind": kind},
+        "states": [(name, label) for name, (label, _) in STATES.items()],
+    }
+
+
+def _line(job: Job) -> JobLine:
+    is_mail, handler = job.kind == KIND, handlers.handler(job.kind)
+    is_told = bool(job.error) and (not is_mail or job.error.startswith(_OF_DELIVERY))
+    return JobLine(
+        job=job,
+        tone=TONES.get(State(job.state), ""),
+        what=str(job.payload.get("kind", "")) if is_mail else job.kind,
+        recipient=", ".join(job.payload.get("to", ())) if is_mail else "",
+        reason=masked(job.error.strip().splitlines()[-1])[:MOST_CHARACTERS] if is_told else "",
+        can_retry=job.state == State.QUEUED
+        or (job.state == State.FAILED and handler is not None and handler.ended is None),
+        can_cancel=job.state in UNFINISHED,
+    )

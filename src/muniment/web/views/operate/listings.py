@@ -1,0 +1,76 @@
+"""Moderation of companies and people in bulk: find, unlist with a reason, publish again; links to merge and erase."""
+
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest
+from muniment.registry.inbox.deciding import Result
+from muniment.registry.review import bulk
+from muniment.web.requests.access import actor_of, operator
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import problems_shown
+from muniment.web.requests.pagination import PAGE_SIZE, asked_page, chosen, pager
+from muniment.web.views.operate.frame import operate_page
+
+HOME: Final = "/operate/listings"
+KINDS: Final = {"companies": gettext_lazy("Companies"), "people": gettext_lazy("People")}
+STATES: Final = {"public": gettext_lazy("Public"), "hidden": gettext_lazy("Not public")}
+STEPS: Final = {"unlist": gettext_lazy("Unlist"), "relist": gettext_lazy("Publish again")}
+DONE: Final = {"unlist": gettext_lazy("Unlisted"), "relist": gettext_lazy("Published again")}
+
+
+@operator("GET", "HEAD")
+def listings(request: HttpRequest) -> HttpResponse:
+    """List companies or people by words and state."""
+    query = request.GET
+    kind, state = chosen(query, "kind", tuple(KINDS)) or "companies", chosen(query, "state", tuple(STATES))
+    words = query.get("q", "").strip()[:200]
+    found = bulk.list_rows(actor_of(request), kind, words, state=state, page=asked_page(query), page_size=PAGE_SIZE)
+    context = {
+        "found": found,
+        "pager": pager(request, ("kind", "q", "state", "page"), found),
+        "given": {"kind": kind, "q": words, "state": state},
+        "is_filtered": bool(words or state),
+        "kinds": KINDS.items(),
+        "states": STATES.items(),
+    }
+    return operate_page(request, "listings", "operate/listings.html", context)
+
+
+@operator("POST")
+@once
+def several(request: HttpRequest) -> HttpResponse:
+    """Show what would be moved, ask for the reason, and move it."""
+    actor, post = actor_of(request), request.POST
+    kind, do = post.get("kind", ""), post.get("do", "")
+    if kind not in KINDS or do not in STEPS:
+        raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
+    slugs = list(dict.fromkeys(value[:200] for value in post.getlist("slug")))
+    rows = bulk.find_rows(actor, kind, slugs)
+    context = {
+        "do": do,
+        "step": STEPS[do],
+        "kind": kind,
+        "rows": rows,
+        "gone": len(slugs) - len(rows),
+        "note": post.get("note", ""),
+        "crumbs": [(gettext("Listings"), HOME), (gettext("Selected listings"), "")],
+    }
+    if post.get("confirmed"):
+        with problems_shown(request, BadRequest):
+            moved = bulk.move_several(actor, kind, do, slugs, post.get("note", ""))
+            return _results(request, context, moved)
+    return operate_page(request, "listings", "operate/several.html", context)
+
+
+def _results(request: HttpRequest, context: JSONObject, moved: list[Result]) -> HttpResponse:
+    """Show what became of each of the selected listings."""
+    names = {row.slug: row.name for row in context["rows"]}
+    lines = [
+        {"slug": each.subject, "name": names.get(each.subject, each.subject), "problem": each.problem} for each in moved
+    ]
+    context = {**context, "lines": lines, "word": DONE[context["do"]]}
+    return operate_page(request, "listings", "operate/moved.html", context)

@@ -1,0 +1,239 @@
+"""What the registry is: a form over ``registry.toml``'s settings, with a preview, the versions, and restoring one."""
+
+from typing import Any, Final
+
+import msgspec
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import Conflict
+from muniment.registry.settings import operations
+from muniment.registry.settings.artwork import store_artwork
+from muniment.registry_toml import contrast, reading
+from muniment.registry_toml.document import RegistrySettings
+from muniment.registry_toml.reading import InvalidSettings
+from muniment.web.branding import accents, brand_of, scoped_sheet
+from muniment.web.requests.access import actor_of, operator
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import Words, problems_shown, show_problem
+from muniment.web.views.operate.frame import operate_page
+
+PAGE: Final = "/operate/registry"
+PICTURES: Final = ("logo", "mark")
+_LIST: Final = gettext_lazy("One value per line. Leave it empty to use the built-in values.")
+
+
+def _line(label: Any, help_text: Any = "", **attributes: str) -> forms.CharField:
+    return forms.CharField(label=label, help_text=help_text, required=False, widget=forms.TextInput(attributes))
+
+
+def _area(label: Any, help_text: Any = "", rows: int = 4) -> forms.CharField:
+    return forms.CharField(label=label, help_text=help_text, required=False, widget=forms.Textarea({"rows": rows}))
+
+
+class SettingsForm(forms.Form):
+    """The settings that the page offers; a field is named by its place in the file."""
+
+    registry__name = _line(gettext_lazy("Name"), gettext_lazy("Shown in the header, in mail and by agents."))
+    registry__contact = _line(gettext_lazy("Contact"), gettext_lazy("An email address or a URL, for the footer."))
+    registry__licence = _line(gettext_lazy("License of the data"), gettext_lazy("For example CC BY 4.0."))
+    registry__licence_url = _line(gettext_lazy("Address of the license"), inputmode="url")
+    words__company = _line(
+        gettext_lazy("What a listing is called"),
+        gettext_lazy("For example member, instead of company."),
+    )
+    words__companies = _line(gettext_lazy("Its plural"), gettext_lazy("For example members."))
+    texts__heading = _line(gettext_lazy("Heading of the front page"))
+    texts__lead = _area(gettext_lazy("Text below the heading"), rows=2)
+    texts__tagline = _line(gettext_lazy("Tagline"), gettext_lazy("Follows the name in the title and in the footer."))
+    texts__footer = _line(gettext_lazy("Footer"), gettext_lazy("Replaces name and tagline in the footer."))
+    brand__accent = _line(
+        gettext_lazy("Accent color"),
+        gettext_lazy("Of links and buttons, for example #0b5d3b. Needs a contrast of 4.5:1 on light paper."),
+    )
+    brand__accent_dark = _line(
+        gettext_lazy("Accent color of the dark theme"), gettext_lazy("Leave it empty to make it from the other.")
+    )
+    logo_file = forms.FileField(
+        label=gettext_lazy("Logo"),
+        help_text=gettext_lazy("Replaces the name in the header. SVG, PNG, JPEG or WebP, at most 2 MB."),
+        required=False,
+    )
+    mark_file = forms.FileField(
+        label=gettext_lazy("Mark"),
+        help_text=gettext_lazy("A square picture: the icon of the site, and beside the name if there is no logo."),
+        required=False,
+    )
+    vocabulary__types = _area(gettext_lazy("Types"), _LIST)
+    vocabulary__industries = _area(gettext_lazy("Industries"), _LIST)
+    vocabulary__kinds = _area(gettext_lazy("Subtypes"), _LIST)
+    vocabulary__themes = _area(gettext_lazy("Themes"), _LIST)
+    sections__token = forms.BooleanField(label=gettext_lazy("Token and its distribution"), required=False)
+    sections__proposals = forms.BooleanField(label=gettext_lazy("Proposals"), required=False)
+    sections__cap_table = forms.BooleanField(label=gettext_lazy("Cap table"), required=False)
+    legal__imprint = _area(gettext_lazy("Imprint"), gettext_lazy("Markdown. Without a text there is no such page."))
+    legal__privacy = _area(gettext_lazy("Privacy policy"))
+    legal__terms = _area(gettext_lazy("Terms of use"))
+
+    parts: tuple[tuple[Words, tuple[str, ...]], ...] = (
+        (
+            gettext_lazy("Name and license"),
+            ("registry__name", "registry__contact", "registry__licence", "registry__licence_url"),
+        ),
+        (gettext_lazy("Brand"), ("logo_file", "mark_file", "brand__accent", "brand__accent_dark")),
+        (gettext_lazy("Words"), ("words__company", "words__companies")),
+        (gettext_lazy("Texts"), ("texts__heading", "texts__lead", "texts__tagline", "texts__footer")),
+        (
+            gettext_lazy("Suggested values"),
+            ("vocabulary__types", "vocabulary__industries", "vocabulary__kinds", "vocabulary__themes"),
+        ),
+        (gettext_lazy("Sections of a listing"), ("sections__token", "sections__proposals", "sections__cap_table")),
+        (gettext_lazy("Legal pages"), ("legal__imprint", "legal__privacy", "legal__terms")),
+    )
+
+    def sections(self) -> list[tuple[Words, list[forms.BoundField]]]:
+        """Return the fields under their headings."""
+        return [(title, [self[name] for name in names]) for title, names in self.parts]
+
+
+def form_values(settings: RegistrySettings) -> JSONObject:
+    """Return *settings* as the values of the form."""
+    document = msgspec.to_builtins(settings)
+    found = {}
+    for name in SettingsForm.base_fields:
+        section, _, member = name.partition("__")
+        if member:
+            value = document.get(section, {}).get(member, section == "sections" or "")
+            found[name] = "\n".join(value) if isinstance(value, list | tuple) else value
+    return found
+
+
+@operator()
+@once
+def settings(request: HttpRequest) -> HttpResponse:
+    """Show, preview and apply the settings."""
+    latest = operations.latest_version()
+    if request.method != "POST":
+        return _page(request, SettingsForm(initial=form_values(latest.settings)), latest.settings, latest.number)
+    form = SettingsForm(request.POST, request.FILES)
+    expected = request.POST.get("version", "")
+    number = int(expected) if expected.isascii() and expected.isdigit() and len(expected) < 10 else latest.number
+    try:
+        form.is_valid()
+        proposed = store_artwork(reading.check(_declared(form, request, latest.settings)), _uploaded(request))
+        if request.POST.get("do") == "preview":
+            return _page(request, form, proposed, number, is_preview=True)
+        made = operations.apply_settings(
+            actor_of(request), proposed, note=request.POST.get("note", "").strip(), expected_number=number
+        )
+    except InvalidSettings as refusal:
+        for place, fault in refusal.faults.items():
+            form.add_error(_field_of(place), fault)
+    except Conflict as refusal:
+        show_problem(request, refusal)
+    else:
+        messages.success(request, gettext("Version %(number)d is applied.") % {"number": made})
+        return HttpResponseRedirect(PAGE)
+    return _page(request, form, latest.settings, number)
+
+
+@operator("POST")
+@once
+def restore(request: HttpRequest, number: int) -> HttpResponse:
+    """Apply a former version again."""
+    with problems_shown(request):
+        made = operations.restore_version(actor_of(request), number)
+        said = gettext("Version %(former)d is applied again, as version %(number)d.")
+        messages.success(request, said % {"former": number, "number": made})
+    return HttpResponseRedirect(PAGE)
+
+
+@operator("GET", "HEAD")
+def preview_colors(request: HttpRequest) -> HttpResponse:
+    """Return the style sheet of a preview, for colors that are accepted."""
+    chosen = {name: request.GET.get(name, "") for name in ("accent", "accent_dark")}
+    is_fine = all(not each or contrast.is_color(each) for each in chosen.values())
+    found = reading.check({"brand": chosen}) if is_fine and _has_contrast(chosen) else RegistrySettings()
+    return HttpResponse(scoped_sheet(found, ".previewed"), content_type="text/css; charset=utf-8")
+
+
+def _has_contrast(chosen: dict[str, str]) -> bool:
+    try:
+        reading.check({"brand": chosen})
+    except InvalidSettings:
+        return False
+    return True
+
+
+def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings) -> JSONObject:
+    """Return the settings of the form as a file would declare them; what the form lacks stays."""
+    found: dict[str, Any] = msgspec.to_builtins(latest)
+    for name in form.fields:
+        section, _, member = name.partition("__")
+        if member:
+            found.setdefault(section, {})[member] = _value(form, name)
+    brand = found.setdefault("brand", {})
+    for name in PICTURES:
+        if request.POST.get(f"remove_{name}"):
+            brand[name] = ""
+        elif reading.PICTURE.fullmatch(kept := request.POST.get(f"kept_{name}", "")):
+            brand[name] = kept
+    ratio = request.POST.get("kept_ratio", "")
+    if ratio.isascii() and ratio.isdigit() and len(ratio) < 6:
+        brand["logo_ratio"] = int(ratio)
+    return found
+
+
+def _value(form: SettingsForm, name: str) -> object:
+    value: Any = form.cleaned_data.get(name, "")
+    if name.startswith("vocabulary__"):
+        return value.splitlines()
+    if isinstance(value, bool):
+        return value
+    if name == "texts__lead":
+        return " ".join(value.split())
+    return value.replace("\r\n", "\n")
+
+
+def _uploaded(request: HttpRequest) -> dict[str, bytes]:
+    found = {}
+    for name in PICTURES:
+        file = request.FILES.get(f"{name}_file")
+        if file is not None and not isinstance(file, list):
+            if (file.size or 0) > reading.MAX_PICTURE_BYTES:
+                shown = f"{(file.size or 0) / (1 << 20):.1f}"
+                fault = gettext("The image has %(size)s MB. At most 2 MB are accepted.") % {"size": shown}
+                raise InvalidSettings({f"brand.{name}": fault})
+            found[name] = file.read()
+    return found
+
+
+def _field_of(place: str) -> str | None:
+    section, _, member = place.partition(".")
+    if section == "brand" and member in PICTURES:
+        return f"{member}_file"
+    name = f"{section}__{member}"
+    return name if name in SettingsForm.base_fields else None
+
+
+def _page(
+    request: HttpRequest, form: SettingsForm, shown: RegistrySettings, number: int, *, is_preview: bool = False
+) -> HttpResponse:
+    light, dark = accents(shown)
+    context: JSONObject = {
+        "form": form,
+        "number": number,
+        "shown": shown,
+        "logo": brand_of(shown).logo,
+        "mark": brand_of(shown).mark,
+        "previewed": brand_of(shown) if is_preview else None,
+        "previewed_name": shown.registry.name,
+        "themes": ("light", "dark"),
+        "accent": light,
+        "accent_dark": dark,
+        "versions": operations.list_versions(),
+    }
+    return operate_page(request, "registry", "operate/registry.html", context)

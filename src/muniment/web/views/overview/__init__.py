@@ -1,0 +1,1 @@
+"""Public pages over many listings: the front page, comparisons, the map and the network of people."""

@@ -1,0 +1,52 @@
+"""The page of a framework: what it assesses, who runs it, and the scores that companies have published."""
+
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from muniment.store.queries import ListQuery
+from muniment.web.context import address
+from muniment.web.presenters import markdown, scores
+from muniment.web.presenters.company import further_fields
+from muniment.web.presenters.overview import front
+from muniment.web.presenters.overview.frameworks import framework_facts
+from muniment.web.requests.page_cache import published, reader
+from muniment.web.translating import gettext
+from muniment.web.views.public.documents import document
+
+OTHERS_SHOWN: Final = 6
+
+
+@published()
+def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
+    """Show one framework, the company behind it, and its league table."""
+    facts = msgspec.json.decode(document("framework", framework_id).body)["data"]
+    organization = facts.get("company") or {}
+    others = _others(framework_id, organization.get("slug") or "")
+    context = {
+        "room": "frameworks",
+        "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
+        "framework": facts,
+        "facts": framework_facts(facts),
+        "scores": scores.ranked(facts.get("topScores") or (), framework_id),
+        "others": others[:OTHERS_SHOWN],
+        "others_address": f"/frameworks?company={quote(organization['slug'])}" if len(others) > OTHERS_SHOWN else "",
+        "further": further_fields(facts, settings.SCHEMA.framework),
+        "summary": markdown.plain(facts["description"], 200),
+        "canonical": f"{address(request)}/frameworks/{quote(framework_id)}",
+    }
+    return TemplateResponse(request, "registry/framework.html", context)
+
+
+def _others(framework_id: str, organization: str) -> list[front.Framework]:
+    """Return other frameworks of the same organization, one more than are shown if there are more."""
+    if not organization:
+        return []
+    chosen = settings.SCHEMA.listings["framework"].select({"company": organization})
+    query = ListQuery(page_size=OTHERS_SHOWN + 2, sort="name", filters=chosen.filters)
+    found = map(front.framework_of, reader().page("framework", query).items)
+    return [each for each in found if each.framework_id != framework_id]

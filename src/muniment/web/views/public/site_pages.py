@@ -1,0 +1,38 @@
+"""The style sheet of the brand, and the legal pages."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from muniment.registry_toml import applied
+from muniment.web.branding import branding, legal_links, style_sheet
+from muniment.web.presenters import markdown
+from muniment.web.requests.page_cache import published
+from muniment.web.requests.static_files import FOR_A_WHILE, FOR_EVER
+
+
+def colors(_: HttpRequest, tag: str) -> HttpResponse:
+    """Serve the declared colors. The address has the digest of the content, so clients may cache it."""
+    found = branding()
+    sheet = style_sheet(found.settings)
+    if not sheet:
+        raise Http404("the registry has its built-in colors")
+    kept = FOR_EVER if found.css == f"/brand.{tag}.css" else FOR_A_WHILE
+    return HttpResponse(sheet, content_type="text/css; charset=utf-8", headers={"Cache-Control": kept})
+
+
+@published()
+def legal(request: HttpRequest, name: str) -> HttpResponse:
+    """Show a legal page, if the registry has it."""
+    settings = applied.current()
+    text = getattr(settings.legal, name)
+    if not text:
+        raise Http404("this registry has no such page")
+    title = next(each.label for each in legal_links(settings) if each.address == f"/{name}")
+    context = {"page_title": title, "text": markdown.render(_without_title(text), 1)}
+    return TemplateResponse(request, "registry/legal.html", context)
+
+
+def _without_title(text: str) -> str:
+    """Return a text without a first heading: the page has one."""
+    first, _, rest = text.partition("\n")
+    return rest if first.startswith("# ") else text

@@ -1,0 +1,190 @@
+"""A framework's specification by form: sections, criteria, levels; with a preview of the report."""
+
+import json
+import re
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext
+
+from muniment.assessments.evaluation.markdown import STATUSES
+from muniment.assessments.evaluation.preview import preview_report
+from muniment.assessments.operations import facts_of
+from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.registry.company.company_change import BadFields
+from muniment.registry.frameworks import operations
+from muniment.registry.frameworks.specification import EVALUATORS, SOURCES, faults_of
+from muniment.registry.models import Company, Framework, FrameworkSpecification, State
+from muniment.web.authoring.specification_form import (
+    EMPTY,
+    MAX_CRITERIA,
+    CriterionFields,
+    SectionFields,
+    SpecificationFields,
+    document_of,
+    fields_of,
+    typed_fields,
+    with_scale,
+)
+from muniment.web.presenters import reports
+from muniment.web.presenters.charts import ChartSlice, bar
+from muniment.web.requests.access import actor_of, reviewer
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import manage_page, show_problem
+
+_EDIT: Final = re.compile(r"(add|remove|up)-(band|section|criterion)(?::([0-9]{1,4})(?:\.([0-9]{1,4}))?)?")
+_PLACE: Final = re.compile(r"sections\[([0-9]+)\](?:\.criteria\[([0-9]+)\])?")
+
+
+@reviewer()
+@once
+def specification(request: HttpRequest, framework_id: str) -> HttpResponse:
+    """Show a specification as a form; add and move its parts, preview the report, publish the next version."""
+    framework = Framework.objects.filter(slug=framework_id).select_related("company").first()
+    if framework is None:
+        raise NotFound(gettext("This framework doesn't exist."), gettext("All frameworks are at /review/frameworks."))
+    if request.method != "POST":
+        current = operations.current_specification(framework_id)
+        stored = current.document if current else EMPTY
+        return _page(request, framework, fields_of(stored), current.version if current else 0)
+    version, stored = _opened_with(request, framework)
+    fields, do = typed_fields(request.POST), request.POST.get("do", "")
+    if match := _EDIT.fullmatch(do):
+        if not _edit(fields, *match.groups()):
+            message = gettext("The form holds up to %(count)s criteria.") % {"count": MAX_CRITERIA}
+            show_problem(request, BadRequest(message, gettext("Publish this version, then add more as JSON.")))
+        return _page(request, framework, fields, version)
+    document = document_of(fields, stored)
+    faults = faults_of(document)
+    if faults or do != "publish":
+        shown = None if faults else _preview(request, document)
+        return _page(request, framework, fields, version, faults=faults, preview=shown)
+    try:
+        made = operations.author_framework(actor_of(request), framework_id, document, expected_version=version)
+    except (BadFields, Conflict) as refusal:
+        show_problem(request, refusal)
+        return _page(request, framework, fields, version)
+    messages.success(request, gettext("Version %(number)s published.") % {"number": made.version})
+    return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
+
+
+def _opened_with(request: HttpRequest, framework: Framework) -> tuple[int, JSONObject]:
+    """Return the version that the form was opened with, and its document; versions never change."""
+    text = request.POST.get("version", "")
+    version = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    if version == 0:
+        return 0, dict(EMPTY)
+    found = FrameworkSpecification.objects.filter(framework=framework, version=version).first()
+    if found is None:
+        raise BadRequest(gettext("The form has no version."), gettext("Open the form again."))
+    return version, found.document
+
+
+def _edit(fields: SpecificationFields, act: str, part: str, first: str | None, second: str | None) -> bool:
+    """
+    Add, remove or move up a band, a section or a criterion; a place that is not there changes nothing.
+
+    Returns:
+        Whether the form had room.
+    """
+    rows: list[Any] = fields.bands if part == "band" else fields.sections
+    place = first
+    if part == "criterion":
+        if first is None or int(first) >= len(fields.sections):
+            return True
+        rows, place = fields.sections[int(first)].criteria, second
+    if act == "add":
+        rows.append(_new(fields, part))
+        if fields.is_large:
+            rows.pop()
+            return False
+    elif place is not None and int(place) < len(rows):
+        row = rows.pop(int(place))
+        if act == "up":
+            rows.insert(max(0, int(place) - 1), row)
+    return True
+
+
+def _new(fields: SpecificationFields, part: str) -> Any:
+    if part == "band":
+        return ("", "", "")
+    criterion = CriterionFields(levels=with_scale({}, fields.scale_min, fields.scale_max))
+    return SectionFields(criteria=[criterion]) if part == "section" else criterion
+
+
+def _preview(request: HttpRequest, document: JSONObject) -> JSONObject:
+    """Return the report about the listing that the reviewer chose, or the demo listing."""
+    slug = request.POST.get("listing", "").strip()[:200]
+    company = Company.objects.filter(slug=slug, state=State.PUBLISHED).first() if slug else None
+    if slug and company is None:
+        refusal = NotFound(gettext("There is no such listing."), gettext("The preview shows the demo listing."))
+        show_problem(request, refusal)
+    facts = facts_of(company.slug) if company else _demo_listing()
+    found = preview_report(document, facts, currency=settings.CURRENCY)
+    sections = [{**each, "criteria": list(map(_judged, each["criteria"]))} for each in found["sections"]]
+    scores = [
+        ChartSlice(each["title"], each["score"], f"{each['score']:g}") for each in sections if each["score"] is not None
+    ]
+    title, described = gettext("Score by section"), gettext("Each section's score out of 100.")
+    return {
+        "about": facts["company"]["name"],
+        "overall": found["overall"],
+        "sections": sections,
+        "scores": bar(title, described, scores, unit=gettext("Score"), of=100),
+    }
+
+
+def _judged(criterion: JSONMapping) -> JSONObject:
+    status = criterion["status"]
+    return {**criterion, "word": STATUSES[status], "tone": reports.TONES.get(status, "")}
+
+
+@cache
+def _demo_listing() -> JSONMapping:
+    """Return the first listing of the demo registry, which is fictional."""
+    lines = resources.files("muniment.demo").joinpath("companies.jsonl").read_text("utf-8")
+    found: JSONObject = json.loads(lines.partition("\n")[0])
+    return found
+
+
+def _page(
+    request: HttpRequest,
+    framework: Framework,
+    fields: SpecificationFields,
+    version: int,
+    *,
+    faults: list[tuple[str, str]] | None = None,
+    preview: JSONObject | None = None,
+) -> HttpResponse:
+    context = {
+        "tab": "frameworks",
+        "framework": framework,
+        "fields": fields,
+        "version": version,
+        "faults": [{"path": path, "reason": why, "anchor": _anchor(path)} for path, why in faults or []],
+        "preview": preview,
+        "listing": request.POST.get("listing", ""),
+        "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
+        "evaluators": EVALUATORS,
+        "is_large": fields.is_large and request.method != "POST",
+        "max_criteria": MAX_CRITERIA,
+        "crumbs": [
+            (gettext("Frameworks"), "/review/frameworks"),
+            (framework.name, f"/review/frameworks/{framework.slug}"),
+            (gettext("Specification"), ""),
+        ],
+    }
+    return manage_page(request, "review/specification.html", context, status=422 if faults else 0)
+
+
+def _anchor(path: str) -> str:
+    """Return the part of the form that a fault is in."""
+    found = _PLACE.match(path)
+    if found is None:
+        return "general"
+    return f"s.{found[1]}" if found[2] is None else f"s.{found[1]}.c.{found[2]}"

@@ -1,0 +1,271 @@
+"""Kept pages: the same bytes as from the ordinary path, for everyone, and only while their edition lasts."""
+
+import json
+import re
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from muniment.api.responses import Response
+from muniment.kernel.http.public_pages import PageStamp
+from muniment.kernel.rate import Limiter
+from muniment.server.fastpath.fast_path import FastPath
+from muniment.server.fastpath.pages import LARGEST_BYTES, LIMIT_BYTES, PageAnswers
+from services.ports import wait_until
+from services.product import Product
+from services.raw import exchange, status
+
+BODY = b"<!doctype html>" * 40
+STAMP = PageStamp(b"0123", is_compressible=True, version=7)
+HEADERS = [
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"etag", b'"0123"'),
+    (b"cache-control", b"public, max-age=0, must-revalidate"),
+    (b"vary", b"Accept-Encoding"),
+    (b"content-length", b"%d" % len(BODY)),
+]
+
+
+@pytest.fixture(scope="module")
+def both(demo):
+    """The same registry served with the fast path and without it."""
+    more = {"rate_limit": "off", "base_url": "http://registry.example", "log_requests": "on"}
+    # One process each: those of several keep pages of their own, made at times of their own.
+    one = ("--workers", "1")
+    with (
+        Product(demo.data, *one, express_lane="on", **more) as lane,
+        Product(demo.data, *one, express_lane="off", **more) as plain,
+    ):
+        for each in (lane, plain):
+            each.wait_ready(within_s=120)
+            wait_until(lambda each=each: is_dated(each), within_s=60, what="the final date of the edition")
+        yield lane, plain
+
+
+def is_dated(product):
+    """Return whether the date of the edition is past: until then, Last-Modified is an odd second, and changes."""
+    answer = exchange(product.port, get(b"/companies"))[0]
+    return int(re.search(rb"\r\nlast-modified: [^\r]+:(\d\d) GMT", answer)[1]) % 2 == 0
+
+
+def get(target, *lines, method=b"GET"):
+    head = b"%s %s HTTP/1.1\r\nHost: registry.example\r\nX-Request-Id: the-same\r\n" % (method, target)
+    return head + b"".join(line + b"\r\n" for line in lines) + b"\r\n"
+
+
+def masked(answer):
+    answer = re.sub(rb"\r\ndate: [^\r]+", b"\r\ndate: now", answer)
+    return re.sub(rb'ratelimit: "burst";r=\d+;t=\d+', b"ratelimit: counted", answer)
+
+
+ORDINARY = (b"Range: bytes=0-3",)
+"""A header that pages ignore and that sends a request to the ordinary path."""
+TARGETS = (
+    b"/",
+    b"/companies",
+    b"/companies?page=2",
+    b"/companies?utm_source=x",
+    b"/companies/quillmere",
+    b"/companies/quillmere/team",
+    b"/companies/quillmere/",
+    b"/companies/Quillmere",
+    b"/companies/quill%6dere",
+    b"/companies/missing",
+    b"/people",
+    b"/frameworks",
+    b"/search?q=tide",
+    b"/feed.atom",
+    b"/sitemap.xml",
+    b"/robots.txt",
+    b"/favicon.ico",
+    b"/.well-known/mcp.json",
+    b"/.well-known/mcp.json?x=1",
+    b"/.well-known/mcp/server.json/",
+    b"/api/mcp/icon.svg",
+    b"/docs",
+    b"/accounts/login/",
+    b"/manage",
+)
+VARIANTS = {
+    "plain": (),
+    "br": (b"Accept-Encoding: gzip, deflate, br",),
+    "zstd": (b"Accept-Encoding: zstd", b"Accept: text/html", b"Accept-Language: de"),
+    "repeated": (b"Accept-Encoding: br", b"Accept-Encoding: gzip"),
+    "any version": (b"If-None-Match: *",),
+    "another version": (b'If-None-Match: "other"',),
+    "cookies": (b"Cookie: sessionid=unknown; signed_in=1; theme=dark",),
+    "foreign host": (b"X-Forwarded-Host: evil.example", b"X-Forwarded-Proto: https"),
+    "range": (b"Range: bytes=0-3",),
+    "empty since": (b"If-None-Match:", b"If-Modified-Since: Mon, 01 Jan 2035 00:00:00 GMT"),
+    "close": (b"Connection: close",),
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_page_is_the_same_bytes_with_the_fast_path_and_without_it(both, name):
+    for target in TARGETS:
+        for _ in range(3):
+            # A page of the other product may say another time: the same one is asked again, on its ordinary path.
+            lines = VARIANTS[name]
+            asked = get(target, *lines), get(target, *lines, *ORDINARY)
+            first, second = (masked(exchange(both[0].port, each)[0]) for each in asked)
+            if status(first) == 200 and target != b"/accounts/login/":
+                assert first == second, target
+            assert status(first) == status(second)
+            assert b"set-cookie" not in first or target in {b"/accounts/login/", b"/manage"}
+
+
+def test_a_page_that_the_client_has_is_answered_with_304_on_both_paths(both):
+    for target in (b"/companies", b"/companies/quillmere", b"/robots.txt", b"/favicon.ico", b"/.well-known/mcp.json"):
+        tag = re.search(rb"etag: ([^\r]+)", exchange(both[0].port, get(target))[0])[1]
+        for _ in range(3):
+            lines = (b"If-None-Match: " + tag,)
+            asked = get(target, *lines), get(target, *lines, *ORDINARY)
+            first, second = (masked(exchange(both[0].port, each)[0]) for each in asked)
+            assert first == second
+            assert status(first) == 304
+
+
+def test_pages_are_answered_from_the_parser_and_logged(both):
+    sent = get(b"/companies/quillmere/team", b"Accept-Encoding: zstd")
+    for _ in range(4):
+        exchange(both[0].port, sent)
+    path = "/companies/quillmere/team"
+    wait_until(lambda: len(logged(both[0], path)) >= 4, within_s=60, what="the fourth line of the log")
+    lines = logged(both[0], path)
+    assert [line["status"] for line in lines[-4:]] == [200] * 4
+    # What the parser answers takes hundredths of a millisecond, every other page more than two tenths.
+    assert min(line["milliseconds"] for line in lines[-4:]) <= 0.1
+
+
+def logged(product, path):
+    """Return the parsed lines of the log about a path."""
+    return [json.loads(line) for line in product.output().splitlines() if f'"{path}"' in line]
+
+
+def test_pages_count_against_the_rate_as_on_the_ordinary_path(demo):
+    for lane in ("on", "off"):
+        settings = {"express_lane": lane, "rate_limit": "1", "rate_burst": "8", "base_url": "http://registry.example"}
+        with Product(demo.data, "--workers", "1", **settings) as product:
+            product.wait_ready(within_s=120)
+            answers = [exchange(product.port, get(b"/robots.txt"))[0] for _ in range(6)]
+            tag = re.search(rb"etag: ([^\r]+)", answers[0])[1]
+            answers += [exchange(product.port, get(b"/robots.txt", b"If-None-Match: " + tag))[0] for _ in range(2)]
+            answers += [exchange(product.port, get(b"/robots.txt"))[0] for _ in range(3)]
+            answers += [exchange(product.port, get(b"/robots.txt", b"If-None-Match: " + tag))[0]]
+            assert [status(answer) for answer in answers] == [200] * 6 + [304] * 2 + [200] * 2 + [429] * 2
+            left = [int(re.search(rb"ratelimit: [^\r]*;r=(\d+)", answer)[1]) for answer in answers]
+            assert left == [7, 6, 5, 4, 3, 2, 2, 2, 1, 0, 0, 0]
+
+
+class Kept:
+    """Kept pages over a reader whose version a test sets."""
+
+    def __init__(self):
+        self.reader = SimpleNamespace(version=7)
+        self.pages = PageAnswers(self.reader)
+
+    def keep(self, target=b"/x", *, stamp=STAMP, status=200, headers=HEADERS, body=BODY, surface="pages"):
+        self.pages.keep(target, stamp, surface, status=status, headers=headers, body=body)
+        return self.pages.get(target, b"", b"")
+
+
+def test_a_page_is_kept_as_it_was_sent():
+    _, response = Kept().keep()
+    assert response.status == 200
+    assert response.body is BODY
+    assert list(response.headers) == HEADERS
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [*HEADERS, (b"set-cookie", b"sessionid=secret")],
+        [*HEADERS, (b"connection", b"close")],
+        [*HEADERS, (b"vary", b"Cookie")],
+        [(name, value.replace(b"public", b"private")) for name, value in HEADERS],
+        [(name, value.replace(b"Accept-Encoding", b"Accept-Encoding, Cookie")) for name, value in HEADERS],
+        [(name, value.replace(b"0123", b"4567")) for name, value in HEADERS],
+        [(name, b"1" if name == b"content-length" else value) for name, value in HEADERS],
+    ],
+)
+def test_a_response_that_is_not_for_everyone_is_not_kept(headers):
+    assert Kept().keep(headers=headers) is None
+
+
+def test_a_response_with_one_encoding_need_not_vary():
+    fixed = [line for line in HEADERS if line[0] != b"vary"]
+    assert Kept().keep(headers=fixed) is None
+    assert Kept().keep(stamp=STAMP._replace(is_compressible=False), headers=fixed) is not None
+
+
+def test_server_cards_are_kept_at_their_own_address_and_free():
+    kept, pages = Kept(), FastPath(Limiter(1, 1), Limiter(1, 1))
+    pages.pages = kept.pages
+    body = b"{}"
+    headers = [(b"etag", b'"0123"'), (b"cache-control", b"public, max-age=3600"), (b"content-length", b"2")]
+    stamp = PageStamp(b"0123", is_compressible=False)
+    kept.keep(b"/.well-known/mcp.json", stamp=stamp, headers=headers, body=body, surface="mcp")
+    found = [pages.page(b"/.well-known/mcp.json", b"br", b"", "198.51.100.7") for _ in range(3)]
+    assert [(each.response.body, each.verdict) for each in found] == [(body, None)] * 3
+
+
+def test_an_escaped_a_long_or_a_large_page_is_not_kept():
+    large = b"x" * (LARGEST_BYTES + 1)
+    assert Kept().keep(b"/%78") is None
+    assert Kept().keep(b"/" + b"x" * 1024) is None
+    assert Kept().keep(body=large, headers=[*HEADERS[:-1], (b"content-length", b"%d" % len(large))]) is None
+
+
+def test_a_page_ends_with_its_edition_and_its_day():
+    kept = Kept()
+    assert kept.keep() is not None
+    kept.reader.version = 8
+    assert kept.pages.get(b"/x", b"", b"") is None
+    assert kept.pages.size_bytes == 0
+    assert kept.keep(stamp=STAMP._replace(version=8, until=time.time() - 1)) is None
+    assert kept.keep(stamp=STAMP._replace(version=None)) is not None
+
+
+def test_pages_of_an_earlier_edition_take_no_memory():
+    kept = Kept()
+    kept.keep(b"/always", stamp=STAMP._replace(version=None))
+    for number in range(3):
+        kept.keep(b"/%d" % number)
+    alone_bytes = kept.pages.size_bytes // 4
+    kept.reader.version = 8
+    kept.keep(b"/new", stamp=STAMP._replace(version=8))
+    assert [target in kept.pages for target in (b"/always", b"/0", b"/1", b"/2", b"/new")] == [True, *[False] * 3, True]
+    assert kept.pages.size_bytes == 2 * alone_bytes
+
+
+def test_the_memory_of_kept_pages_is_bounded():
+    kept = Kept()
+    body = b"x" * LARGEST_BYTES
+    headers = [*HEADERS[:-1], (b"content-length", b"%d" % len(body))]
+    found = [kept.keep(b"/%d" % number, body=body, headers=headers) for number in range(12)]
+    assert all(found)
+    assert kept.pages.size_bytes <= LIMIT_BYTES
+    assert kept.pages.get(b"/0", b"", b"") is None
+    assert kept.pages.get(b"/11", b"", b"") is not None
+
+
+def test_an_encoding_that_was_not_sent_yet_takes_the_ordinary_path():
+    kept = Kept()
+    kept.keep()
+    assert kept.pages.get(b"/x", b"br", b"") is None
+    assert kept.pages.get(b"/x", b"", b'"0123"') is None
+    kept.keep(status=304, body=b"")
+    assert kept.pages.get(b"/x", b"", b'"0123"')[1].status == 304
+
+
+def test_static_files_count_against_their_own_limit():
+    requests, assets = Limiter(1, 1), Limiter(1, 2)
+    path = FastPath(requests, assets)
+    path.pages = Kept().pages
+    path.pages.keep(b"/x", STAMP, "static", status=200, headers=HEADERS, body=BODY)
+    answers = [path.page(b"/x", b"", b"", "192.0.2.1") for _ in range(3)]
+    assert [isinstance(each and each.response, Response) for each in answers] == [True, True, False]
+    assert answers[0].verdict is None
+    assert requests.take("192.0.2.1").allowed

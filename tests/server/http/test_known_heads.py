@@ -1,0 +1,254 @@
+"""Known heads: whatever is sent, and however, the answers are the same with the fast path and without it."""
+
+import asyncio
+import random
+import re
+from itertools import pairwise
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from make.conversations import HEADS, ODD_LINES, TARGETS, asking, conversation
+from make.published import company
+from make.rest import SCHEMA
+from muniment.api.application import Api
+from muniment.config import Config
+from muniment.server.app.app import App
+from muniment.server.fastpath.heads import MAX_BLOCK_BYTES, MAX_KNOWN, KnownHeads, parsed
+from muniment.server.fastpath.protocol import FastPathProtocol
+from muniment.server.http.http_limits import LimitedProtocol
+from muniment.store.reader import Reader
+
+PLAIN = b"Host: registry.example\r\nAccept: */*\r\n\r\n"
+
+
+class Wire(asyncio.Transport):
+    """A transport that keeps what is written."""
+
+    def __init__(self):
+        super().__init__()
+        self.written = b""
+        self.closing = self.ended = False
+
+    def write(self, data):
+        assert not self.ended
+        self.written += data
+
+    def writelines(self, pieces):
+        self.write(b"".join(pieces))
+
+    def is_closing(self):
+        return self.closing
+
+    def close(self):
+        self.closing = True
+
+    abort = close
+
+    def can_write_eof(self):
+        return True
+
+    def write_eof(self):
+        self.ended = True
+
+    def get_write_buffer_size(self):
+        return 0
+
+    def pause_reading(self):
+        pass
+
+    resume_reading = pause_reading
+
+
+class Forgetful(FastPathProtocol):
+    """The fast path without known heads."""
+
+    def _answer_known(self, _data):
+        return False
+
+
+class Server:
+    """One way to serve an API, without a socket."""
+
+    def __init__(self, protocol, api):
+        self.front = App(Config({"MUNIMENT_RATE_LIMIT": "off"}))
+        self.front.open_api(api)
+        self.front.update_edition(1)
+        self._protocol = protocol
+        self._config = uvicorn.Config(
+            self.front, http=protocol, lifespan="off", access_log=False, date_header=False, server_header=False
+        )
+        self._config.load()
+        self._state = ServerState()
+
+    def connect(self):
+        connection = self._protocol(self._config, self._state, {}, asyncio.get_running_loop())
+        connection.connection_made(Wire())
+        return connection
+
+    async def answers(self, chunks):
+        """Send *chunks*; return what is written for each of them, and whether the connection is closed then."""
+        connection = self.connect()
+        wire, found = connection.transport, []
+        for chunk in chunks:
+            if wire.closing:
+                break
+            wire.written = b""
+            connection.data_received(chunk)
+            for _ in range(100):
+                await asyncio.sleep(0)
+                if not connection.is_busy:
+                    break
+            if found and found[-1][1]:
+                assert wire.written == b"", "nothing is answered after a refusal"
+            else:
+                found.append((_masked(wire.written), wire.closing or wire.ended))
+        connection.connection_lost(None)
+        await asyncio.sleep(0)
+        return found
+
+
+def _masked(written):
+    return re.sub(rb"\r\n(date|x-request-id): (?!of-the-client)[^\r]+", rb"\r\n\1: masked", written)
+
+
+@pytest.fixture
+def ways(rest, request):
+    """Return the fast path, the same without known heads, and the ordinary path, each with a cache of its own."""
+    rest.publish(*(company(number) for number in range(1, 8)))
+
+    def make():
+        servers = []
+        for protocol in (FastPathProtocol, Forgetful, LimitedProtocol):
+            reader = Reader(rest.reader.path)
+            api = Api(reader, Config({}, data=rest.reader.path.parent), SCHEMA)
+            request.addfinalizer(reader.close)
+            servers.append(Server(protocol, api))
+        return servers
+
+    return make
+
+
+async def _compare(ways, conversations):
+    fast, forgetful, plain = ways()
+    for chunks in conversations:
+        first, second, third = [await each.answers(chunks) for each in (fast, forgetful, plain)]
+        assert first == second, chunks
+        assert first == third, chunks
+    return fast
+
+
+def _compare_generated(ways, count, seed):
+    chance = random.Random(seed)
+    fast = asyncio.run(_compare(ways, (conversation(chance) for _ in range(count))))
+    assert len(fast.front.fast_path.heads.by_block) >= len(HEADS)
+    assert fast.front.metrics.fast_path["api", 200] > count
+
+
+def test_hundreds_of_generated_conversations_are_answered_as_on_the_ordinary_path(ways):
+    _compare_generated(ways, 300, 23)
+
+
+@pytest.mark.proof
+def test_a_hundred_thousand_generated_requests_are_answered_as_on_the_ordinary_path(ways):
+    _compare_generated(ways, 17_000, 2026)  # of seven requests in the mean
+
+
+def test_a_known_request_is_answered_in_two_pieces_cut_anywhere(ways):
+    asked = asking(TARGETS[0], HEADS[1])
+    cut = ([asked] * 3 + [asked[:place], asked[place:], asked] for place in range(1, len(asked)))
+    asyncio.run(_compare(ways, cut))
+
+
+def test_known_requests_are_answered_in_one_piece(ways):
+    asked = [asking(target, HEADS[1]) for target in TARGETS]
+    asyncio.run(_compare(ways, [[*asked, b"".join(asked), b"\r\n".join(asked), *asked]] * 2))
+
+
+def test_a_request_with_a_known_head_needs_no_parser(ways):
+    async def run():
+        server, *_ = ways()
+        connection = server.connect()
+        for target in TARGETS * 2:
+            connection.data_received(asking(target, HEADS[0]))
+            await asyncio.sleep(0)
+        connection.parser = None  # whatever is asked of it fails
+        connection.transport.written = b""
+        for target in TARGETS:
+            connection.data_received(asking(target, HEADS[0]))
+        assert connection.transport.written.count(b"HTTP/1.1 200 OK\r\n") == len(TARGETS)
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_is_retired_closes_after_a_known_request(ways):
+    async def run():
+        for server in ways():
+            connection = server.connect()
+            for _ in range(4):
+                connection.data_received(asking(TARGETS[0], HEADS[0]))
+                await asyncio.sleep(0.01)
+            connection.retire()
+            connection.transport.written = b""
+            connection.data_received(asking(TARGETS[0], HEADS[0]))
+            await asyncio.sleep(0.01)
+            assert b"\r\nconnection: close\r\n" in connection.transport.written
+            assert connection.transport.closing
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        line
+        for line in ODD_LINES
+        if line.partition(b":")[0]
+        not in {b"Accept-Encoding", b"X-Forwarded-For", b"If-None-Match", b"Proxy-Connection"}
+    ],
+)
+def test_a_head_that_is_secret_or_unusual_is_not_remembered(line):
+    assert parsed(line + b"\r\n" + PLAIN) is None
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"\r\n",
+        b"Accept: */*\r\n\r\n",
+        PLAIN[:-2],
+        PLAIN + b"GET / HTTP/1.1\r\n" + PLAIN,
+        PLAIN + b"hello\r\n\r\n",
+        b"X: " + b"y" * MAX_BLOCK_BYTES + b"\r\n" + PLAIN,
+        b"X: y\r\n" * 70 + PLAIN,
+        b"".join(b"X%d: y\r\n" % number for number in range(70)) + PLAIN,
+    ],
+)
+def test_a_head_without_host_with_more_than_a_request_or_too_large_is_not_remembered(block):
+    assert parsed(block) is None
+
+
+def test_the_number_of_remembered_heads_is_bounded():
+    known = KnownHeads()
+    blocks = [b"X: %d\r\n" % number + PLAIN for number in range(MAX_KNOWN + 3)]
+    for block in blocks:
+        known.learn(block)
+    assert list(known.by_block) == blocks[3:]
+
+
+def test_a_head_is_remembered_when_it_comes_a_second_time_in_a_row(ways):
+    async def run():
+        server, *_ = ways()
+        connection = server.connect()
+        asked = [asking(TARGETS[0], (*HEADS[0], b"X: %d" % number)) for number in range(5)]
+        known = server.front.fast_path.heads.by_block
+        connection.data_received(asking(TARGETS[0], HEADS[0]))
+        await asyncio.sleep(0.01)
+        for first, second in pairwise(asked):
+            connection.data_received(first)
+            connection.data_received(second)
+            await asyncio.sleep(0)
+        assert len(known) == 3
+
+    asyncio.run(run())

@@ -1,0 +1,72 @@
+"""The audit log for operators, by actor, event and date; and the settings with their origin."""
+
+from datetime import timedelta
+
+import pytest
+
+from make.accounts import account, signed_in
+from muniment.accounts.models import SecurityEvent
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
+from muniment.config import Config
+from muniment.kernel.ids import now
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser():
+    operator = account("operator@harbour.example", "operator")
+    record(Event.UNLISTED, actor=operator.actor("web"), subject="companies/quillmere")
+    SecurityEvent.objects.create(
+        at=now() - timedelta(days=40),
+        event=Event.COMMAND_RUN,
+        via="command",
+        credential="command line",
+        detail={"command": "republish"},
+        is_audited=True,
+    )
+    return signed_in(operator)
+
+
+@pytest.mark.parametrize(
+    ("query", "has_listing", "has_command"),
+    [
+        ("", True, True),
+        ("by=operator@harbour", True, False),
+        ("by=command+line", False, True),
+        ("event=unlisted", True, False),
+        ("since={week}", True, False),
+        ("until={week}", False, True),
+        ("since={today}&until={today}", True, False),
+        ("event=unlisted&by=command", False, False),
+    ],
+)
+def test_the_log_is_filtered_and_downloaded_by_actor_event_and_date(browser, query, has_listing, has_command):
+    days = {"week": f"{now() - timedelta(days=7):%Y-%m-%d}", "today": f"{now():%Y-%m-%d}"}
+    for path in ("/operate/audit", "/operate/audit/log.csv", "/operate/audit/log.jsonl"):
+        answer = browser.get(f"{path}?{query.format(**days)}")
+        text = b"".join(answer).decode()
+        assert ("companies/quillmere" in text, "republish" in text) == (has_listing, has_command), path
+
+
+def test_values_that_are_no_date_or_event_are_refused(browser):
+    for query in ("since=yesterday", "until=2026-02-31", "event=none", "page=0"):
+        assert browser.get(f"/operate/audit?{query}").status_code == 400, query
+
+
+def test_settings_have_their_origin_and_no_secret(browser, monkeypatch, tmp_path):
+    (tmp_path / "settings.toml").write_text('registry_name = "Tide tables"\n')
+    environment = {
+        "MUNIMENT_DATA": str(tmp_path),
+        "MUNIMENT_SECRET_KEY": "ebb-and-flow",
+        "MUNIMENT_MAIL_URL": "smtp://tide:undertow@mail.example:587",
+        "MUNIMENT_MAIL_FORM": "x",
+    }
+    monkeypatch.setattr("muniment.config.current", lambda: Config(environment))
+    page = browser.get("/operate/settings").content.decode()
+    for shown in ("Tide tables", str(tmp_path / "settings.toml"), "smtp://tide:***@mail.example:587", "MUNIMENT_CLAMD"):
+        assert shown in page, shown
+    assert "MUNIMENT_MAIL_FORM is not a setting" in page
+    for secret in ("ebb-and-flow", "undertow"):
+        assert secret not in page

@@ -1,0 +1,249 @@
+"""Import in the browser: what the pages show at each step, and what forms do."""
+
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from make.accounts import account, signed_in
+from make.imports import upload, work
+from make.pages import fields_of, valid
+from make.registry import document
+from muniment.registry.models import Company, ImportRun, ImportUpload
+
+pytestmark = pytest.mark.django_db
+
+TABLE = (
+    "Company;Website;Members;Member since;Board;Notes\n"
+    "Alder House;alder.example;1.200;03.09.1998;Ida Alder (Chair), Joe Birch;call back\n"
+    "Birch House;;10-49;31.12.2004;Kim Cedar;\n"
+)
+
+
+@pytest.fixture
+def browser():
+    return signed_in(account("operator@harbour.example", "operator"))
+
+
+def page(browser, address, status=200):
+    response = browser.get(address)
+    assert response.status_code == status, response.content.decode()
+    html = response.content.decode()
+    valid(html)
+    return html
+
+
+def press(browser, address, do, fields=None, **more):
+    sent = {name: value for name, value in (fields or {}).items() if name != "once"}
+    return browser.post(address, {**sent, **more, "do": do})
+
+
+def preview(browser, here, fields=None, **more):
+    html = page(browser, f"{here}?mapping")
+    response = press(browser, here, "preview", fields if fields is not None else fields_of(html), **more)
+    assert response.status_code == 302, response.content.decode()
+    work()
+    return page(browser, here)
+
+
+def bring(browser, content, name="members.csv"):
+    here = upload(browser, content, name)
+    preview(browser, here)
+    press(browser, here, "import")
+    work()
+    return browser.get(here)["Location"]
+
+
+def test_a_table_is_uploaded_mapped_previewed_imported_and_undone(browser):
+    here = upload(browser, TABLE)
+    html = page(browser, here)
+    assert "3 columns are left out" not in html
+    assert all(each in html for each in ("Member since", "03.09.1998", "alder.example", "call back"))
+    fields = fields_of(html)
+    assert fields["t0-c0"] == "name"
+    assert fields["t0-c3-order"] == "DMY"
+    shown = preview(browser, here)
+    assert "Nothing is imported yet" in shown
+    assert "Choose its field, or keep it as an additional field." in shown
+    assert not Company.objects.exists()
+    sample = page(browser, f"{here}/pages/1")
+    assert "Alder House" in sample
+    assert "Ida Alder" in sample
+    assert page(browser, f"{here}/pages/1/team")
+    assert page(browser, f"{here}/pages/9", 404)
+    assert not Company.objects.exists()
+    press(browser, here, "import")
+    running = page(browser, browser.get(here)["Location"])
+    assert "Importing…" in running
+    work()
+    done = browser.get(here)["Location"]
+    assert "5 entries were created or changed" in page(browser, done)
+    assert document("company", "alder-house")["company"]["website"] == "https://alder.example"
+    assert ImportRun.objects.get().files == ["members.csv"]
+    undone = press(browser, done, "undo")["Location"]
+    assert "Undoing the import…" in page(browser, undone)
+    work()
+    assert "5 unpublished" in page(browser, undone)
+    assert "See what was restored" in page(browser, done)
+    assert not Company.objects.filter(state="published").exists()
+    again = browser.post(done, {"do": "undo"}, follow=True).content.decode()
+    assert "is undone" in again
+    assert ImportRun.objects.count() == 2
+    assert "members.csv" in page(browser, "/operate/import")
+
+
+def test_a_table_that_changes_nothing_says_so(browser):
+    bring(browser, TABLE)
+    here = upload(browser, TABLE)
+    assert "An import would change nothing" in preview(browser, here)
+    press(browser, here, "import")
+    work()
+    html = page(browser, browser.get(here)["Location"])
+    assert "Nothing was changed" in html
+    assert "Undo import" not in html
+
+
+def test_unclear_dates_are_asked_before_the_preview(browser):
+    here = upload(browser, "Company,Joined\nAlder,03/04/2001\nBirch,05/06/2002\n")
+    html = page(browser, here)
+    assert "Some columns need a choice" in html
+    fields = fields_of(html)
+    assert fields["t0-c1-order"] == "?"
+    refused = press(browser, here, "preview", fields)
+    assert refused.status_code == 422
+    assert "Joined: Order of dates" in refused.content.decode()
+    assert "Nothing is imported yet" in preview(browser, here, {**fields, "t0-c1-order": "DMY"})
+    assert "April" in page(browser, f"{here}/pages/1")
+
+
+def test_an_encoding_and_the_row_of_headings_are_changed(browser):
+    table = "Mitglieder 2026;;\nName;Stadt;Sonst\nŁódź House;Łódź;x\nŻuk;Gdańsk;y\n".encode("cp1250")
+    here = upload(browser, table)
+    fields = fields_of(page(browser, here))
+    press(browser, here, "save", {**fields, "t0-c2": "extra:sonst"})
+    press(browser, here, "read", {**fields, "t0-c2": "extra:sonst", "encoding": "cp1252"})
+    work()
+    assert "£ód" in page(browser, here)
+    press(browser, here, "read", {**fields_of(page(browser, here)), "encoding": "cp1250"})
+    work()
+    html = page(browser, here)
+    assert "Łódź" in html
+    assert fields_of(html)["t0-c2"] == "extra:sonst"
+    press(browser, here, "read", {**fields_of(html), "t0-header": "1"})
+    work()
+    assert "Mitglieder 2026" in page(browser, here)
+
+
+def test_a_field_that_is_chosen_gets_its_options_from_the_values(browser):
+    here = upload(browser, 'Company,Zahl,Da seit\nAlder,"1.200",03.09.1998\nBirch,900,31.12.2001\n')
+    fields = fields_of(page(browser, here))
+    assert fields["t0-c1"] == ""
+    press(browser, here, "save", {**fields, "t0-c1": "teamSize", "t0-c2": "listedAt"})
+    fields = fields_of(page(browser, f"{here}?mapping"))
+    assert (fields["t0-c1-decimal"], fields["t0-c2-order"]) == (",", "DMY")
+    fields |= {"t0-c2-order": "nonsense", "t0-c1": "no-field"}
+    press(browser, here, "save", fields)
+    fields = fields_of(page(browser, f"{here}?mapping"))
+    assert (fields["t0-c1"], fields["t0-c2-order"]) == ("", "DMY")
+
+
+def test_words_people_and_money_have_options(browser):
+    table = "Company,State,Reserves,Board\nAlder,paused,1000,Ida Alder\nBirch,active,2000,Joe Birch\n"
+    here = upload(browser, table)
+    fields = fields_of(page(browser, here)) | {"t0-c1": "status", "t0-c2": "treasury"}
+    press(browser, here, "save", fields)
+    html = page(browser, f"{here}?mapping")
+    fields = fields_of(html)
+    assert "Reserves: Currency" in html
+    chosen = {"t0-c1-words": "paused = inactive", "t0-c2-currency": "usd", "t0-c2-unit": "1000", "t0-c3-title": "Clerk"}
+    press(browser, here, "save", {**fields, **chosen})
+    preview(browser, here)
+    press(browser, here, "import")
+    work()
+    shown = document("company", "alder")
+    assert shown["company"]["status"] == "inactive"
+    assert shown["company"]["treasuryAmount"]["amount"] == "1000000.00"
+    assert shown["positions"][0]["title"] == "Clerk"
+
+
+def test_a_table_of_people_is_chosen_and_left_out(browser):
+    here = upload(browser, "Name,Email\nIda Alder,ida@harbour.example\n", "list.csv")
+    fields = fields_of(page(browser, here))
+    press(browser, here, "save", {**fields, "t0-kind": "people"})
+    assert "First people" in preview(browser, here)
+    fields = fields_of(page(browser, f"{here}?mapping"))
+    refused = press(browser, here, "preview", {**fields, "t0-kind": "skip"})
+    assert refused.status_code == 422
+    assert "Choose which column is the name" in refused.content.decode()
+
+
+def test_a_mapping_is_downloaded_and_used_again(browser):
+    here = upload(browser, TABLE)
+    press(browser, here, "save", {**fields_of(page(browser, here)), "t0-c5": "extra:notes"})
+    saved = browser.get(f"{here}/mapping.toml")
+    assert saved["Content-Disposition"] == 'attachment; filename="mapping.toml"'
+
+    def file(content):
+        return SimpleUploadedFile("mapping.toml", content)
+
+    again = upload(browser, TABLE, mapping=file(saved.content))
+    assert fields_of(page(browser, again))["t0-c5"] == "extra:notes"
+    other = upload(browser, TABLE)
+    press(browser, other, "use", mapping=file(saved.content))
+    work()
+    assert fields_of(page(browser, other))["t0-c5"] == "extra:notes"
+    for wrong, said in (
+        (b"no = [", "The mapping is invalid"),
+        (b"\xff", "is not a text file"),
+        (b"#" * (3 << 20), "too large"),
+    ):
+        response = browser.post(other, {"do": "use", "mapping": file(wrong)})
+        assert said in response.content.decode()
+
+
+@pytest.mark.parametrize("content", [b"%PDF-1.7 hello", b"\x00\x01\x02" * 90, b"   "])
+def test_a_file_without_a_table_says_why_and_lets_another_be_chosen(browser, content):
+    here = upload(browser, content, "brochure.pdf")
+    html = page(browser, here)
+    assert "The file can&#x27;t be read." in html or "The file can't be read." in html
+    response = press(browser, here, "discard")
+    assert response["Location"] == "/operate/import"
+    assert not ImportUpload.objects.exists()
+    assert browser.get(here).status_code == 404
+
+
+def test_no_file_and_bad_addresses_are_refused_with_a_reason(browser):
+    for sent, said in (
+        ({}, "No file was uploaded"),
+        ({"address": "ftp://harbour.example/a.csv"}, "can&#x27;t be used"),
+    ):
+        response = browser.post("/operate/import", sent)
+        assert response.status_code == 422
+        assert said in response.content.decode()
+    response = browser.post("/operate/import", {"address": "http://127.0.0.1/members.csv"})
+    work()
+    html = page(browser, response["Location"])
+    assert "cannot be fetched" in html
+
+
+@pytest.mark.parametrize("role", ["owner", "reviewer"])
+def test_only_operators_see_imports(browser, role):
+    here = upload(browser, TABLE)
+    run = bring(browser, TABLE)
+    stranger = signed_in(account(f"{role}@harbour.example", role))
+    for address in ("/operate/import", here, f"{here}/mapping.toml", f"{here}/pages/1", run):
+        assert stranger.get(address).status_code == 404
+    for do in ("import", "preview", "discard", "undo"):
+        assert stranger.post(here, {"do": do}).status_code == 404
+        assert stranger.post(run, {"do": do}).status_code == 404
+    assert ImportUpload.objects.filter(pk=here.rpartition("/")[2]).exists()
+
+
+def test_texts_of_a_file_are_escaped(browser):
+    here = upload(
+        browser, 'Company,<script>alert(1)</script>\n"<b>Alder</b>","<img src=x onerror=alert(1)>"\n', "<i>.csv"
+    )
+    html = page(browser, here)
+    assert not re.search(r"<(?:script>alert|b>Alder|img src=x|i>\.csv)", html)
+    html = preview(browser, here)
+    assert not re.search(r"<(?:script>alert|b>Alder|img src=x|i>\.csv)", html)

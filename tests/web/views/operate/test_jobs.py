@@ -1,0 +1,116 @@
+"""Jobs and mail on the operator's pages: states, errors without secrets, try again, cancel, a test message."""
+
+import pytest
+
+from make.accounts import account, deliver_mail, signed_in
+from muniment.accounts.models import SecurityEvent
+from muniment.accounts.waiting_jobs import cancel_job, list_jobs, send_test_message
+from muniment.jobs import handlers, queue
+from muniment.jobs.handlers import Handler
+from muniment.jobs.models import Job, State
+from muniment.kernel.ids import now
+from muniment.kernel.problems import Conflict, Forbidden
+from muniment.mail.outgoing import KIND, send
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator():
+    return account("operator@harbour.example", "operator")
+
+
+@pytest.fixture
+def browser(operator):
+    Job.objects.all().delete()
+    return signed_in(operator)
+
+
+@pytest.fixture
+def failing():
+    def fail(_):
+        raise RuntimeError("no entry: postgresql://tide:ebb-and-flow@db.example/registry")
+
+    handlers.register(Handler(kind="tests.failing", work=fail, max_attempts=1))
+    yield
+    handlers.unregister("tests.failing")
+
+
+def failed(kind="tests.failing"):
+    key = queue.enqueue(kind)
+    Job.objects.filter(pk=key).update(
+        state=State.FAILED,
+        attempt=1,
+        finished_at=now(),
+        error="Traceback\nRuntimeError: no entry: postgresql://tide:ebb-and-flow@db.example/registry",
+    )
+    return key
+
+
+@pytest.mark.usefixtures("failing")
+def test_a_failed_job_shows_its_last_line_without_secrets_and_is_tried_again(browser, operator):
+    key = failed()
+    page = browser.get("/operate/jobs?state=failed").content.decode()
+    assert "tests.failing" in page
+    assert "RuntimeError: no entry" in page
+    assert "ebb-and-flow" not in page
+    assert "Nothing here" in browser.get("/operate/jobs").content.decode()
+    browser.post(f"/operate/jobs/{key}/retry")
+    run = queue.claim("tests")
+    assert (run.id, run.attempt) == (key, 2)
+    run.failed("again", for_good=False)
+    assert Job.objects.get(pk=key).state == State.FAILED
+    assert SecurityEvent.objects.filter(event="job_retried", actor=operator).count() == 1
+
+
+def test_a_job_whose_failure_was_cleaned_up_after_is_not_tried_again(browser):
+    key = failed(KIND)
+    browser.post(f"/operate/jobs/{key}/retry")
+    assert Job.objects.get(pk=key).state == State.FAILED
+    assert b"This job cannot be tried again." in browser.get("/operate/jobs").content
+
+
+def test_a_waiting_job_is_canceled_once(browser, operator):
+    key = queue.enqueue("documents.grown_old")
+    assert f"/operate/jobs/{key}/cancel" in browser.get("/operate/jobs?kind=documents.grown_old").content.decode()
+    browser.post(f"/operate/jobs/{key}/cancel")
+    assert Job.objects.get(pk=key).state == State.CANCELED
+    assert SecurityEvent.objects.filter(event="job_dropped", actor=operator).count() == 1
+    with pytest.raises(Conflict):
+        cancel_job(operator.actor("web"), key)
+
+
+def test_mail_shows_recipients_and_reasons_but_no_text(browser):
+    send("ada@harbour.example", "Your sign-in code", "Enter 471185 on the page.", kind="sign-in code")
+    send("eve@harbour.example", "Your sign-in code", "Enter 471185 on the page.", kind="sign-in code")
+    waiting = Job.objects.filter(kind=KIND).order_by("pk")
+    Job.objects.filter(pk=waiting[0].pk).update(error="the mail server does not answer: TimeoutError")
+    Job.objects.filter(pk=waiting[1].pk).update(error="ValueError: Enter 471185 on the page.")
+    page = browser.get("/operate/mail").content.decode()
+    for shown in ("ada@harbour.example", "eve@harbour.example", "the mail server does not answer: TimeoutError"):
+        assert shown in page
+    for secret in ("471185", waiting[0].payload["sealed"]):
+        assert secret not in page
+
+
+def test_a_test_message_goes_to_the_operator(browser, operator, stand):
+    before = set((stand.folder / "mail").glob("*"))
+    answer = browser.post("/operate/mail", follow=True)
+    assert b"A test message to operator@harbour.example is on its way." in answer.content
+    deliver_mail()
+    [message] = set((stand.folder / "mail").glob("*")) - before
+    assert "Mail of this registry arrives." in message.read_text()
+    assert SecurityEvent.objects.filter(event="test_message_sent", actor=operator).count() == 1
+
+
+def test_strangers_reach_no_job(browser):
+    key = queue.enqueue("documents.grown_old")
+    stranger = account("stranger@harbour.example", "reviewer").actor("web")
+    for operation in (
+        lambda: cancel_job(stranger, key),
+        lambda: list_jobs(stranger),
+        lambda: send_test_message(stranger),
+    ):
+        with pytest.raises(Forbidden):
+            operation()
+    assert Job.objects.get(pk=key).state == State.QUEUED

@@ -1,0 +1,74 @@
+"""The list and the page of frameworks: searched, sorted, and with the scores that companies have published."""
+
+import json
+import re
+
+import pytest
+from msgspec import structs
+
+from make.pages import valid
+from make.published import framework
+
+
+def scored(made, **members):
+    body = json.loads(made.body)
+    body["data"] |= members
+    return structs.replace(made, body=json.dumps(body).encode())
+
+
+def names(html):
+    return re.findall(r'<div class="name"><a [^>]*>([^<]*)', html)
+
+
+@pytest.fixture(autouse=True)
+def frameworks(publisher):
+    publisher.publish(
+        framework(1, "tide-score", name="Tide score", description="How power from the tide is shared."),
+        framework(2, "mole-score", name="Mole score", description="Whether a mole holds."),
+        framework(3, "kelp-program", name="Kelp program", kind="program"),
+    )
+
+
+def test_frameworks_are_found_by_words_and_sorted_by_name(visitor):
+    assert names(visitor.get("/frameworks").text) == ["Tide score", "Mole score", "Kelp program"]
+    assert names(visitor.get("/frameworks?sort=name").text) == ["Kelp program", "Mole score", "Tide score"]
+    assert names(visitor.get("/frameworks?q=power").text) == ["Tide score"]
+    assert names(visitor.get("/frameworks?q=score&sort=name").text) == ["Mole score", "Tide score"]
+    assert names(visitor.get("/frameworks?q=score&kind=program").text) == []
+
+
+@pytest.mark.parametrize("path", ["/frameworks?q=power", "/frameworks?sort=name", "/frameworks?q=zzzz"])
+def test_a_search_of_frameworks_is_valid_and_leads_to_no_json_of_another_search(visitor, path):
+    html = visitor.get(path).text
+    valid(html)
+    assert "/api/v1/frameworks" not in html
+    assert "newest" not in html
+
+
+def test_a_framework_without_published_scores_says_what_to_do(visitor, publisher):
+    html = visitor.get("/frameworks/tide-score").text
+    valid(html)
+    assert "No published scores yet" in html
+    assert "This framework is closed now" in html
+    publisher.publish(scored(framework(1, "tide-score", name="Tide score"), isOpen=True))
+    assert html.count('href="/manage/reports?framework=tide-score"') == 0
+    assert visitor.get("/frameworks/tide-score").text.count('href="/manage/reports?framework=tide-score"') == 2
+
+
+def test_a_framework_shows_its_published_scores_and_others_of_its_organization(visitor, publisher):
+    company = {"id": "harbour", "slug": "harbour", "name": "Harbour <b>"}
+    score = {"rank": 1, "company": company, "score": 91.25, "grade": "A", "assessedAt": "2026-10-02T09:30:00.000000Z"}
+    made = [
+        scored(framework(n, f"score-{n}", name=f"Score {n}"), company=company, topScores=[score], scoreCount=12)
+        for n in range(10, 19)
+    ]
+    facets = {"company": ("Harbour <b>",), "company.key": ("harbour",)}
+    publisher.publish(*(structs.replace(each, facets={**each.facets, **facets}) for each in made))
+    html = visitor.get("/frameworks/score-11").text
+    valid(html)
+    assert "Harbour &lt;b&gt;" in html
+    assert "No published scores yet" not in html
+    assert 'href="/frameworks/score-11/scores"' in html
+    others = re.search(r"<h2>Frameworks of the same organization</h2>(.*?)</section>", html)[1]
+    assert re.findall(">Score ([0-9]+)<", others) == ["10", "12", "13", "14", "15", "16"]
+    assert 'href="/frameworks?company=harbour"' in others
