@@ -64,6 +64,22 @@ def test_frameworks_are_listed_whole_and_by_kind(filled):
     assert kinds == {"program"}
 
 
+def test_frameworks_are_found_by_words_with_the_best_match_first(rest):
+    rest.publisher.publish(
+        framework(1, description="How harbours are led."),
+        framework(2, name="Harbour score"),
+        framework(3, kind="program"),
+    )
+
+    def found(words):
+        return [each["frameworkId"] for each in rest.ask(f"/api/v1/frameworks?{words}").json["data"]]
+
+    assert found("") == ["framework-1", "framework-2", "framework-3"]
+    assert found("q=harbour") == ["framework-2", "framework-1"]
+    assert found("q=harbour&kind=program") == []
+    assert "hint" in rest.ask("/api/v1/frameworks?q=zzzz").json
+
+
 def test_statistics_are_one_object(filled):
     assert filled.ask("/api/v1/stats").json["data"] == {
         "total": 62,

@@ -12,11 +12,12 @@ from make.accounts import account, signed_in
 from make.purchases import PAGE, balance, bought, reconcile, selling, state, tell
 from make.registry import agent_of, owner
 from muniment.accounts.models import Account
-from muniment.config import Config, ConfigError, Pack
+from muniment.config import Config, ConfigError
 from muniment.credits import billing, purchases
 from muniment.credits import operations as ledger
 from muniment.credits.models import Notice, Purchase, Transfer
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Unavailable
+from muniment.setting_values import Pack
 from services.crowd import at_once
 from services.product import environment
 from services.stripe import KEY, WEBHOOK_SECRET, signed

@@ -221,8 +221,8 @@ def _unknown(context: Context, kind: str, key: str) -> NotFound:
 
 
 def list_frameworks(context: Context, path: str, values: Values, headers: bytes) -> Result:
-    """Return all frameworks, or those that match the filters."""
-    query = ListQuery(**selected(context.listings["framework"], path, values))
+    """Return all frameworks, or those that match the search words and the filters."""
+    query = ListQuery(q=values["q"] or "", **selected(context.listings["framework"], path, values))
     found, names = context.reader.frameworks(query), counted(context.listings["framework"], values)
     if not names:
         return _stored(found, headers, ("framework", "*"))

@@ -221,10 +221,10 @@ ROUTES: Final = (
         operation_id="listFrameworks",
         tag="Frameworks",
         summary="List assessment frameworks",
-        description="All frameworks, in the order of their first publication.",
+        description="All frameworks, by their first publication; with `q` those that match, the best first.",
         schema="FrameworkList",
         answer=list_frameworks,
-        parameters=(*CRITERIA["framework"], _facets_of(LISTINGS["framework"])),
+        parameters=(Q, *CRITERIA["framework"], _facets_of(LISTINGS["framework"])),
     ),
     Route(
         path=f"{V1}/frameworks/{{frameworkId}}",

@@ -189,7 +189,7 @@ class Reader(PublishedFile):
         return not is_slow and query.sort in {None, "newest"}
 
     def frameworks(self, query: ListQuery = _EVERYTHING) -> Found:
-        """Return the finished list of frameworks, in order of first publication, without pages."""
+        """Return the finished list of frameworks without pages: first published or best match first."""
         with self.snapshot() as (connection, state):
             chosen = selection("framework", query)
             if chosen.is_everything:
@@ -198,7 +198,8 @@ class Reader(PublishedFile):
                 guidance: JSONObject = {}
             else:
                 found = self._positions.get(connection, chosen, state.versions["framework"])
-                rows = list(zip(*items_at(connection, "framework", found.positions[::-1]), strict=True))
+                ordered = found.positions if chosen.order == "relevance" else found.positions[::-1]
+                rows = list(zip(*items_at(connection, "framework", ordered), strict=True))
                 guidance = guidance_of(found.closest, found.hint)
             rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
             listed = b'{"data":[%s]%s' % (b",".join([row[0] for row in rows]), rest)

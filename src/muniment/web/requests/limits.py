@@ -20,7 +20,7 @@ from muniment.web.requests import errors
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|admin|accounts|oauth|reports)(?:/|$)")
+_OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|operate|admin|accounts|oauth|reports)(?:/|$)")
 """Pages for accounts. Other pages are the same for everybody, and are limited by address."""
 _ALWAYS: Final = re.compile(r"/(?:accounts/logout|manage/security)/?")
 """Pages that an account reaches over its limits."""

@@ -57,6 +57,7 @@ def reason_of(path: str) -> str:
         "/manage/companies/": gettext("Sign in to edit your listing."),
         "/oauth/authorize": gettext("Sign in to connect the app."),
         "/review": gettext("Sign in to review."),
+        "/operate": gettext("Sign in to operate this registry."),
     }
     return next((words for start, words in starts.items() if path.startswith(start)), "")
 

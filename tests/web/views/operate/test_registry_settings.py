@@ -18,7 +18,7 @@ from muniment.web.views.operate.registry_settings import form_values
 pytestmark = pytest.mark.django_db
 PAGE = "/operate/registry"
 SCRIPT = b"<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>"
-FIRST = check({"registry": {"name": "Guild"}, "fields": [{"name": "founded"}], "sections": {"token": False}})
+FIRST = check({"registry": {"name": "Guild"}, "fields": [{"preset": "foundedOn"}], "sections": {"token": False}})
 
 
 @pytest.fixture

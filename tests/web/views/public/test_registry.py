@@ -349,7 +349,7 @@ def test_the_feed_is_atom_with_the_newest_first(visitor):
 def test_robots_txt_names_the_sitemap_and_the_private_paths(visitor):
     told = visitor.get("/robots.txt").content.decode()
     assert "Sitemap: http://testserver/sitemap.xml" in told
-    assert "Disallow: /manage" in told
+    assert all(f"Disallow: {path}\n" in told for path in ("/manage", "/review", "/operate", "/accounts", "/oauth"))
     assert "Disallow: /*?*&" in told
 
 

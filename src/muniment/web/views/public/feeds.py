@@ -21,7 +21,7 @@ _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 @published()
 def robots(request: HttpRequest) -> HttpResponse:
-    private = ("/manage", "/review", "/accounts", "/oauth")
+    private = ("/manage", "/review", "/operate", "/accounts", "/oauth")
     combined = "/*?*&"  # filters can be combined without end
     lines = ("User-agent: *", *(f"Disallow: {path}" for path in (*private, combined)))
     return HttpResponse(
