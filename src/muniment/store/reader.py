@@ -192,30 +192,27 @@ class Reader(PublishedFile):
         """Return the finished list of frameworks without pages: first published or best match first."""
         with self.snapshot() as (connection, state):
             chosen = selection("framework", query)
+            guidance: JSONObject = {}
             if chosen.is_everything:
-                statement = "SELECT item, provenance FROM published_item_framework ORDER BY position"
-                rows = execute(connection, statement, ()).fetchall()
-                guidance: JSONObject = {}
+                everything = "SELECT item, provenance FROM published_item_framework ORDER BY position"
+                rows = execute(connection, everything, ()).fetchall()
             else:
                 found = self._positions.get(connection, chosen, state.versions["framework"])
-                ordered = found.positions if chosen.order == "relevance" else found.positions[::-1]
-                rows = list(zip(*items_at(connection, "framework", ordered), strict=True))
+                step = 1 if chosen.order == "relevance" else -1
+                rows = list(zip(*items_at(connection, "framework", found.positions[::step]), strict=True))
                 guidance = guidance_of(found.closest, found.hint)
             rest = b"," + msgspec.json.encode(guidance)[1:] if guidance else b"}"
-            listed = b'{"data":[%s]%s' % (b",".join([row[0] for row in rows]), rest)
-            body = with_picture_addresses(listed, self._base_url)
+            body = b'{"data":[%s]%s' % (b",".join([row[0] for row in rows]), rest)
+        body = with_picture_addresses(body, self._base_url)
         return Found(body, digest(body), state.modified_at, state.version, tuple(row[1] for row in rows))
 
     def stats(self) -> Found:
         state = self._state
         companies, raising, treasury_minor = state.totals["company"]
-        data = {
-            "total": companies,
-            "projectsRaising": raising,
-            "totalTreasury": format_money(treasury_minor, self._currency),
-            "founders": state.totals["person"][0],
-            "frameworks": state.totals["framework"][0],
-        }
+        people, frameworks = state.totals["person"][0], state.totals["framework"][0]
+        treasury = format_money(treasury_minor, self._currency)
+        data = {"total": companies, "projectsRaising": raising, "totalTreasury": treasury}
+        data |= {"founders": people, "frameworks": frameworks}
         body = msgspec.json.encode({"data": data})
         return Found(body, digest(body), state.modified_at, state.version)
 

@@ -16,6 +16,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
 
+from muniment import config
 from muniment.accounts.identities.only import LINK, link_tokens
 from muniment.accounts.models import Account
 from muniment.web import context
@@ -32,7 +33,8 @@ def sign_in(request: HttpRequest) -> HttpResponseBase:
     if request.method != "GET" or not has_nothing or get_adapter().is_ajax(request):
         return _asked(request)
     providers = [app["name"] for kind in settings.SOCIALACCOUNT_PROVIDERS.values() for app in kind["APPS"]]
-    shown = f"{context.site(request)} {providers}"  # what it depends on
+    asked = config.current()
+    shown = f"{context.site(request)} {providers} {asked.signup} {asked.sign_in}"  # what it depends on
     page = kept_part(f"sign-in {shown}", lambda: _rendered(request))
     response = HttpResponse(page.replace(_PLACE, get_token(request)))
     patch_vary_headers(response, ("Cookie",))
