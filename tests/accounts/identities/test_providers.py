@@ -74,6 +74,7 @@ def is_in(client):
     return client.get("/manage").status_code == 200
 
 
+@pytest.mark.sqlite  # the sign-in page is kept by the edition of the database file
 def test_people_of_two_providers_sign_in_each_at_their_own(staff):
     issuer, use = staff
     with Issuer({"sub": "7", "email": "bo@lighthouse.example", "email_verified": True}) as other:
@@ -140,6 +141,7 @@ def test_claims_of_any_shape_give_a_role_only_by_a_named_group(claims, role):
     assert roles.role_for(dotted, {"id_token": {"https://x.example/groups": ["desk"]}}, "owner") == "reviewer"
 
 
+@pytest.mark.sqlite  # the sign-in page is kept by the edition of the database file
 def test_people_of_a_provider_sign_up_where_others_may_not(staff):
     issuer, use = staff
     use(signup="off")
@@ -166,6 +168,7 @@ def test_only_addresses_of_the_domains_sign_up(staff):
     assert Account.objects.get().email == "eve@harbour.example"
 
 
+@pytest.mark.sqlite  # the sign-in page is kept by the edition of the database file
 def test_without_a_provider_no_way_leads_in_and_open_sessions_end(staff):
     issuer, use = staff
     standing = account(EMAIL, password=PASSWORD)
