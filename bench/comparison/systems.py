@@ -184,4 +184,7 @@ def load(server: Server, path: str, seconds: int, *options: str, script: tuple[s
     used_s = server.cpu_s() - before
     if "Non-2xx" in out or not used_s:
         raise RuntimeError(f"{server.name} {path}: {out}")
-    return int(re.findall(r"(\d+) requests in", out)[0]) / used_s
+    answered = int(re.findall(r"(\d+) requests in", out)[0])
+    if not answered:
+        raise RuntimeError(f"{server.name} {path}: no answer")
+    return answered / used_s
