@@ -55,6 +55,12 @@ class Config:
     registry_file = Setting(
         "", values.file, "TOML file of what the registry is; default registry.toml in the data folder, if it exists."
     )
+    site_folder = Setting(
+        "",
+        values.file,
+        "Folder of the registry's own templates and message catalogues (templates/, locale/); default site in the data"
+        " folder.",
+    )
     database_url = Setting("", values.database_url, "PostgreSQL URL; default SQLite in the data folder.")
     base_url = Setting(
         "", values.base_url, "Public URL, such as https://registry.example; default the listening address."
@@ -299,6 +305,11 @@ class Config:
     def is_named(self) -> bool:
         """Return whether the operator chose the instance: its data folder or its database."""
         return self.origins["data"] != "default" or bool(self.database_url)
+
+    @property
+    def site(self) -> Path:
+        """Return the folder of the registry's own templates and message catalogues; it need not exist."""
+        return Path(self.site_folder) if self.site_folder else (self.data / "site").absolute()
 
     @property
     def database_file(self) -> Path:
