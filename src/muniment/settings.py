@@ -8,6 +8,7 @@ from muniment.accounts.keys import key_file
 from muniment.accounts.keys.reading import is_strong, listed
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
 from muniment.declared_fields import declarations
+from muniment.languages.catalogues import SOURCE, installed, locale_paths
 from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
 
@@ -106,6 +107,7 @@ INSTALLED_APPS = [
     "django_htmx",
 ]
 MIDDLEWARE = [
+    "muniment.web.requests.visitor_language.LanguageMiddleware",
     "muniment.web.requests.security_headers.PolicyMiddleware",
     "muniment.web.public_pages.PublicPages",
     "muniment.accounts.security.origin.OriginMiddleware",
@@ -217,8 +219,10 @@ SESSION_ENGINE = "muniment.accounts.sessions"
 SESSION_COOKIE_AGE = 30 * 24 * 3600
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 
-LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
+LANGUAGE_CODE = SOURCE
+LOCALE_PATHS = locale_paths()
+LANGUAGES = [(code, code) for code in installed()]  # which of them are offered is declared in registry.toml
+DATE_FORMAT, YEAR_MONTH_FORMAT, NUMBER_GROUPING = "j F Y", "F Y", 3  # of languages that Django does not know
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True

@@ -15,6 +15,7 @@ from django.utils.translation import gettext
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.spoken import in_language_of
 from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
@@ -83,8 +84,11 @@ def remove_factors(actor: Actor, email: str) -> int:
         if count:
             record(Event.FACTOR_REMOVED, account=account, actor=actor, detail={"count": count})
     if count:
-        told = gettext("The operator removed all second factors and passkeys of your account. Set them up again soon.")
-        outgoing.send(account.email, gettext("Your second factors were removed"), told)
+        with in_language_of(account):
+            told = gettext(
+                "The operator removed all second factors and passkeys of your account. Set them up again soon."
+            )
+            outgoing.send(account.email, gettext("Your second factors were removed"), told)
     return count
 
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 from muniment.accounts.operations import account_of, require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.spoken import in_language_of
 from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
 from muniment.kernel.actor import Actor
@@ -82,7 +83,9 @@ def send_test_message(actor: Actor) -> None:
     require_operator(actor)
     with transaction.atomic():
         account = account_of(actor)
-        outgoing.send(account.email, gettext("Test message"), gettext("Mail of this registry arrives."), kind="test")
+        with in_language_of(account):
+            text = gettext("Mail of this registry arrives.")
+            outgoing.send(account.email, gettext("Test message"), text, kind="test")
         record(Event.TEST_MESSAGE_SENT, actor=actor)
 
 

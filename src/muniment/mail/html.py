@@ -9,6 +9,8 @@ from django.utils.html import escape
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext
 
+from muniment.languages.offered import base_direction
+from muniment.languages.speaking import language
 from muniment.registry_toml import applied
 
 _REST: Final = r"(?:/[^\s<>\"']*(?<![.,;:!?)])|(?=[\s)]|[.,;:!?](?:\s|$)|$))"
@@ -22,6 +24,8 @@ def as_html(subject: str, text: str) -> str:
     blocks = [_block(each) for each in re.split(r"\n\s*\n", _without_signature(text.strip(), name))]
     context = {
         "subject": subject,
+        "language": language(),
+        "direction": base_direction(language()),
         "heading": subject.removeprefix(f"[{name}] "),
         "blocks": blocks,
         "registry": name,

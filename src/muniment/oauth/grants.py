@@ -24,6 +24,7 @@ from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
+from muniment.accounts.spoken import in_language_of
 from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -329,16 +330,17 @@ def _end(grant: Grant, because: str, actor: Actor | None = None) -> None:
 
 
 def _mail_new_app(grant: Grant) -> None:
-    lines = [
-        gettext("%(app)s was connected to your account. It can:")
-        % {"app": grant.client.name or gettext("An unnamed app")},
-        "",
-        *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
-        "",
-        gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
-        % {"address": f"{settings.BASE_URL}/manage/tokens"},
-    ]
-    outgoing.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
+    with in_language_of(grant.account):
+        lines = [
+            gettext("%(app)s was connected to your account. It can:")
+            % {"app": grant.client.name or gettext("An unnamed app")},
+            "",
+            *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
+            "",
+            gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
+            % {"address": f"{settings.BASE_URL}/manage/tokens"},
+        ]
+        outgoing.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
 
 
 def live_access(text: str, at: datetime) -> Grant | None:

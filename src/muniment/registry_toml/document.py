@@ -9,12 +9,18 @@ FILE: Final = "registry.toml"
 
 
 class Registry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """The name, the contact, and the licence of the data."""
+    """
+    The name, the contact, the licence of the data, and the languages of the interface.
+
+    Args:
+        languages: those that visitors can choose, the default first; empty for all complete ones.
+    """
 
     name: str = ""
     contact: str = ""
     licence: str = ""
     licence_url: str = ""
+    languages: tuple[str, ...] = ()
 
 
 class Words(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

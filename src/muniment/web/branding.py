@@ -3,6 +3,7 @@
 import hashlib
 from typing import Final, NamedTuple
 
+from muniment.languages.speaking import language
 from muniment.registry_toml import applied, contrast
 from muniment.registry_toml.document import DEFAULT, RegistrySettings
 from muniment.web.translating import gettext
@@ -43,17 +44,22 @@ class Branding(NamedTuple):
     contact: str
 
 
-_made: Branding | None = None
-"""The brand that was made last."""
+_made: tuple[RegistrySettings | None, dict[str, Branding]] = (None, {})
+"""The brand of the settings that were seen last, in each language."""
 
 
 def branding() -> Branding:
     """Return the brand of the applied settings."""
     global _made  # noqa: PLW0603 - of the process
     settings = applied.current()
-    if _made is None or _made.settings is not settings:
-        _made = brand_of(settings)
-    return _made
+    of, made = _made
+    if of is not settings:
+        made = {}
+        _made = settings, made
+    found = made.get(code := language())
+    if found is None:
+        found = made[code] = brand_of(settings)
+    return found
 
 
 def brand_of(settings: RegistrySettings) -> Branding:

@@ -9,7 +9,7 @@ from muniment.accounts import adapters
 from muniment.accounts.confirming import identity_provider
 from muniment.credits.billing import WEBHOOK
 from muniment.web.public_pages import PUBLIC
-from muniment.web.requests import errors
+from muniment.web.requests import errors, visitor_language
 from muniment.web.views import authorize, billing, confirming, mailed_codes, oauth, security_log, sign_in, visitor
 from muniment.web.views.authoring import checking, listing_form, pasted, people_picker, preview
 from muniment.web.views.manage import (
@@ -33,6 +33,7 @@ from muniment.web.views.review import decisions, frameworks, inbox, people, repl
 django_admin.prepare()
 
 urlpatterns = [
+    path("language", visitor_language.choose),
     path("accounts/menu", visitor.menu, name="account_menu"),
     path("accounts/data/", own_data.data, name="own_data"),
     path("accounts/data/archive", own_data.archive),

@@ -16,6 +16,7 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.cache import cache
 from django.http import HttpRequest
 
+from muniment.accounts import spoken
 from muniment.accounts.identities.roles import set_role_from
 from muniment.accounts.models import Account
 from muniment.accounts.security import mailing
@@ -23,6 +24,7 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.ids import now
+from muniment.languages.speaking import language
 
 BROWSER_COOKIE: Final = "author"
 """Signed cookie with the account that was last signed in; a sign-in without it is one from a new browser."""
@@ -77,6 +79,7 @@ def _signed_up(user: Account, **_: Any) -> None:
 def _signed_in(request: HttpRequest, user: Account, **told: Any) -> None:
     if told.get("sociallogin") is not None:
         set_role_from(told["sociallogin"], user)
+    spoken.remember(user, language())
     is_first = not SecurityEvent.objects.filter(account=user, event=Event.SIGNED_IN).exists()
     event = record(Event.SIGNED_IN, account=user, detail={"method": _methods(request, user)})
     if not is_first and request.get_signed_cookie(BROWSER_COOKIE, default=None) != str(user.pk):

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.accounts.spoken import in_language_of
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
@@ -131,14 +132,16 @@ def _tell(person: Person, state: str, note: str) -> None:
     if person.account is None:
         return
     address, name = person.account.email, person.name
-    said = (
-        gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
-        if state == "unlisted"
-        else gettext("A reviewer published the profile %(name)s again.")
-    )
-    text = "\n\n".join(filter(None, (said % {"name": name}, note)))
-    subject = gettext("Your profile was unlisted") if state == "unlisted" else gettext("Your profile is public again")
-    outgoing.send(address, subject, f"{text}\n")
+    is_unlisted = state == "unlisted"
+    with in_language_of(person.account):
+        said = (
+            gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
+            if is_unlisted
+            else gettext("A reviewer published the profile %(name)s again.")
+        )
+        text = "\n\n".join(filter(None, (said % {"name": name}, note)))
+        subject = gettext("Your profile was unlisted") if is_unlisted else gettext("Your profile is public again")
+        outgoing.send(address, subject, f"{text}\n")
 
 
 def merge_people(actor: Actor, slug: str, into: str) -> Person:

@@ -19,6 +19,7 @@ from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
+from muniment.accounts.spoken import in_language_at
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, TooMany
@@ -87,8 +88,9 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             subject=f"companies/{company.slug}",
             detail={"email": address},
         )
-        subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
-        outgoing.send(address, subject, text, kind="invitation")
+        with in_language_at(address):
+            subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
+            outgoing.send(address, subject, text, kind="invitation")
         return invitation
 
 

@@ -87,9 +87,19 @@ class FastPath:
     def has_page(self, target: bytes) -> bool:
         return self.pages is not None and target in self.pages
 
-    def page(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
+    def page(  # noqa: PLR0917 - what chooses the response, without the cost of names
+        self,
+        target: bytes,
+        accept_encoding: bytes,
+        if_none_match: bytes,
+        client: str,
+        accept_language: bytes = b"",
+        cookie: bytes = b"",
+    ) -> Ready | None:
         """Answer a GET with a kept page or static file, charged as on the ordinary path, or return None."""
-        found = self.pages.get(target, accept_encoding, if_none_match) if self.pages is not None else None
+        if self.pages is None:
+            return None
+        found = self.pages.get(target, accept_encoding, if_none_match, accept_language, cookie)
         if found is None:
             return None
         page, response = found

@@ -14,6 +14,7 @@ from muniment.api.responses import Response, status_line
 from muniment.kernel.asgi import Header
 from muniment.kernel.http.content_negotiation import ENCODINGS, SMALLEST_ENCODED, etag, is_known, negotiated
 from muniment.kernel.http.public_pages import PageStamp
+from muniment.languages.offered import chosen
 from muniment.store.reader import Reader
 
 LIMIT_BYTES: Final = 12_000_000
@@ -23,6 +24,8 @@ MAX_TARGET_BYTES: Final = 1024
 OVERHEAD_BYTES: Final = 600
 VARY: Final = b"Accept-Encoding"
 """The only header by which kept responses may vary; those with one encoding need not name it."""
+VARY_SPOKEN: Final = b"Accept-Encoding, Accept-Language, Cookie"
+"""The headers by which a page varies that is in the visitor's language."""
 _FORBIDDEN: Final = frozenset({b"set-cookie", b"www-authenticate", b"connection", b"transfer-encoding"})
 
 
@@ -38,22 +41,39 @@ class KeptPage(msgspec.Struct, gc=False):
 
 
 class PageAnswers:
-    """Kept responses by request target. Only the event loop uses them."""
+    """
+    Kept responses by request target, and by language. Only the event loop uses them.
+
+    A page that is the same in every language has the empty language.
+    """
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
-        self._pages: dict[bytes, KeptPage] = {}
+        self._pages: dict[bytes, dict[str, KeptPage]] = {}
         self.size_bytes = 0
         self._version = -1
 
     def __contains__(self, target: bytes) -> bool:
         return target in self._pages
 
-    def get(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> tuple[KeptPage, Response] | None:
+    def get(
+        self,
+        target: bytes,
+        accept_encoding: bytes,
+        if_none_match: bytes,
+        accept_language: bytes = b"",
+        cookie: bytes = b"",
+    ) -> tuple[KeptPage, Response] | None:
         """Return the page at *target* and its response to these headers, or None if it is not kept or has ended."""
-        page = self._pages.get(target)
-        if page is None:
+        spoken = self._pages.get(target)
+        if spoken is None:
             return None
+        page = spoken.get("")
+        if page is None:
+            languages = next(iter(spoken.values())).stamp.languages
+            page = spoken.get(chosen(accept_language, cookie, languages))
+            if page is None:
+                return None
         stamp = page.stamp
         has_ended = stamp.version is not None and stamp.version != self._reader.version
         if has_ended or (stamp.until and time.time() >= stamp.until):
@@ -75,21 +95,24 @@ class PageAnswers:
             or len(named) != len(headers)
             or not _FORBIDDEN.isdisjoint(named)
             or not named.get(b"cache-control", b"").startswith(b"public")
-            or named.get(b"vary", b"" if stamp.is_compressible else VARY) != VARY
+            or named.get(b"vary", b"" if stamp.is_compressible else VARY) != (VARY_SPOKEN if stamp.language else VARY)
             or len(target) > MAX_TARGET_BYTES
             or b"%" in target
         ):
             return
         if status == 200 and (len(body) > LARGEST_BYTES or named.get(b"content-length") != b"%d" % len(body)):
             return
-        page = self._pages.get(target)
+        spoken = self._pages.get(target, {})
+        page = spoken.get(stamp.language)
         if page is None or page.stamp != stamp:
             if status == 304:
                 return  # its size, which decides whether it is encoded, is not known
-            self._drop(target)
+            if page is not None or any(not _goes_with(each.stamp, stamp) for each in spoken.values()):
+                self._drop(target)
             self._forget_others(stamp.version)
             is_encoded = stamp.is_compressible and (bool(encoding) or len(body) >= SMALLEST_ENCODED)
-            page = self._pages[target] = KeptPage(stamp, surface, is_encoded)
+            page = KeptPage(stamp, surface, is_encoded)
+            self._pages.setdefault(target, {})[stamp.language] = page
         head = status_line(status) + b"".join(b"%s: %s\r\n" % line for line in headers)
         forms = page.full if status == 200 else page.unchanged
         if encoding not in forms:
@@ -105,13 +128,23 @@ class PageAnswers:
         if version is None or version == self._version:
             return
         self._version = version
-        for target in [each for each, page in self._pages.items() if page.stamp.version not in {None, version}]:
+        ended = [
+            each
+            for each, spoken in self._pages.items()
+            if any(page.stamp.version not in {None, version} for page in spoken.values())
+        ]
+        for target in ended:
             self._drop(target)
 
     def _drop(self, target: bytes) -> None:
-        page = self._pages.pop(target, None)
-        if page is not None:
+        """Drop a page in every language."""
+        for page in self._pages.pop(target, {}).values():
             self.size_bytes -= page.size_bytes
+
+
+def _goes_with(one: PageStamp, other: PageStamp) -> bool:
+    """Return whether two pages of a target are the same in two languages: of one edition, for the same visitors."""
+    return one.version == other.version and one.languages == other.languages
 
 
 def _encoding(tag: bytes, shown: bytes) -> bytes | None:

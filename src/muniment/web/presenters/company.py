@@ -9,6 +9,7 @@ from urllib.parse import quote, urlsplit
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import PICTURE_PATH, parse_timestamp
+from muniment.languages import writing
 from muniment.schema.company_parts import ADDRESS, SOCIALS
 from muniment.schema.kinds import Link, Number
 from muniment.schema.parsed_kinds import Date
@@ -40,7 +41,7 @@ _ACRONYMS = frozenset({"api", "dao", "ein", "id", "isin", "lei", "url", "usd", "
 def day(moment: str) -> str:
     """Show an RFC 3339 moment as its day: ``21 November 2026``."""
     parsed = parse_timestamp(moment)
-    return f"{parsed.day} {parsed:%B} {parsed.year}"
+    return writing.day(parsed)
 
 
 def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject]:

@@ -76,7 +76,7 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     return TemplateResponse(request, "company/assessment.html", context)
 
 
-@published()
+@published(speaks=False)
 def badge(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Draw the published score of a company by one framework."""
     company, _ = _company(slug)

@@ -59,19 +59,19 @@ def frameworks(request: HttpRequest) -> HttpResponse:
     return _list_page(request, "frameworks")
 
 
-@published(*names_of("companies"))
+@published(*names_of("companies"), speaks=False)
 def companies_feed(request: HttpRequest) -> HttpResponse:
     """Return the latest companies of a search as an Atom feed."""
     return _feed(request, "companies")
 
 
-@published(*names_of("people"))
+@published(*names_of("people"), speaks=False)
 def people_feed(request: HttpRequest) -> HttpResponse:
     """Return the latest people of a search as an Atom feed."""
     return _feed(request, "people")
 
 
-@published(*names_of("frameworks"))
+@published(*names_of("frameworks"), speaks=False)
 def frameworks_feed(request: HttpRequest) -> HttpResponse:
     """Return the frameworks of a search as an Atom feed."""
     return _feed(request, "frameworks")

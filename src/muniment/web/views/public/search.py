@@ -67,7 +67,7 @@ def search(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "registry/search.html", context)
 
 
-@published("q")
+@published("q", speaks=False)
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Return names for the search field of a browser, with their addresses."""
     text = everything.trimmed(request.GET.get("q", ""))
@@ -82,7 +82,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     return HttpResponse(body, content_type="application/x-suggestions+json; charset=utf-8")
 
 
-@published()
+@published(speaks=False)
 def description(request: HttpRequest) -> HttpResponse:
     """Return the OpenSearch description, by which browsers search the registry from their address bar."""
     base, name = address(request), applied.registry_name()
