@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-questions bench-agents reference pictures screenshots lock audit dist
+.PHONY: mutate help install serve services test check prove bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-questions bench-agents reference pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,7 @@ check: install ## style, words, types, layers, module lengths, migrations and lo
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
 	$(BIN)/python checks/words.py
+	$(BIN)/python checks/messages.py --check
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
@@ -110,6 +111,9 @@ bench-questions: install ## ask a real registry in plain words
 
 bench-agents: install ## let a script, or a model, do the jobs of agents
 	$(BIN)/python bench/agent_jobs/run.py $(BENCH_FLAGS)
+
+messages: install ## bring the message catalogues up to date with the texts of the code
+	$(BIN)/python checks/messages.py
 
 reference: install ## write the tables of docs/REFERENCE.md
 	$(BIN)/python checks/reference.py

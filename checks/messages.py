@@ -56,6 +56,9 @@ def found() -> dict[Message, list[str]]:
             places.setdefault(message, set()).add(str(path.relative_to(SOURCE)))
     for message in _choices():
         places.setdefault(message, set()).add("schema")
+    # A text with a plural is also that text without one: a catalogue has each text once.
+    for message in [each for each in places if each.plural]:
+        places[message] |= places.pop(message._replace(plural=""), set())
     return {message: sorted(files) for message, files in places.items() if message.text}
 
 
