@@ -38,9 +38,9 @@ class Account(AbstractBaseUser):
     class Role(models.TextChoices):
         """What an account may do beyond its own listings."""
 
-        OWNER = "owner"
-        REVIEWER = "reviewer"
-        OPERATOR = "operator"
+        OWNER = "owner", gettext_lazy("Owner")
+        REVIEWER = "reviewer", gettext_lazy("Reviewer")
+        OPERATOR = "operator", gettext_lazy("Operator")
 
     email = models.EmailField(max_length=254)
     name = models.CharField(max_length=200, blank=True, default="")

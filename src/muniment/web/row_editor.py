@@ -17,10 +17,12 @@ from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.languages import writing
 from muniment.schema.kinds import Choice
-from muniment.schema.standard_kinds import Country, country_names
+from muniment.schema.standard_kinds import Country
 from muniment.schema.validation import ChoiceFault, Fault
 from muniment.web.row_lists import TEAM, Cells, Column, RowList, fingerprint, one_line_end
+from muniment.web.wording.places import country_names
 
 PAGE_ROWS: Final = 25
 BLANK_ROWS: Final = 2
@@ -287,10 +289,10 @@ class RowEditor:
         """Return the number of shown rows and of all rows, in words."""
         found, page = self.found, self.found.page
         values = {
-            "first": f"{(page - 1) * PAGE_ROWS + 1:,}",
-            "last": f"{(page - 1) * PAGE_ROWS + len(found.items):,}",
-            "count": f"{found.total:,}",
-            "total": f"{len(self.stored):,}",
+            "first": writing.number((page - 1) * PAGE_ROWS + 1),
+            "last": writing.number((page - 1) * PAGE_ROWS + len(found.items)),
+            "count": writing.number(found.total),
+            "total": writing.number(len(self.stored)),
         }
         if self.search and not found.total:
             return gettext("No row of %(total)s matches.") % values
@@ -334,7 +336,7 @@ class RowEditor:
     def _row(self, number: int, row: EditedRow) -> JSONObject:
         key = f"{self.name}-{number}"
         stored = self._stored(row)
-        place = gettext("New") if row.at is None else f"{row.at + 1:,}"
+        place = gettext("New") if row.at is None else writing.number(row.at + 1)
         return {
             "key": key,
             "place": place,

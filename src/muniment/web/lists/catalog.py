@@ -14,12 +14,13 @@ from django.conf import settings
 
 from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Criterion, Listing, ReversedRange
-from muniment.schema.standard_kinds import Country, country_names
+from muniment.schema.standard_kinds import Country
 from muniment.store.queries import ListQuery
 from muniment.web.lists.search import Control, ListFilter, ListName, RegistryList, Search
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import PAGE_SIZE
 from muniment.web.translating import gettext, gettext_lazy
+from muniment.web.wording.places import country_names
 
 
 class _Shown(NamedTuple):

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import ngettext
 
+from muniment.languages.writing import number
 from muniment.schema.item_lists import SHARES_TOLERANCE
 from muniment.web.translating import gettext
 
@@ -93,7 +94,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     if len(ranked) <= keep + 1:
         return ranked
     rest = ranked[keep:]
-    others = ngettext("%(count)s other", "%(count)s others", len(rest)) % {"count": f"{len(rest):,}"}
+    others = ngettext("%(count)s other", "%(count)s others", len(rest)) % {"count": number(len(rest))}
     total = _sum(rest)
     return [*ranked[:keep], ChartSlice(others, float(total), _percent(total), rest=True)]
 

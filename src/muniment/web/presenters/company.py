@@ -10,14 +10,17 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import PICTURE_PATH, parse_timestamp
 from muniment.languages import writing
+from muniment.languages.speaking import language
+from muniment.languages.writing import number
 from muniment.schema.company_parts import ADDRESS, SOCIALS
 from muniment.schema.kinds import Link, Number
 from muniment.schema.parsed_kinds import Date
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Country, country_names
+from muniment.schema.standard_kinds import Country
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext, ngettext
+from muniment.web.wording.places import country_names, month_or_text
 
 _SOCIAL_STARTS = {
     "email": "mailto:",
@@ -37,11 +40,14 @@ _HUMP = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
 _ACRONYMS = frozenset({"api", "dao", "ein", "id", "isin", "lei", "url", "usd", "vat"})
 
 
-@lru_cache(maxsize=1024)
 def day(moment: str) -> str:
     """Show an RFC 3339 moment as its day: ``21 November 2026``."""
-    parsed = parse_timestamp(moment)
-    return writing.day(parsed)
+    return _day(language(), moment)
+
+
+@lru_cache(maxsize=2048)
+def _day(_language: str, moment: str) -> str:
+    return writing.day(parse_timestamp(moment))
 
 
 def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject]:
@@ -71,7 +77,7 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
         (ngettext("Listed holder", "Listed holders", len(holders)), len(holders), f"{home}/cap-table"),
     ]
     return [
-        {"label": label, "value": f"{value:,}" if type(value) is int else value, "address": to}
+        {"label": label, "value": number(value) if type(value) is int else value, "address": to}
         for label, value, to in tiles
         if value
     ]
@@ -99,7 +105,7 @@ def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     """Return the facts of a company that are no figures of :func:`company_tiles`."""
     labels = {"orgKind": gettext("Subtype"), "listed": gettext("Listed")}
-    listed = day_or_text(company.get("listedAt")) or company.get("createdAt")
+    listed = listed_on(company)
     return [
         *_facts({**company, "listed": listed}, labels),
         *({"label": gettext("Formerly"), "value": former_name(each)} for each in company.get("formerNames") or ()),
@@ -234,7 +240,7 @@ def _declared_fact(field: Field, value: Any) -> JSONObject:
     elif isinstance(field.kind, Date):
         fact["value"] = day_or_text(value)
     elif isinstance(field.kind, Number) and isinstance(value, int | float):
-        fact["value"] = f"{value:,}"
+        fact["value"] = writing.number(value)
     return fact
 
 
@@ -284,7 +290,7 @@ def shares(bundle: JSONObject) -> JSONObject:
             gettext("Holders of %(name)s") % {"name": name},
             holders,
             keep=4,
-            centre=f"{len(holders):,}",
+            centre=number(len(holders)),
         ),
     }
 
@@ -331,6 +337,11 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
         "has_ended": has_ended,
         "is_overdue": is_past and not has_ended,
     }
+
+
+def listed_on(company: JSONObject) -> str:
+    """Return the day on which a company was listed, or the month, if only that is known."""
+    return day_or_text(company.get("listedAt")) or month_or_text(company.get("createdAt"))
 
 
 def day_or_text(value: object) -> str:

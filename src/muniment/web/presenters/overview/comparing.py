@@ -7,10 +7,12 @@ from urllib.parse import quote
 from django.utils.safestring import SafeString
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
-from muniment.web.presenters.company import address, bare, day, day_or_text, rounds_of, safe_link
+from muniment.web.presenters.company import address, bare, day, listed_on, rounds_of, safe_link
 from muniment.web.translating import gettext
+from muniment.web.wording.states import state
 
 ROUNDS_SHOWN: Final = 3
 
@@ -100,8 +102,8 @@ def _words() -> Mapping[str, _Told]:
         gettext("Subtype"): member("orgKind"),
         gettext("Industry"): member("industry"),
         gettext("Themes"): lambda side: ", ".join(side.company.get("themes") or ()),
-        gettext("Status"): lambda side: str(side.company.get("status") or "").capitalize(),
-        gettext("Listed"): lambda side: day_or_text(side.company.get("listedAt")) or side.company.get("createdAt"),
+        gettext("Status"): lambda side: state(str(side.company["status"])) if side.company.get("status") else "",
+        gettext("Listed"): lambda side: listed_on(side.company),
         gettext("Updated"): lambda side: day(str(side.company["updatedAt"])),
         gettext("Maintained by"): lambda side: side.company.get("maintainedByOwner") and gettext("Its owner"),
         gettext("Verified domain"): lambda side: (side.company.get("verifiedDomain") or {}).get("domain"),
@@ -114,10 +116,10 @@ def _words() -> Mapping[str, _Told]:
 def _numbers() -> Mapping[str, _Told]:
     return {
         gettext("Treasury"): lambda side: side.company.get("treasury"),
-        gettext("People"): lambda side: f"{side.people:,}" if side.people else "",
-        gettext("Proposals"): lambda side: f"{len(side.proposals):,}" if side.proposals else "",
-        gettext("Open votes"): lambda side: f"{side.open_votes:,}" if side.proposals else "",
-        gettext("Listed holders"): lambda side: f"{len(side.holders):,}" if side.holders else "",
+        gettext("People"): lambda side: number(side.people) if side.people else "",
+        gettext("Proposals"): lambda side: number(len(side.proposals)) if side.proposals else "",
+        gettext("Open votes"): lambda side: number(side.open_votes) if side.proposals else "",
+        gettext("Listed holders"): lambda side: number(len(side.holders)) if side.holders else "",
         gettext("Share of the ten largest holders"): lambda side: side.concentration and side.concentration.top,
         gettext("Gini coefficient of the holders"): lambda side: side.concentration and side.concentration.gini,
     }
@@ -160,9 +162,9 @@ def charts_of(sides: Sequence[Side]) -> list[tuple[str, SafeString]]:
     """Draw what at least two of the organizations can be measured by."""
     measures: list[tuple[str, Callable[[Side], float], Callable[[Side], str]]] = [
         (gettext("Treasury"), lambda side: side.treasury, lambda side: str(side.company.get("treasury") or "")),
-        (gettext("People"), lambda side: side.people, lambda side: f"{side.people:,}"),
-        (gettext("Proposals"), lambda side: len(side.proposals), lambda side: f"{len(side.proposals):,}"),
-        (gettext("Listed holders"), lambda side: len(side.holders), lambda side: f"{len(side.holders):,}"),
+        (gettext("People"), lambda side: side.people, lambda side: number(side.people)),
+        (gettext("Proposals"), lambda side: len(side.proposals), lambda side: number(len(side.proposals))),
+        (gettext("Listed holders"), lambda side: len(side.holders), lambda side: number(len(side.holders))),
     ]
     found = []
     for title, measure, shown in measures:

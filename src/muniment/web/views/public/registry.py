@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.web.context import address
 from muniment.web.lists.search import joined
 from muniment.web.presenters import company_lists as lists
@@ -191,7 +192,7 @@ def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObj
         (ngettext("Organization", "Organizations", organizations), organizations, ""),
         (ngettext("Position", "Positions", positions), positions, f"{home}/positions"),
     ]
-    return [{"label": label, "value": f"{value:,}", "address": to} for label, value, to in tiles if value]
+    return [{"label": label, "value": number(value), "address": to} for label, value, to in tiles if value]
 
 
 def _comparison(organizations: list[lists.Organization]) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
+from muniment.languages.writing import number
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.frameworks import operations
 from muniment.registry.frameworks.specification import faults_of
@@ -212,7 +213,7 @@ def _page(
 
 def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
     if len(text) > MAX_CHARACTERS:
-        return None, [("$", gettext("is too long: at most %(limit)s characters") % {"limit": f"{MAX_CHARACTERS:,}"})]
+        return None, [("$", gettext("is too long: at most %(limit)s characters") % {"limit": number(MAX_CHARACTERS)})]
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
