@@ -39,7 +39,7 @@ def languages(folder: Path) -> Iterator[tuple[str, Path]]:
         return
     for each in found:
         source = each / _PLACE
-        if _CODE.fullmatch(each.name) and (source.is_file() or source.with_suffix(".mo").is_file()):
+        if _CODE.fullmatch(each.name) and source.is_file():
             yield each.name.lower().replace("_", "-"), source
 
 
@@ -73,7 +73,7 @@ def locale_paths() -> list[str]:
 def is_current(source: Path, compiled: Path) -> bool:
     """Return whether *compiled* was made of *source* as it is now."""
     try:
-        return not source.is_file() or source.stat().st_mtime_ns == compiled.stat().st_mtime_ns
+        return source.stat().st_mtime_ns == compiled.stat().st_mtime_ns
     except OSError:
         return False
 
@@ -115,7 +115,7 @@ def _has_percent(text: str) -> bool:
 
 def _compile_shipped(source: Path) -> None:
     compiled = source.with_suffix(".mo")
-    if is_current(source, compiled) or not source.is_file():
+    if is_current(source, compiled):
         return
     if compiled.is_file() and not (source.parents[5] / "pyproject.toml").is_file():
         return  # an installed package: the wheel's own, whose times the installer chose
@@ -127,13 +127,13 @@ def _compile_shipped(source: Path) -> None:
 
 def _compile_own(source: Path, target: Path) -> bool:
     compiled = target / source.parents[1].name / _PLACE.with_suffix(".mo")
-    if source.is_file() and is_current(source, compiled):
+    if is_current(source, compiled):
         return True
     catalogue = _read_own(source)
     if catalogue is None:
         return False
     try:
-        compile_catalogue(catalogue, source if source.is_file() else source.with_suffix(".mo"), compiled)
+        compile_catalogue(catalogue, source, compiled)
     except OSError as error:
         log.warning("%s cannot be used: %s", source, error)
         return False
@@ -143,14 +143,12 @@ def _compile_own(source: Path, target: Path) -> bool:
 @functools.cache
 def _read_own(source: Path) -> polib.POFile | None:
     """Read a catalogue of the operator without the messages that would break a page; None if it cannot be read."""
-    is_text = source.is_file()
     try:
-        path = source if is_text else source.with_suffix(".mo")
-        if path.stat().st_size > MAX_BYTES:
-            log.error("%s is larger than %d MB and is not used", path, MAX_BYTES >> 20)
+        if source.stat().st_size > MAX_BYTES:
+            log.error("%s is not used: it is larger than %d MB", source, MAX_BYTES >> 20)
             return None
-        found = polib.pofile(str(path)) if is_text else polib.mofile(str(path))
-    except (OSError, ValueError, UnicodeError) as error:
+        found = polib.pofile(str(source))
+    except (OSError, ValueError, LookupError) as error:
         log.error("%s is not used: %s", source, error)  # noqa: TRY400 - it names the place
         return None
     kept = polib.POFile()
@@ -162,4 +160,7 @@ def _read_own(source: Path) -> polib.POFile | None:
             log.warning("%s: the message %r is not used: %s", source, entry.msgid[:80], wrong)
         else:
             kept.append(entry)
+    if not kept:
+        log.error("%s is not used: it has no translated message", source)
+        return None
     return kept

@@ -143,7 +143,7 @@ class RowEditor:
     @staticmethod
     def _read_place(row: EditedRow, place: str, shown: str) -> bool:
         """Read the number that a row is to have, and return whether it is another one than was *shown*."""
-        number = place.replace(",", "")
+        number = re.sub(r"[.,’\s]", "", place)
         if shown and number != shown and re.fullmatch(r"[1-9]\d{0,5}", number):
             row.place = number
         return bool(row.place)

@@ -23,6 +23,7 @@ from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
+from muniment.languages.catalogues import installed
 from muniment.registry.declared.stored import unfit_values
 from muniment.registry.settings.artwork import store_artwork
 from muniment.registry.settings.tables import RegistryVersion
@@ -102,6 +103,7 @@ def apply_settings(
             return number
         if settings.fields != before.fields:
             _check_fields(settings)
+            _check_languages(settings)
         moment = now()
         former = latest.stamp if latest else ""
         RegistryVersion.objects.create(
@@ -118,6 +120,14 @@ def apply_settings(
         record(Event.REGISTRY_CHANGED, actor=actor, detail={"version": number + 1, "changed": places})
         transaction.on_commit(follow)
     return number + 1
+
+
+def _check_languages(settings: RegistrySettings) -> None:
+    unknown = [code for code in settings.registry.languages if code not in installed()]
+    if unknown:
+        known = ", ".join(installed())
+        fault = f"registry.languages has {unknown[0]}, of which there is no catalogue. There are: {known}."
+        raise reading.InvalidSettings({"registry.languages": fault})
 
 
 def _check_fields(settings: RegistrySettings) -> None:

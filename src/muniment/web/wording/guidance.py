@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from muniment.languages.catalogues import SOURCE
+from muniment.languages.speaking import language
 from muniment.web.translating import gettext, gettext_lazy
 
 _PATTERNS: Final = tuple(
@@ -51,6 +53,8 @@ _SEVERAL: Final = re.compile(r' or (?=")| or another$')
 
 def guidance(text: str) -> str:
     """Return what a search says in the language of the page; a sentence that is not known stays as it is."""
+    if language() == SOURCE:
+        return text
     for pattern, words in _PATTERNS:
         if found := pattern.fullmatch(text):
             return str(words) % {name: _local(value) for name, value in found.groupdict().items()}

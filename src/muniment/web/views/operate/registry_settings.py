@@ -6,10 +6,12 @@ import msgspec
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
+from muniment.languages.catalogues import installed
 from muniment.registry.settings import operations
 from muniment.registry.settings.artwork import store_artwork
 from muniment.registry_toml import contrast, reading
@@ -22,6 +24,7 @@ from muniment.web.requests.pages import Words, problems_shown, show_problem
 from muniment.web.views.operate.frame import operate_page
 
 PAGE: Final = "/operate/registry"
+_CODES: Final = ", ".join(installed())
 PICTURES: Final = ("logo", "mark")
 _LIST: Final = gettext_lazy("One value per line. Leave it empty to use the built-in values.")
 
@@ -41,6 +44,11 @@ class SettingsForm(forms.Form):
     registry__contact = _line(gettext_lazy("Contact"), gettext_lazy("An email address or a URL, for the footer."))
     registry__licence = _line(gettext_lazy("License of the data"), gettext_lazy("For example CC BY 4.0."))
     registry__licence_url = _line(gettext_lazy("Address of the license"), inputmode="url")
+    registry__languages = _area(
+        gettext_lazy("Languages of the pages"),
+        format_lazy("{} {}", gettext_lazy("One code per line, the default first. Empty offers all that ship."), _CODES),
+        rows=3,
+    )
     words__company = _line(
         gettext_lazy("What a listing is called"),
         gettext_lazy("For example member, instead of company."),
@@ -81,7 +89,13 @@ class SettingsForm(forms.Form):
     parts: tuple[tuple[Words, tuple[str, ...]], ...] = (
         (
             gettext_lazy("Name and license"),
-            ("registry__name", "registry__contact", "registry__licence", "registry__licence_url"),
+            (
+                "registry__name",
+                "registry__contact",
+                "registry__licence",
+                "registry__licence_url",
+                "registry__languages",
+            ),
         ),
         (gettext_lazy("Brand"), ("logo_file", "mark_file", "brand__accent", "brand__accent_dark")),
         (gettext_lazy("Words"), ("words__company", "words__companies")),
@@ -189,7 +203,7 @@ def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings
 
 def _value(form: SettingsForm, name: str) -> object:
     value: Any = form.cleaned_data.get(name, "")
-    if name.startswith("vocabulary__"):
+    if name.startswith("vocabulary__") or name == "registry__languages":
         return value.splitlines()
     if isinstance(value, bool):
         return value
