@@ -68,6 +68,15 @@ def test_a_changed_catalogue_is_compiled_again_and_an_unchanged_one_is_not(site)
     assert compiled("fr") == {"Sign in": "Se connecter"}
 
 
+def test_a_catalogue_that_was_taken_away_has_no_effect(site):
+    write(site, "de", '\nmsgid "Sign in"\nmsgstr "Einloggen"\n')
+    french = write(site, "fr", '\nmsgid "Sign in"\nmsgstr "Connexion"\n')
+    catalogues.locale_paths()
+    french.unlink()
+    catalogues.locale_paths()
+    assert [each.parents[1].name for each in (config.current().data / "catalogues").glob("*/*/*.mo")] == ["de"]
+
+
 @pytest.mark.parametrize(
     ("message", "translation", "fault"),
     [

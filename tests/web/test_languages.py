@@ -183,7 +183,7 @@ def test_days_and_numbers_are_written_as_the_language_writes_them():
             "21. März 2026, 09:30",
             "1.234.567",
         )
-        assert writing.decimal(12.5, 1) == "12,5"
+        assert writing.digits("1,234.5") == "1.234,5"
 
 
 def test_codes_have_words_in_the_language_and_unknown_ones_stay():

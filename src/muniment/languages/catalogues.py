@@ -66,7 +66,10 @@ def locale_paths() -> list[str]:
     for _, source in languages(SHIPPED):
         _compile_shipped(source)
     target = (config.current().data / COMPILED).absolute()
-    found = [each for each in languages(own_folder()) if _compile_own(each[1], target)]
+    found = [source.parents[1].name for _, source in languages(own_folder()) if _compile_own(source, target)]
+    for former in target.glob("*/LC_MESSAGES/django.mo"):
+        if former.parents[1].name not in found:
+            former.unlink(missing_ok=True)  # the operator took its source away
     return [str(target), str(SHIPPED)] if found else [str(SHIPPED)]
 
 

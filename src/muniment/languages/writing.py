@@ -20,11 +20,13 @@ def number(value: float) -> str:
     return formats.number_format(value, use_l10n=True, force_grouping=True)
 
 
-def decimal(value: float, places: int) -> str:
-    """Return a number with so many decimal places: 12.5."""
-    if language() == SOURCE:
-        return f"{value:,.{places}f}"
-    return formats.number_format(value, places, use_l10n=True, force_grouping=True)
+def digits(text: str) -> str:
+    """Return a number that is written in English, such as 1,234.5, with the separators of the language."""
+    code = language()
+    if code == SOURCE:
+        return text
+    thousands, point = (str(formats.get_format(name, code)) for name in ("THOUSAND_SEPARATOR", "DECIMAL_SEPARATOR"))
+    return text.translate({ord(","): thousands, ord("."): point})
 
 
 def day(at: date) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.catalogues import installed
+from muniment.languages.writing import digits
 from muniment.registry.settings import operations
 from muniment.registry.settings.artwork import store_artwork
 from muniment.registry_toml import contrast, reading
@@ -218,7 +219,7 @@ def _uploaded(request: HttpRequest) -> dict[str, bytes]:
         file = request.FILES.get(f"{name}_file")
         if file is not None and not isinstance(file, list):
             if (file.size or 0) > reading.MAX_PICTURE_BYTES:
-                shown = f"{(file.size or 0) / (1 << 20):.1f}"
+                shown = digits(f"{(file.size or 0) / (1 << 20):.1f}")
                 fault = gettext("The image has %(size)s MB. At most 2 MB are accepted.") % {"size": shown}
                 raise InvalidSettings({f"brand.{name}": fault})
             found[name] = file.read()

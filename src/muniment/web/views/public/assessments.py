@@ -11,6 +11,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.kernel.wire import summary_path
+from muniment.languages.writing import digits
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import scores
@@ -56,7 +57,7 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     ]
     if found.get("previousAssessedAt"):
         before = gettext("%(score)s on %(day)s") % {
-            "score": f"{found['previousScore']:g}",
+            "score": digits(f"{found['previousScore']:g}"),
             "day": day(found["previousAssessedAt"]),
         }
         shown.append((gettext("Score before"), before, ""))
