@@ -38,7 +38,7 @@ def write(folder: Path, language: str, body: str) -> Path:
 
 
 def compiled(language: str) -> dict[str, str]:
-    path = config.current().data / "catalogues" / language / "LC_MESSAGES" / "django.mo"
+    path = catalogues.compiled_folder() / language / "LC_MESSAGES" / "django.mo"
     return {entry.msgid: entry.msgstr for entry in polib.mofile(str(path))}
 
 
@@ -51,14 +51,14 @@ def test_german_ships_and_has_no_fault():
 def test_an_operators_catalogue_is_a_further_language(site):
     write(site, "pt_BR", '\nmsgid "Sign in"\nmsgstr "Entrar"\n')
     assert catalogues.installed() == ("en", "de", "pt-br")
-    assert catalogues.locale_paths() == [str(config.current().data / "catalogues"), str(catalogues.SHIPPED)]
+    assert catalogues.locale_paths() == [str(catalogues.compiled_folder()), str(catalogues.SHIPPED)]
     assert compiled("pt_BR") == {"Sign in": "Entrar"}
 
 
 def test_a_changed_catalogue_is_compiled_again_and_an_unchanged_one_is_not(site):
     source = write(site, "fr", '\nmsgid "Sign in"\nmsgstr "Connexion"\n')
     catalogues.locale_paths()
-    target = config.current().data / "catalogues" / "fr" / "LC_MESSAGES" / "django.mo"
+    target = catalogues.compiled_folder() / "fr" / "LC_MESSAGES" / "django.mo"
     first = target.stat().st_ino
     catalogues.locale_paths()
     assert target.stat().st_ino == first
@@ -74,7 +74,7 @@ def test_a_catalogue_that_was_taken_away_has_no_effect(site):
     catalogues.locale_paths()
     french.unlink()
     catalogues.locale_paths()
-    assert [each.parents[1].name for each in (config.current().data / "catalogues").glob("*/*/*.mo")] == ["de"]
+    assert [each.parents[1].name for each in catalogues.compiled_folder().glob("*/*/*.mo")] == ["de"]
 
 
 @pytest.mark.parametrize(

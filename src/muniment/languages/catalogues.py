@@ -7,6 +7,7 @@ the operator's.
 """
 
 import functools
+import hashlib
 import logging
 import os
 import re
@@ -48,6 +49,12 @@ def own_folder() -> Path:
     return config.current().site / "locale"
 
 
+def compiled_folder() -> Path:
+    """Return where the operator's catalogues are compiled: a command with another folder of them has another one."""
+    name = hashlib.sha256(str(own_folder()).encode()).hexdigest()[:12]
+    return (config.current().data / COMPILED / name).absolute()
+
+
 @functools.cache
 def shipped() -> tuple[str, ...]:
     """Return the languages that ship; the language of the code is the first."""
@@ -65,7 +72,7 @@ def locale_paths() -> list[str]:
     """Compile what needs it, and return the folders for Django, those whose messages come first before others."""
     for _, source in languages(SHIPPED):
         _compile_shipped(source)
-    target = (config.current().data / COMPILED).absolute()
+    target = compiled_folder()
     found = [source.parents[1].name for _, source in languages(own_folder()) if _compile_own(source, target)]
     for former in target.glob("*/LC_MESSAGES/django.mo"):
         if former.parents[1].name not in found:

@@ -37,16 +37,11 @@ def _names(code: str) -> JSONObject:
     for each in pycountry.countries:
         usual = getattr(each, "common_name", each.name)
         spoken = found.gettext(usual)
-        names[each.alpha_2] = spoken if spoken != usual else found.gettext(each.name)
-    english = english_names()
-    plain = {key: name if name != _plain_name(key) else english[key] for key, name in names.items()}
-    return dict(sorted(plain.items(), key=lambda each: without_accents(each[1])))
-
-
-def _plain_name(code: str) -> str:
-    import pycountry
-
-    return str(pycountry.countries.get(alpha_2=code).name)
+        if spoken == usual != each.name and found.gettext(each.name) != each.name:
+            formal = found.gettext(each.name)  # the catalogue has only the formal name
+            spoken = formal.partition(",")[0] if each.name.startswith(usual) else formal
+        names[each.alpha_2] = spoken
+    return dict(sorted(names.items(), key=lambda each: without_accents(each[1])))
 
 
 def month_or_text(value: object) -> str:
