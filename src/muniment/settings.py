@@ -107,7 +107,7 @@ INSTALLED_APPS = [
     "django_htmx",
 ]
 MIDDLEWARE = [
-    "muniment.web.requests.visitor_language.LanguageMiddleware",
+    "muniment.web.wording.visitor_language.LanguageMiddleware",
     "muniment.web.requests.security_headers.PolicyMiddleware",
     "muniment.web.public_pages.PublicPages",
     "muniment.accounts.security.origin.OriginMiddleware",

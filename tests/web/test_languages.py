@@ -9,10 +9,10 @@ from make.accounts import account, signed_in
 from make.declared import declared
 from make.published import Publisher, company
 from muniment.accounts.models import Account
-from muniment.accounts.spoken import in_language_of
 from muniment.languages import writing
 from muniment.languages.offered import default, offered
 from muniment.languages.speaking import language, speaking
+from muniment.mail.receivers import in_language_of
 from muniment.store.reader import Reader
 from muniment.web.requests import page_cache
 from muniment.web.translating import gettext

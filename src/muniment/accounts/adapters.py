@@ -29,7 +29,6 @@ from muniment.accounts.confirming import identity_provider
 from muniment.accounts.identities import only, sign_up
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
-from muniment.accounts.spoken import in_language_of
 from muniment.encryption import seal, unseal
 from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.ids import now
@@ -37,6 +36,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
 from muniment.languages.speaking import language, speaking
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry_toml import applied
 
 BY_EMAIL = "confirm_by_email"

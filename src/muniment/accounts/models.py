@@ -89,6 +89,12 @@ class Account(AbstractBaseUser):
     def has_module_perms(self, app_label: str) -> bool:  # noqa: ARG002 - Django's signature
         return self.is_staff
 
+    def remember_language(self, code: str) -> None:
+        """Store the language that the account reads, if it changed: mail is in that language."""
+        if self.language != code:
+            self.language = code
+            self.save(update_fields=["language"])
+
     def session_hash_under(self, key: str) -> str:
         """Return the proof, stored in a session, that the password has not changed since, as *key* makes it."""
         return str(self._get_session_auth_hash(secret=key))  # type: ignore[attr-defined]  # not in the stubs

@@ -15,11 +15,11 @@ from django.utils.translation import gettext
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
-from muniment.accounts.spoken import in_language_of
 from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 
 ROLES = ("owner", "reviewer", "operator")
 

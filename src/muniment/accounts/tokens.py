@@ -23,7 +23,6 @@ from muniment.accounts.models import Account, Asks, PersonalToken
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
-from muniment.accounts.spoken import in_language_of
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -33,6 +32,7 @@ from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.kernel.wire import UNSET, Unset
 from muniment.languages import writing
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 
 LIFETIMES_DAYS: Final = (30, 90, 365, None)
 DEFAULT_DAYS: Final = 90

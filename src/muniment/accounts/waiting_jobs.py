@@ -8,7 +8,6 @@ from django.utils.translation import gettext
 from muniment.accounts.operations import account_of, require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
-from muniment.accounts.spoken import in_language_of
 from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
 from muniment.kernel.actor import Actor
@@ -16,6 +15,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.mail import outgoing
 from muniment.mail.outgoing import KIND
+from muniment.mail.receivers import in_language_of
 
 
 def retry_job(actor: Actor, job_id: str) -> None:

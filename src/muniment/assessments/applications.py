@@ -9,7 +9,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
-from muniment.accounts.spoken import in_language_of
 from muniment.assessments.models import Application, Report
 from muniment.assessments.operations import get_report, is_runnable
 from muniment.kernel.actor import Actor
@@ -18,6 +17,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry import history
 from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Framework

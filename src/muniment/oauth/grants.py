@@ -24,7 +24,6 @@ from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
-from muniment.accounts.spoken import in_language_of
 from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
@@ -33,6 +32,7 @@ from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.kernel.wire import timestamp
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant

@@ -9,7 +9,7 @@ from muniment.accounts import adapters
 from muniment.accounts.confirming import identity_provider
 from muniment.credits.billing import WEBHOOK
 from muniment.web.public_pages import PUBLIC
-from muniment.web.requests import errors, visitor_language
+from muniment.web.requests import errors
 from muniment.web.views import authorize, billing, confirming, mailed_codes, oauth, security_log, sign_in, visitor
 from muniment.web.views.authoring import checking, listing_form, pasted, people_picker, preview
 from muniment.web.views.manage import (
@@ -29,6 +29,7 @@ from muniment.web.views.operate import django_admin
 from muniment.web.views.operate.addresses import OPERATE
 from muniment.web.views.public import claims, domain, uploads
 from muniment.web.views.review import decisions, frameworks, inbox, people, replies, specifications
+from muniment.web.wording import visitor_language
 
 django_admin.prepare()
 

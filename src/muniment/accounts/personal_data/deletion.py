@@ -14,13 +14,13 @@ from muniment.accounts.personal_data.parts import personal_data
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
-from muniment.accounts.spoken import in_language_of
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.languages import writing
 from muniment.languages.speaking import known, speaking
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 
 GRACE: Final = timedelta(days=14)
 log = logging.getLogger(__name__)

@@ -16,7 +16,6 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.cache import cache
 from django.http import HttpRequest
 
-from muniment.accounts import spoken
 from muniment.accounts.identities.roles import set_role_from
 from muniment.accounts.models import Account
 from muniment.accounts.security import mailing
@@ -79,7 +78,7 @@ def _signed_up(user: Account, **_: Any) -> None:
 def _signed_in(request: HttpRequest, user: Account, **told: Any) -> None:
     if told.get("sociallogin") is not None:
         set_role_from(told["sociallogin"], user)
-    spoken.remember(user, language())
+    user.remember_language(language())
     is_first = not SecurityEvent.objects.filter(account=user, event=Event.SIGNED_IN).exists()
     event = record(Event.SIGNED_IN, account=user, detail={"method": _methods(request, user)})
     if not is_first and request.get_signed_cookie(BROWSER_COOKIE, default=None) != str(user.pk):

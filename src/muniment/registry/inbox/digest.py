@@ -13,11 +13,11 @@ from django.utils.translation import gettext, ngettext
 
 from muniment import config
 from muniment.accounts.models import Account
-from muniment.accounts.spoken import in_language_of
 from muniment.kernel.actor import SYSTEM
 from muniment.kernel.ids import now
 from muniment.languages.writing import number
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry.inbox import items
 from muniment.registry.inbox.items import QueueItem
 from muniment.registry.models import ReviewerSettings

@@ -9,12 +9,12 @@ from django.utils.translation import gettext
 
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
-from muniment.accounts.spoken import in_language_of
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry import history, provenance
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_fields

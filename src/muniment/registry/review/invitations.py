@@ -19,11 +19,11 @@ from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
-from muniment.accounts.spoken import in_language_at
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, TooMany
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_at
 from muniment.registry import history
 from muniment.registry.company.access import owned, require_account
 from muniment.registry.company.company_change import BadFields

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.accounts.spoken import in_language_at, in_language_of
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_at, in_language_of
 from muniment.registry.models import Company, Person, Petition
 
 _TO_OWNERS: Final = {

@@ -7,8 +7,8 @@ from urllib.parse import quote
 from django.conf import settings
 from django.utils.translation import gettext, gettext_noop
 
-from muniment.accounts.spoken import in_language_of
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry.models import DomainProof
 
 _CODE: Final = gettext_noop(

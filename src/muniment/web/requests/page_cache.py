@@ -142,7 +142,7 @@ def _answer(request: HttpRequest, page: CachedPage, code: str) -> HttpResponse:
 
 
 def name_language(response: HttpResponse, code: str) -> None:
-    """Say in which language a response is, and which headers chose it."""
+    """Set the headers that name the language of a response and what chose it."""
     response["Content-Language"] = code
     before = response.get("Vary", "")
     response["Vary"] = f"{before}, {VARY}" if before else VARY

@@ -9,7 +9,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 
 from muniment.accounts.models import Account
-from muniment.accounts.spoken import remember
 from muniment.kernel.problems import MethodNotAllowed
 from muniment.languages.offered import COOKIE, chosen, offered
 from muniment.languages.speaking import speaking
@@ -54,7 +53,7 @@ def choose(request: HttpRequest) -> HttpResponse:
     if code in offered() and request.headers.get("Sec-Fetch-Site", "same-origin") in {"same-origin", "none"}:
         response.set_cookie(COOKIE, code, max_age=YEAR_S, secure=settings.IS_HTTPS, httponly=True, samesite="Lax")
         if isinstance(request.user, Account):
-            remember(request.user, code)
+            request.user.remember_language(code)
     return response
 
 
