@@ -32,6 +32,7 @@ class RegistryConfig(AppConfig):
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.registry import own_data
         from muniment.registry.company import pictures
+        from muniment.registry.inviting.operations import forget_ended
         from muniment.registry.people import suppression
         from muniment.registry.publishing import comparison, upgrade
         from muniment.registry.verification.proofs import CODE_VALID_FOR
@@ -46,5 +47,5 @@ class RegistryConfig(AppConfig):
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
-
+        register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -27,7 +27,7 @@ from muniment.web.views.manage import (
 )
 from muniment.web.views.operate import django_admin
 from muniment.web.views.operate.addresses import OPERATE
-from muniment.web.views.public import claims, domain, uploads
+from muniment.web.views.public import claims, domain, site_pages, uploads
 from muniment.web.views.review import decisions, frameworks, inbox, people, replies, specifications
 
 django_admin.prepare()
@@ -110,6 +110,7 @@ urlpatterns = [
     path("review/frameworks/<str:framework_id>/validate", frameworks.validate),
     path("review/frameworks/<str:framework_id>/author", frameworks.author),
     re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", pictures.picture),
+    re_path(r"^fonts/(?P<digest>[0-9a-f]{32})\.woff2$", site_pages.font),
     # With and without a trailing slash: a redirect would turn a POST into a GET.
     re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
     re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),

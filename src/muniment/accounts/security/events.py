@@ -67,7 +67,6 @@ class Event(StrEnum):
     PERSON_INVITED = "person_invited"
     INVITATION_REVOKED = "invitation_revoked"
     INVITATION_ACCEPTED = "invitation_accepted"
-    BACKUP_DOWNLOADED = "backup_downloaded"
 
 
 class Meaning(NamedTuple):
@@ -142,5 +141,4 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.PERSON_INVITED: Meaning(gettext_lazy("Person invited"), is_audited=True),
     Event.INVITATION_REVOKED: Meaning(gettext_lazy("Invitation revoked"), is_audited=True),
     Event.INVITATION_ACCEPTED: Meaning(gettext_lazy("Invitation accepted"), is_audited=True),
-    Event.BACKUP_DOWNLOADED: Meaning(gettext_lazy("Backup downloaded"), is_audited=True),
 }
