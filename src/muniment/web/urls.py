@@ -29,6 +29,7 @@ from muniment.web.views.operate import django_admin
 from muniment.web.views.operate.addresses import OPERATE
 from muniment.web.views.public import claims, domain, site_pages, uploads
 from muniment.web.views.review import decisions, frameworks, inbox, people, replies, specifications
+from muniment.web.views.setting_up import first_account, invitations
 
 django_admin.prepare()
 
@@ -159,6 +160,9 @@ urlpatterns = [
     re_path(r"^manage/security/log\.(?P<form>csv|jsonl)$", security_log.download),
     path("review/audit", security_log.audit, name="audit"),
     re_path(r"^review/audit/log\.(?P<form>csv|jsonl)$", security_log.audit_download),
+    path("invitations/<str:token>", invitations.accept),
+    path("setup", first_account.first_account),
+    path("setup/<str:token>", first_account.open_link),
     *OPERATE,
     path("admin/", admin.site.urls),
     *PUBLIC,  # the middleware answers reads of these

@@ -24,8 +24,8 @@ def open_placeholders(text: str) -> list[str]:
 
 
 def _imprint() -> str:
-    return gettext(
-        """[[Name of the organization]]
+    text = gettext(
+        """[[Name of the operator]]
 [[Street and number]]
 [[Postal code and city]]
 [[Country]]
@@ -40,14 +40,15 @@ VAT number: [[VAT number]]
 
 Responsible for the content: [[Name and address]]
 """
-    ).replace("\n", "  \n")
+    )
+    return re.sub(r"(?<=\S)\n(?=\S)", "  \n", text)
 
 
 def _privacy() -> str:
     return gettext(
         """## Who is responsible
 
-[[Name of the organization]], [[Address]]. Questions about your data: [[Email address]].
+[[Name of the operator]], [[Address]]. Questions about your data: [[Email address]].
 
 ## What is public
 
@@ -80,7 +81,7 @@ def _terms() -> str:
     return gettext(
         """## What this is
 
-[[Name of the organization]] runs this registry. Reading it is free, as pages and through the API.
+[[Name of the operator]] runs this registry. Reading it is free, as pages and through the API.
 
 ## Data
 
