@@ -46,7 +46,7 @@ def user_invite(email: str, role: str, own: str) -> None:
     """
     Mail EMAIL a link with which the person creates an account, once and within 7 days.
 
-    It works also where nobody else can sign up. Operators see, resend and revoke invitations at /operate/invitations.
+    It works also where sign-up is closed. Operators see, resend and revoke invitations at /operate/invitations.
     """
     migrated()
     from muniment.registry.inviting.operations import invite_person

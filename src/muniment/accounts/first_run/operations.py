@@ -95,7 +95,7 @@ def _node() -> str:
 
 def open_link(token: str, browser: str = "") -> str:
     """
-    Give the link to the browser that opens it first, and return that browser's secret.
+    Bind the link to the browser that opens it first, and return that browser's secret.
 
     Args:
         browser: the secret that it already has.

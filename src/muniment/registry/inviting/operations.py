@@ -1,5 +1,5 @@
 """
-Invite a person by mail: with the link, the person creates an account also where nobody can sign up.
+Invite a person by mail: with the link, the person creates an account also where sign-up is closed.
 
 The link proves the address, works once and for 7 days, and stops working when its sender is no operator any more.
 """

@@ -1,5 +1,5 @@
 """
-Texts to begin the legal pages with. What has to be filled in stands in double square brackets.
+Texts to begin the legal pages with. What has to be filled in is in double square brackets.
 
 They are no legal advice, and say so where they are offered; what a country requires is the operator's to add.
 """

@@ -24,6 +24,7 @@ from muniment.web.views.operate import contributed
 from muniment.web.views.operate.frame import operate_page
 
 BACKUPS: Final = "/operate/backups"
+_RESTORE: Final = "muniment restore %s --at latest --data NEW-FOLDER\nmuniment serve --data NEW-FOLDER"
 
 
 class ScheduleForm(forms.Form):
@@ -96,7 +97,12 @@ def backups(request: HttpRequest) -> HttpResponse:
     form = ScheduleForm(request.POST if do else None, schedule=found.schedule)
     if do and form.is_valid() and _apply_schedule(request, form, do):
         return HttpResponseRedirect(BACKUPS)
-    context = {"found": found, "form": form, "kept": found.schedule.keep.replace("=", " ").replace(",", ", ")}
+    context = {
+        "found": found,
+        "form": form,
+        "kept": ", ".join(" ".join(reversed(each.split("="))) for each in found.schedule.keep.split(",")),
+        "restore_lines": _RESTORE % (found.place if not found.place.startswith("s3:") else "PLACE"),
+    }
     return operate_page(request, "backups", "operate/backups.html", context)
 
 

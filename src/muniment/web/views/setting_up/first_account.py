@@ -4,14 +4,13 @@ The first page of the set-up: a link from the machine, and the operator's accoun
 The link is exchanged at once for a cookie, so that its secret stays neither in the address bar nor in a referrer.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from allauth.account.internal.flows.login import perform_login
 from allauth.account.models import Login
 from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
@@ -45,7 +44,7 @@ class FirstAccountForm(forms.Form):
 
 
 def open_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Give the link to this browser."""
+    """Bind the link to this browser."""
     if request.method != "GET":  # a HEAD, such as of a link checker, uses nothing up
         raise MethodNotAllowed(str(request.method), "GET")
     if _is_operator(request):
@@ -64,7 +63,7 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
-def first_account(request: HttpRequest) -> HttpResponseBase:
+def first_account(request: HttpRequest) -> HttpResponse:
     """Show the form of the operator's account, or create it, sign in and continue with the other steps."""
     if request.method not in {"GET", "HEAD", "POST"}:
         raise MethodNotAllowed(str(request.method), "GET, HEAD, POST")
@@ -86,9 +85,9 @@ def first_account(request: HttpRequest) -> HttpResponseBase:
             field = "email" if isinstance(refusal, Conflict) or "email address" in refusal.message else "password"
             form.add_error(field, f"{refusal.message} {refusal.hint}")
         else:
-            response: Any = perform_login(request, Login(user=account, redirect_url=STEPS))
+            response: HttpResponse = perform_login(request, Login(user=account, redirect_url=STEPS))
             response.delete_cookie(COOKIE, path=PAGE)
-            return response  # type: ignore[no-any-return]  # allauth ships no types
+            return response
     return render(request, "setup/account.html", {"form": form}, status=422 if form.errors else 200)
 
 

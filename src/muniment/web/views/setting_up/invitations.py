@@ -7,7 +7,6 @@ from allauth.account.models import Login
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
@@ -105,7 +104,7 @@ def act(request: HttpRequest, number: str, action: str) -> HttpResponse:
 
 
 @once
-def accept(request: HttpRequest, token: str) -> HttpResponseBase:
+def accept(request: HttpRequest, token: str) -> HttpResponse:
     """Show what an invitation gives; create the account, or give it to the signed-in one."""
     if request.method not in {"GET", "HEAD", "POST"}:
         raise MethodNotAllowed(str(request.method), "GET, HEAD, POST")
@@ -123,8 +122,9 @@ def accept(request: HttpRequest, token: str) -> HttpResponseBase:
         except Conflict as refusal:
             form.add_error(None, f"{refusal.message} {refusal.hint}")
         else:
-            response: Any = perform_login(request, Login(user=account, redirect_url=_home_of(account, invitation)))
-            return response  # type: ignore[no-any-return]  # allauth ships no types
+            login = Login(user=account, redirect_url=_home_of(account, invitation))
+            response: HttpResponse = perform_login(request, login)
+            return response
     return _shown(request, invitation, form=form)
 
 

@@ -36,6 +36,9 @@ from muniment.web.views.operate.registry_settings import (
 )
 
 HOME: Final = "/operate/setup"
+_MAIL_SETTINGS: Final = (
+    "MUNIMENT_MAIL_URL=smtp+tls://user:password@mail.example:587\nMUNIMENT_MAIL_FROM=registry@example.org"
+)
 
 
 class SetupPage(NamedTuple):
@@ -151,7 +154,7 @@ def step(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _settings(request: HttpRequest, page: SetupPage, do: str) -> HttpResponse:
-    """Show a part of the settings; insert a preset or a text, preview, or apply it and go on."""
+    """Show a part of the settings; insert a preset or a text, preview, or apply it and continue."""
     latest = operations.latest_version()
     values = form_values(latest.settings)
     if not do:
@@ -226,6 +229,7 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
             "sender": settings.mail_from,
             "folder": settings.data / "mail",
             "address": account_of(request).email,
+            "lines": _MAIL_SETTINGS,
         }
     if name in {"import", "done"}:
         latest = operations.latest_version().settings
