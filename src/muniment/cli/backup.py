@@ -92,6 +92,7 @@ def _to_place(*, scheduled: bool) -> None:
     from muniment.backup.scheduled import status
     from muniment.backup.scheduled.making import make_backup
     from muniment.backup.scheduled.pace import Pace
+    from muniment.backup.scheduled.schedule import schedule
 
     settings = config.current()
     if scheduled:
@@ -102,7 +103,7 @@ def _to_place(*, scheduled: bool) -> None:
     result = status.JobResult(
         place=found.place,
         covered_at=found.covered_at,
-        interval_s=settings.backup_interval_s,
+        interval_s=schedule(settings).interval_s,
         name=found.name,
         size_bytes=found.size_bytes,
         kept=found.kept,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MODULES: Final = {
     **dict.fromkeys(("backup", "backups", "move", "restore"), "backup"),
     **dict.fromkeys(("credits", "user"), "accounts"),
+    "setup-link": "starting.setup_link",
     **dict.fromkeys(("connect-kit", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
     **dict.fromkeys(("export", "former-name", "framework", "import", "logos", "own"), "registry"),
     "audit": "audit",

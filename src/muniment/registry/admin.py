@@ -248,3 +248,13 @@ admin.site.register(
     search_fields=("note", "account__email"),
     ordering=("-number",),
 )
+admin.site.register(
+    models.AccountInvitation,
+    ReadOnly,
+    list_display=("email", "role", "company", "invited_by", "invited_at", "expires_at", "accepted_at", "revoked_at"),
+    search_fields=("email", "company__slug", "invited_by__email"),
+    exclude=("token_digest",),
+)
+admin.site.register(
+    models.BrandFont, ReadOnly, list_display=("digest", "made_at"), search_fields=("digest",), exclude=("content",)
+)

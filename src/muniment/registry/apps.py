@@ -30,14 +30,18 @@ class RegistryConfig(AppConfig):
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
+        from muniment.mail import mark
         from muniment.registry import own_data
         from muniment.registry.company import pictures
+        from muniment.registry.inviting.operations import forget_ended
         from muniment.registry.people import suppression
         from muniment.registry.publishing import comparison, upgrade
+        from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR
         from muniment.registry.verification.repeating import repeat_proofs
         from muniment.scrub import checks
 
+        mark.source = declared_mark
         personal_data.register(own_data.PART)
         kept.register(suppression.SECRET)
         signed.register("codes that prove a domain", CODE_VALID_FOR)
@@ -46,5 +50,5 @@ class RegistryConfig(AppConfig):
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
-
+        register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

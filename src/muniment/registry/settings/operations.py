@@ -25,6 +25,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.languages.catalogues import installed
 from muniment.registry.declared.stored import unfit_values
+from muniment.registry.settings import typefaces
 from muniment.registry.settings.artwork import store_artwork
 from muniment.registry.settings.tables import RegistryVersion
 from muniment.registry_toml import applied, reading
@@ -244,6 +245,11 @@ def _artwork_beside(path: Path, settings: RegistrySettings) -> dict[str, bytes]:
         if value and not reading.PICTURE.fullmatch(value):
             with (path.parent / value).open("rb") as file:
                 found[name] = file.read(reading.MAX_PICTURE_BYTES + 1)
+    for name in typefaces.NAMES:
+        value = getattr(settings.brand, name)
+        if value and not reading.FONT.fullmatch(value):
+            with (path.parent / value).open("rb") as file:
+                found[name] = file.read(typefaces.MAX_BYTES + 1)
     return found
 
 

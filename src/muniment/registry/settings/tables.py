@@ -1,4 +1,4 @@
-"""The table of versions."""
+"""The tables of versions and of uploaded fonts."""
 
 from typing import ClassVar
 
@@ -32,3 +32,14 @@ class RegistryVersion(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.number}"
+
+
+class BrandFont(models.Model):
+    """A font of the registry. Stored in the database, so that every node can serve it."""
+
+    digest = models.CharField(max_length=32, unique=True)
+    content = models.BinaryField()
+    made_at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return str(self.digest)

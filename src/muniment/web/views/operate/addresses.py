@@ -15,15 +15,25 @@ from muniment.web.views.operate import (
     overview,
     registry_settings,
 )
+from muniment.web.views.operate.maintenance import pages
+from muniment.web.views.setting_up import invitations, steps
 
 OPERATE: Final = [
     path("operate", overview.overview, name="operate"),
+    path("operate/setup", steps.home),
+    path("operate/setup/<str:name>", steps.step),
     path("operate/accounts", accounts.accounts),
     path("operate/accounts/<int:number>", accounts.account),
     path("operate/accounts/<int:number>/role", accounts.change_role),
     re_path(
-        r"^operate/accounts/(?P<number>[0-9]{1,15})/(?P<action>disable|enable|factors|sign-out|delete)$", accounts.act
+        r"^operate/accounts/(?P<number>[0-9]{1,15})/(?P<action>disable|enable|factors|sign-out|tokens|delete)$",
+        accounts.act,
     ),
+    path("operate/accounts/<int:number>/listing", accounts.give_listing),
+    path("operate/maintenance", pages.maintenance),
+    re_path(r"^operate/maintenance/(?P<action>renew-feed|retry-logos|remove-logos)$", pages.act),
+    path("operate/invitations", invitations.invitations),
+    re_path(r"^operate/invitations/(?P<number>[0-9]{1,15})/(?P<action>resend|revoke)$", invitations.act),
     path("operate/listings", listings.listings),
     path("operate/listings/several", listings.several),
     path("operate/credits", credits_page.credit_lists),
