@@ -175,7 +175,6 @@ class Declared:
 def declare_fields(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(config, "_current", Config({}, data=tmp_path))
     settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
-    registry_list.cache_clear()
 
     def declared(*tables):
         apply_settings(COMMAND, RegistrySettings(fields=tables))
@@ -184,7 +183,6 @@ def declare_fields(settings, tmp_path, monkeypatch):
         return settings.SCHEMA
 
     yield declared
-    registry_list.cache_clear()
 
 
 @pytest.mark.parametrize("place", ["company", "person"])
