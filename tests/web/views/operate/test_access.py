@@ -13,7 +13,7 @@ from muniment.web.views.operate.addresses import OPERATE
 from muniment.web.views.operate.frame import ENTRIES
 
 pytestmark = pytest.mark.django_db
-VALUES = {"number": 1, "key": 1, "part": "team", "job_id": "0" * 26, "form": "csv", "action": ""}
+VALUES = {"number": 1, "key": 1, "part": "team", "job_id": "0" * 26, "form": "csv", "action": "", "of": "company"}
 ACTIONS = {"accounts": "disable", "jobs": "retry"}
 
 

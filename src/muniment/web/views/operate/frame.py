@@ -34,6 +34,7 @@ ENTRIES: Final = (
     Entry("backups", gettext_lazy("Backups"), "/operate/backups"),
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit"),
     Entry("settings", gettext_lazy("Settings"), "/operate/settings"),
+    Entry("fields", gettext_lazy("Fields"), "/operate/fields"),
     Entry("registry", gettext_lazy("Registry"), "/operate/registry"),
 )
 
