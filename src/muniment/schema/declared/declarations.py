@@ -155,7 +155,10 @@ def read_declarations(given: Any, schema: Schema) -> tuple[Declaration, ...]:
         if not own:
             found.append(_declaration(table))
     if not faults:
-        faults = [DeclarationFault(number, "key", says, found[number - 1].key) for number, says in _clashes(found, schema)]
+        faults = [
+            DeclarationFault(number, "key", says, found[number - 1].key) if number else DeclarationFault(0, "", says)
+            for number, says in _clashes(found, schema)
+        ]
     if faults:
         raise FieldsError(faults)
     return tuple(found)
@@ -370,13 +373,13 @@ def _choice_faults(choices: Any) -> Iterable[str]:
 
 
 def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[tuple[int, str]]:
-    """Yield the names that two fields would have, and those that are taken, by the number of the declaration."""
+    """Yield the names that two fields would have, and those that are taken, by the number of the declaration, or 0."""
     taken = {name.casefold() for name in _RESERVED | _names_of(schema)}
     kinds: dict[str, Declaration] = {}
     for place in _PLACES:
         own = [(number, each) for number, each in enumerate(found, 1) if each.of == place]
         if len(own) > MAX_FIELDS:
-            yield own[-1][0], f"there are {len(own)} fields of a {place}; at most {MAX_FIELDS} are allowed"
+            yield 0, f"there are {len(own)} fields of a {place}; at most {MAX_FIELDS} are allowed"
         seen: set[str] = set()
         for number, each in own:
             names = {each.key, *parameters_of(each)}

@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.declared.declarations import Declaration, DeclarationFault
+from muniment.schema.declared.declarations import OPTIONS, Declaration, DeclarationFault
 from muniment.schema.declared.identifiers import CHECKS
 
 KINDS: Final = {
@@ -32,15 +32,17 @@ _BUILT_IN: Final = {"in_lists": True, "retired": False}
 
 
 class FieldForm(forms.Form):
-    """A declaration. Its text is judged by the schema, which also judges ``registry.toml``."""
+    """A declaration, judged by the schema, which also judges ``registry.toml``; options of other kinds do not count."""
+
+    use_required_attribute = False
 
     label = forms.CharField(
         label=gettext_lazy("Label"),
         help_text=gettext_lazy("Shown in forms and on pages, such as Year of construction."),
-        required=False,
+        error_messages={"required": gettext_lazy("The label is missing.")},
         widget=forms.TextInput({"maxlength": 60}),
     )
-    kind = forms.ChoiceField(label=gettext_lazy("Kind of value"), choices=list(KINDS.items()), required=False)
+    kind = forms.ChoiceField(label=gettext_lazy("Kind of value"), choices=list(KINDS.items()))
     help = forms.CharField(
         label=gettext_lazy("Help"),
         help_text=gettext_lazy("A sentence below the field of the form. Agents read it too."),
@@ -102,17 +104,18 @@ class FieldForm(forms.Form):
         if said := " ".join(str(data["help"]).split()):
             found["help"] = said
         lines = str(data["choices"]).splitlines()
-        if choices := [" ".join(line.split()) for line in lines if line.strip()]:
-            found["choices"] = choices
-        if data["check"]:
-            found["check"] = data["check"]
-        for name in ("min", "max"):
-            if text := str(data[name]).strip():
-                found[name] = _number(text)
+        options: JSONObject = {
+            "choices": [" ".join(line.split()) for line in lines if line.strip()],
+            "check": data["check"],
+            **{name: _number(text) for name in ("min", "max") if (text := str(data[name]).strip())},
+        }
+        found |= {name: value for name, value in options.items() if data["kind"] in OPTIONS[name] and value != ""}
         return {**found, **{name: data[name] for name, value in _BUILT_IN.items() if data[name] != value}}
 
     def put(self, fault: DeclarationFault) -> None:
-        """Show a fault beside its field."""
+        """Show a fault beside its field, unless one is there."""
+        if fault.member in self.errors:
+            return
         said = fault.says.removeprefix(f"{fault.label}: ")
         self.add_error(fault.member if fault.member in self.fields else None, f"{said[:1].upper()}{said[1:]}.")
 
