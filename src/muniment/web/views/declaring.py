@@ -102,14 +102,12 @@ def move(request: HttpRequest, of: str, key: str, action: str) -> HttpResponse:
     """Move a field up or down, retire it, or use it again."""
     with problems_shown(request):
         try:
-            number = _version(request, request.POST.get("version", ""))
+            number = _version(request.POST.get("version", ""))
             if action in {"up", "down"}:
                 made = editing.move_field(actor_of(request), of, key, up=action == "up", expected_number=number)
             else:
                 is_retired = action == "retire"
-                made = editing.retire_field(
-                    actor_of(request), of, key, retired=is_retired, expected_number=number
-                )
+                made = editing.retire_field(actor_of(request), of, key, retired=is_retired, expected_number=number)
             messages.success(request, str(_APPLIED) % {"number": made})
         except InvalidSettings as refusal:
             messages.error(request, str(refusal))
@@ -124,7 +122,7 @@ def remove(request: HttpRequest, of: str, key: str) -> HttpResponse:
     declared = editing.get_field(latest, of, key)
     if request.method == "POST":
         with problems_shown(request):
-            number = _version(request, request.GET.get("version", ""))
+            number = _version(request.GET.get("version", ""))
             made = editing.remove_field(actor_of(request), of, key, expected_number=number)
             messages.success(request, str(_APPLIED) % {"number": made})
         return HttpResponseRedirect(HOME)
@@ -167,7 +165,7 @@ def _form_page(
     number = latest.number
     if request.method != "POST":
         return _shown(request, FieldForm(initial=initial, key=key), of=of, key=key, number=number)
-    number = _version(request, request.POST.get("version", ""))
+    number = _version(request.POST.get("version", ""))
     form = FieldForm(request.POST, initial=initial, key=key)
     proposed, found = editing.propose(latest, form.to_table(of), of=of, key=key), None
     at = list(proposed).index(form.to_table(of))
@@ -255,9 +253,7 @@ def _room(of: str, found: Sequence[editing.Field]) -> Room:
         )
         for each in found
     ]
-    presets = [
-        (f"{HOME}/{of}?preset={name}", preset["label"]) for name, preset in PRESETS.items() if name not in taken
-    ]
+    presets = [(f"{HOME}/{of}?preset={name}", preset["label"]) for name, preset in PRESETS.items() if name not in taken]
     return Room(of, PLACES[of], rows, presets, len(found) >= MAX_FIELDS)
 
 
@@ -269,7 +265,7 @@ def _address(of: str, key: str) -> str:
     return f"{HOME}/{of}/{key}"
 
 
-def _version(request: HttpRequest, text: str) -> int:
+def _version(text: str) -> int:
     """Return the version that a page showed, which is changed only if there is no later one."""
     if text.isascii() and text.isdigit() and len(text) < 10:
         return int(text)

@@ -258,6 +258,7 @@ def test_fields_that_are_taken_back_before_they_are_in_use_are_rendered_all_the_
     do_jobs()
     declare(BERTHS)
     restore_version(COMMAND, 1)
-    assert [each.payload["again"] for each in Job.objects.filter(state="queued").order_by("created_at")] == [False, True]
+    waiting = Job.objects.filter(state="queued").order_by("created_at")
+    assert [each.payload["again"] for each in waiting] == [False, True]
     do_jobs()
     assert progress.progress_of(publisher.head()[1]).is_in_use
