@@ -14,6 +14,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "key": "tokenContract",
         "label": "Token contract",
         "kind": "identifier",
+        "check": "contract",
         "help": "The address of the token's contract.",
     },
     "tokenChain": {

@@ -27,6 +27,7 @@ _CHECKS: Final = {
     "lei": gettext_lazy("LEI, with check digits"),
     "isin": gettext_lazy("ISIN, with check digit"),
     "evm": gettext_lazy("Address of an EVM chain: 0x and 40 digits"),
+    "contract": gettext_lazy("Address of a contract on any chain"),
 }
 _BUILT_IN: Final = {"in_lists": True, "retired": False}
 
