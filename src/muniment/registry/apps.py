@@ -6,7 +6,7 @@ from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
 from muniment.accounts.keys import signed
-from muniment.jobs.handlers import Handler, register
+from muniment.jobs.handlers import Handler, register, watch_clock
 
 
 def _make_published_tables(using: str, **_: Any) -> None:
@@ -33,6 +33,7 @@ class RegistryConfig(AppConfig):
         from muniment.mail import mark
         from muniment.registry import own_data
         from muniment.registry.company import pictures
+        from muniment.registry.declared import applying, current
         from muniment.registry.inviting.operations import forget_ended
         from muniment.registry.people import suppression
         from muniment.registry.publishing import comparison, upgrade
@@ -49,6 +50,8 @@ class RegistryConfig(AppConfig):
         checks.register(comparison.CHAIN)
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
+        register(applying.HANDLER)
+        watch_clock(current.look, lambda: None)
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
         register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -17,7 +17,7 @@ from muniment.registry.models import HistoryEntry
 from muniment.registry.sql import marks, rows
 from muniment.schema.record import Record
 
-_NAMES: Final = {"run_cost": "runCost"}
+_NAMES: Final = {"opens_on": "opensOn", "closes_on": "closesOn", "run_cost": "runCost"}
 """Columns of frameworks that have another name in history; the others keep theirs."""
 REQUESTS: Final = ("asked", "request withdrawn", "change refused")
 """Actions that changed no field: a request waits for a reviewer."""

@@ -258,9 +258,9 @@ class Number(Kind, frozen=True):
         if type(value) not in {int, float}:
             return
         if self.least is not None and value < self.least:
-            yield Breach(path, f"must be at least {self.least:,g}, not {shown(value)}")
+            yield Breach(path, f"must be at least {self.least:,.15g}, not {shown(value)}")
         elif self.most is not None and value > self.most:
-            yield Breach(path, f"must be at most {self.most:,g}, not {shown(value)}")
+            yield Breach(path, f"must be at most {self.most:,.15g}, not {shown(value)}")
 
 
 class Boolean(Kind, frozen=True):

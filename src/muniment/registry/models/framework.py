@@ -29,6 +29,8 @@ class Framework(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     company = models.ForeignKey(Company, models.PROTECT, null=True, blank=True, related_name="frameworks")
     closed = models.BooleanField(default=False)
+    opens_on = models.DateField(null=True, blank=True)
+    closes_on = models.DateField(null=True, blank=True)
     run_cost = models.PositiveIntegerField(null=True, blank=True)
     extra = JSONText(default=dict, blank=True)
     listed = models.BooleanField(default=True)

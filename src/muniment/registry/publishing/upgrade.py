@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from django.conf import settings
 from django.db import connection
 
 from muniment.accounts.keys import keyring
@@ -11,7 +10,6 @@ from muniment.jobs import queue
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
 from muniment.registry.declared.current import refresh
-from muniment.registry.declared.stored import mark_of
 from muniment.registry.names import from_history, keeping
 from muniment.registry.publishing.publisher import renew_outdated
 from muniment.registry.publishing.republishing import replace_outdated
@@ -57,7 +55,7 @@ def bring_up_to_date() -> Upgrade:
         lost.note(Path(connection.settings_dict["NAME"]))
     settle()
     refresh()
-    renewed = renew_outdated(mark_of(settings.DECLARED_FIELDS))
+    renewed = renew_outdated()
     if renewed and connection.vendor == "postgresql":
         queue.enqueue(KIND, delay_s=AFTER_S)
     return Upgrade(migrations, renewed)

@@ -70,7 +70,9 @@ class Startup:
         self._load = load
         self.is_loading = load is not None
         """Whether initial data is still being loaded."""
-        self._has_database = self._has_pages = False
+        self._has_pages = False
+        self.has_database = False
+        """Whether all migrations are applied."""
         self._stopping = threading.Event()
         self.fault = ""
         """What failed, for the operator; empty if nothing did."""
@@ -215,8 +217,8 @@ class Startup:
         if missing := missing_operator():
             raise Refusal(missing)
         publisher.published.connect(self._on_published, dispatch_uid="muniment.server")
-        if not self._has_database:
-            self._has_database = True
+        if not self.has_database:
+            self.has_database = True
             self._notify(self._on_database)
 
     def _notify(self, callback: Callable[..., None], *args: Any) -> None:

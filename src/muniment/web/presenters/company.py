@@ -230,6 +230,16 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     return fields[: len(declared) + MAX_FURTHER]
 
 
+def declared_facts(document: JSONObject, record: Record) -> dict[str, JSONObject]:
+    """Return the declared fields that a document has, in their order, as pages show them."""
+    shown = (name for name, field in record.by_name.items() if field.is_additional and field.shown)
+    return {
+        name: _declared_fact(record.by_name[name], document[name])
+        for name in shown
+        if document.get(name) not in (None, "")
+    }
+
+
 def _declared_fact(field: Field, value: Any) -> JSONObject:
     """Return a declared field as its kind is read: a link as a link, a day in words, a country by its name."""
     fact: JSONObject = {"label": gettext(field.label), "value": str(value)[:300]}

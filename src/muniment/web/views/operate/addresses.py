@@ -4,7 +4,7 @@ from typing import Final
 
 from django.urls import path, re_path
 
-from muniment.web.views import imports
+from muniment.web.views import declaring, imports
 from muniment.web.views.operate import (
     accounts,
     audit,
@@ -49,6 +49,14 @@ OPERATE: Final = [
     path("operate/registry", registry_settings.settings),
     path("operate/registry/preview.css", registry_settings.preview_colors),
     path("operate/registry/<int:number>/restore", registry_settings.restore),
+    path("operate/fields", declaring.fields),
+    re_path(r"^operate/fields/(?P<of>company|person)$", declaring.add),
+    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})$", declaring.edit),
+    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/remove$", declaring.remove),
+    re_path(
+        r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/(?P<action>up|down|retire|use)$",
+        declaring.move,
+    ),
     path("operate/import", imports.home),
     path("operate/import/runs/<int:key>", imports.result),
     path("operate/import/<str:key>", imports.step),

@@ -35,6 +35,7 @@ ENTRIES: Final = (
     Entry("maintenance", gettext_lazy("Maintenance"), "/operate/maintenance"),
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit"),
     Entry("settings", gettext_lazy("Settings"), "/operate/settings"),
+    Entry("fields", gettext_lazy("Fields"), "/operate/fields"),
     Entry("registry", gettext_lazy("Registry"), "/operate/registry"),
 )
 
