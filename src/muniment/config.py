@@ -164,7 +164,8 @@ class Config:
     storage_url = Setting(
         "",
         values.storage_url,
-        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; default the data folder.",
+        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents, or an address of a plugin's scheme;"
+        " default the data folder.",
     )
     backups = Setting(
         "",
@@ -219,6 +220,17 @@ class Config:
     stripe_api_base = Setting("", values.base_url, "URL of Stripe's API; default Stripe's own.")
     otlp_url = Setting(
         "", values.collector_url, "OpenTelemetry collector for traces, such as http://localhost:4318; default none."
+    )
+    plugins = Setting(
+        "all",
+        values.plugins,
+        "Plugins to load, of the installed ones: all, off, or their names; see docs/PLUGINS.md.",
+    )
+    evaluator = Setting(
+        "",
+        values.evaluators,
+        "Who assesses reports: rules, model, or the name of a plugin's evaluator, for one framework as"
+        " framework-id=name; default the language model if there is one, else rules.",
     )
     log_format = Setting("json", values.matching("json|text", "must be json or text"), "Log format: json or text.")
     log_requests = Setting("off", values.switch, "Log every request.")

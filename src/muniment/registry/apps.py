@@ -30,9 +30,11 @@ class RegistryConfig(AppConfig):
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
+        from muniment.plugins import loading
         from muniment.registry import own_data
         from muniment.registry.company import pictures
         from muniment.registry.people import suppression
+        from muniment.registry.plugged import publications
         from muniment.registry.publishing import comparison, upgrade
         from muniment.registry.verification.proofs import CODE_VALID_FOR
         from muniment.registry.verification.repeating import repeat_proofs
@@ -45,6 +47,8 @@ class RegistryConfig(AppConfig):
         checks.register(comparison.CHAIN)
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
+        register(publications.HANDLER)
+        loading.installed()  # before a change needs them, and its transaction waits for their import
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
 
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")
