@@ -273,11 +273,18 @@ class Config:
             unknown += setting_sources.unknown_names(from_file, known.values(), file)
         object.__setattr__(self, "origins", origins)
         object.__setattr__(self, "unknown", unknown)
+        self._require_consistency()
+
+    def _require_consistency(self) -> None:
+        """Raise ConfigError if a setting needs another one."""
         if len({each.key for each in self.providers}) < len(self.providers):
             message = "MUNIMENT_OIDC_PROVIDERS must not use the key sso: it is that of MUNIMENT_OIDC_ISSUER."
             raise ConfigError(message)
         if self.sign_in == "providers" and not self.providers:
             message = "MUNIMENT_SIGN_IN=providers needs MUNIMENT_OIDC_ISSUER or MUNIMENT_OIDC_PROVIDERS."
+            raise ConfigError(message)
+        if "model" in self.evaluator.values() and not self.model_url:
+            message = "MUNIMENT_EVALUATOR names the language model, which needs MUNIMENT_MODEL_URL."
             raise ConfigError(message)
         if self.model_url and not self.model_name:
             message = "MUNIMENT_MODEL_NAME must name a model when MUNIMENT_MODEL_URL is set."

@@ -23,7 +23,7 @@ class Hooks:
     """Each hook, with when it is called, what it may return, and what happens when it fails."""
 
     @_declared
-    def validate_change(self, *, change: Change) -> Iterable[Refusal] | None:
+    def validate_change(self, change: Change) -> Iterable[Refusal] | None:
         """
         Refuse a change of a company or a person, on every surface, or return nothing.
 
@@ -32,7 +32,7 @@ class Hooks:
         """
 
     @_declared
-    def published(self, *, publication: Publication) -> None:
+    def published(self, publication: Publication) -> None:
         """
         Act after a publication, in a background job after the commit, at least once.
 
@@ -44,11 +44,11 @@ class Hooks:
         """Return evaluators of reports; ``MUNIMENT_EVALUATOR`` chooses one by its name."""
 
     @_declared
-    def blob_store(self, *, scheme: str, url: str) -> BlobStore | None:
+    def blob_store(self, scheme: str, url: str) -> BlobStore | None:
         """Return the store that a ``MUNIMENT_STORAGE_URL`` of another scheme than s3 names, or None."""
 
     @_declared
-    def page_section(self, *, kind: str, document: Mapping[str, Any]) -> Section | Iterable[Section] | None:
+    def page_section(self, kind: str, document: Mapping[str, Any]) -> Section | Iterable[Section] | None:
         """
         Return what the page of a company or a person shows besides.
 

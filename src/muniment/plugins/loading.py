@@ -90,7 +90,8 @@ class Installed:
         except pluggy.PluginValidationError as error:
             if self._manager.has_plugin(entry.name):
                 self._manager.unregister(name=entry.name)
-            raise _UnfitError(f"{str(error).partition(chr(10))[0]}; the hooks are {', '.join(NAMES)}") from None
+            says = "; ".join(str(error).splitlines()[:4])
+            raise _UnfitError(f"{says}; the hooks are {', '.join(NAMES)}") from None
         hooks = [each.name for each in self._manager.get_hookcallers(loaded) or ()]
         if not hooks:
             self._manager.unregister(name=entry.name)
@@ -115,27 +116,29 @@ def _package(entry: EntryPoint) -> str:
 
 _lock: Final = threading.Lock()
 _installed: Installed | None = None
+_wanted: tuple[str, ...] = ()
+"""The setting with which they were loaded: the data folder that a command names may have another."""
 
 
 def installed() -> Installed:
     """Return the plugins of this process, loaded at the first call."""
-    global _installed  # noqa: PLW0603 - one set of plugins per process
+    global _installed, _wanted
     with _lock:
-        if _installed is None:
-            _installed = Installed(list(chosen()))
+        wanted = config.current().plugins
+        if _installed is None or wanted != _wanted:
+            _installed, _wanted = Installed(list(chosen(wanted))), wanted
         return _installed
 
 
 def use(found: Installed | None) -> None:
     """Make *found* the plugins of this process; None looks for the installed ones again."""
-    global _installed  # noqa: PLW0603 - one set of plugins per process
+    global _installed, _wanted
     with _lock:
-        _installed = found
+        _installed, _wanted = found, config.current().plugins
 
 
-def chosen() -> Iterator[EntryPoint]:
-    """Yield the entry points of installed plugins that the setting lets load."""
-    wanted = config.current().plugins
+def chosen(wanted: tuple[str, ...]) -> Iterator[EntryPoint]:
+    """Yield the entry points of installed plugins that the setting *wanted* lets load."""
     if wanted == ("off",):
         return
     for entry in entry_points(group=GROUP):

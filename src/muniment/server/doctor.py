@@ -19,12 +19,14 @@ from muniment import private_files
 from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import Config
 from muniment.credits.billing import WEBHOOK
-from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.documents.plugged.storage import storage_at
+from muniment.documents.storage import StorageUnavailable
 from muniment.masking import masked
 from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.findings import Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
+from muniment.server.installed_checks import plugin_findings
 from muniment.server.limits import by_account, by_address
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
 from muniment.shown_settings import shown_settings, shown_value
@@ -57,6 +59,7 @@ def examine(config: Config) -> list[Finding]:
         _folder(config.data),
         *_keys(config.data / "keys"),
         *(check(config) for check in checks),
+        *plugin_findings(config),
         *_limits(config),
     ]
 
@@ -182,7 +185,7 @@ def _store(config: Config) -> Finding:
         return good("document store", "a folder, does not exist yet; the first start creates it")
     place = masked(config.storage_url) or str(config.data / "blobs")
     try:
-        Storage(config.data / "blobs", config.storage_url).probe()
+        storage_at(config.data / "blobs", config.storage_url).probe()
     except (StorageUnavailable, OSError) as error:
         return bad("document store", masked(f"{place} {error}"))
     return good("document store", f"{place}: a probe was written, read and deleted")

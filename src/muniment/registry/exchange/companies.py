@@ -42,7 +42,7 @@ from muniment.registry.exchange.positions import (
     without_unknown_people,
 )
 from muniment.registry.exchange.rows import CompanyRow
-from muniment.registry.exchange.stored_parts import NO_PARTS, StoredParts, place_key, stored_parts
+from muniment.registry.exchange.stored.parts import NO_PARTS, StoredParts, place_key, stored_parts
 from muniment.registry.models import (
     CapTableEntry,
     Company,

@@ -111,9 +111,8 @@ def faults_of(change: Change) -> list[Fault]:
     faults: list[Fault] = []
     for call in plugins.calls("validate_change"):
         try:
-            faults += [
-                Fault(str(each.field), str(each.message)[:MESSAGE_CHARACTERS]) for each in call(change=change) or ()
-            ]
+            refusals = list(call(change=change) or ())
+            faults += [Fault(str(each.field), str(each.message)[:MESSAGE_CHARACTERS]) for each in refusals]
         except Exception:
             log.exception("plugin %s failed in validate_change of %s %s", call.plugin, change.kind, change.id)
             raise PluginFailed(call.plugin) from None

@@ -34,7 +34,8 @@ def is_company_refused(
     change = checking.of_company(run.actor, company, columns, parts, is_public=is_public, is_import=True)
     faults = checking.faults_of(change) if change.fields else []
     for fault in faults:
-        run.tell(line, fault._replace(field=paths.get(fault.field, fault.field)))
+        beside = fault.field if fault.field in {*given, "distribution"} else f"company.{fault.field}"
+        run.tell(line, fault._replace(field=paths.get(fault.field, beside)))
     return bool(faults)
 
 

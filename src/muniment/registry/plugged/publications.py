@@ -1,5 +1,5 @@
 """
-Tell plugins of publications: a job for each plugin, enqueued in the transaction that publishes, run after its commit.
+Announce publications to plugins, each in jobs of its own: enqueued by the transaction that publishes, run after it.
 
 A plugin that fails or is slow delays its own jobs only: they have a lane of their own, and one at a time runs for each
 plugin.
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 def announce(entries: Iterable[tuple[str, str, str, int]]) -> None:
-    """Enqueue, in the caller's transaction, what plugins hear of: kind, slug, change and edition of each document."""
+    """Enqueue what plugins are told: kind, slug, change and edition of each document. Call it in the transaction."""
     calls = installed().calls("published")
     if not calls:
         return

@@ -1,0 +1,23 @@
+"""Checks of what is installed or laid beside Muniment: plugins."""
+
+from collections.abc import Iterator
+
+from muniment.config import Config
+from muniment.plugins.loading import installed
+from muniment.plugins.values import API
+from muniment.server.findings import Finding, bad, good
+
+
+def plugin_findings(config: Config) -> Iterator[Finding]:
+    """Yield a finding for each plugin; those that could not be loaded stop changes of companies and people."""
+    found = installed()
+    for plugin in found.plugins:
+        what = f"plugin {plugin.name}"
+        if plugin.fault:
+            refused = "changes are refused meanwhile; mend it, or leave it out of MUNIMENT_PLUGINS"
+            yield bad(what, f"was not loaded: {plugin.fault}; {refused}")
+        else:
+            yield good(what, f"{plugin.package or 'no package'}: {', '.join(plugin.hooks)}")
+    if not found.plugins:
+        off = "off" if config.plugins == ("off",) else "none is installed"
+        yield good("plugins", f"{off}; the interface has version {API}")
