@@ -2,7 +2,6 @@
 
 import html
 import json
-import re
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -11,6 +10,7 @@ import pytest
 
 from make.registry import lines
 from services.mcp import modern
+from services.owner import EMAIL, PASSWORD
 from services.plugins import EXAMPLE, install, write_plugin
 from services.ports import wait_until
 from services.prepared import demo_registry, new_instance
@@ -44,6 +44,7 @@ def package(tmp_path_factory):
 
 @pytest.fixture
 def with_package(package, monkeypatch, tmp_path):
+    demo_registry(tmp_path / "data")  # before there are plugins
     monkeypatch.setenv("PYTHONPATH", str(package))
     monkeypatch.setenv("STEWARD_LOG", str(tmp_path / "publications.jsonl"))
     monkeypatch.setenv("STEWARD_NEEDS_LEI", "foundation")
@@ -81,14 +82,14 @@ def receiver():
     found.close()
 
 
-def tool(product, token, name, **arguments):
-    headers, body = modern("tools/call", {"name": name, "arguments": arguments})
+def tool(product, token, asked, **arguments):
+    headers, body = modern("tools/call", {"name": asked, "arguments": arguments})
     given = {key: value for key, value in headers if key != "host"} | {"Authorization": f"Bearer {token}"}
     return product.request("POST", "/api/manage/mcp", given, body).json()["result"]
 
 
 def test_every_hook_of_the_installed_example_works(with_package, monkeypatch, receiver):
-    data = demo_registry(with_package / "data")
+    data = with_package / "data"
     drive = with_package / "drive"
     drive.mkdir()
     monkeypatch.setenv("STEWARD_URL", receiver.url)
@@ -110,15 +111,14 @@ def test_every_hook_of_the_installed_example_works(with_package, monkeypatch, re
     assert "company.lei must be set for companies of the type foundation" in imported.stdout + imported.stderr
     assert "1 new" in imported.stdout + imported.stderr
     missing = run("missing-lei", data=data).stdout
-    assert "quillmere: " in missing
+    assert "saltmarsh-commons: Saltmarsh Commons" in missing
     assert "tidal: " not in missing
     assert "missing-lei" in run("--help", data=data).stdout
 
-    with Product(data, "--demo", **settings) as product:
+    run("user", "create", EMAIL, "--password-stdin", data=data, stdin=f"{PASSWORD}\n")
+    token = run("user", "token", EMAIL, "--name", "test", data=data).stdout.strip()
+    with Product(data, **settings) as product:
         product.wait_ready()
-        wait_until(lambda: "Sign in as reviewer" in product.output(), within_s=60, what="the sign-ins")
-        [(email, password)] = re.findall(r"Sign in as owner: (\S+)  (\S+)", product.output())
-        [token] = re.findall(r"Token of the owner for /api/manage/mcp: (\S+)\n", product.output())
         page = product.get("/companies/tidal").body.decode()
         assert f"https://search.gleif.org/#/record/{LEI}" in page
         assert product.get("/companies/tidal").body.decode() == page
@@ -130,7 +130,7 @@ def test_every_hook_of_the_installed_example_works(with_package, monkeypatch, re
         assert refused["isError"]
         assert "website must begin with https://" in refused["content"][0]["text"]
         with Visitor(product.url, {}) as owner:
-            owner.post("/accounts/login/", login=email, password=password)
+            owner.post("/accounts/login/", login=EMAIL, password=PASSWORD)
             form = owner.get("/manage/companies/new")
             assert form
             answer = owner.send("/manage/companies/new", name="Marsh", website="http://marsh.example")
@@ -150,9 +150,9 @@ def test_every_hook_of_the_installed_example_works(with_package, monkeypatch, re
 def test_beside_a_plugin_that_cannot_be_loaded_reads_go_on_and_changes_are_refused(
     with_package, package, monkeypatch, source, says
 ):
+    data = with_package / "data"
     poor = write_plugin(with_package / "poor", "poor", source)
     monkeypatch.setenv("PYTHONPATH", f"{package}:{poor}")
-    data = demo_registry(with_package / "data")
     listed = run("plugins", data=data, check=False)
     assert listed.returncode == 1
     assert "OK    steward (muniment-steward 1.0.0)" in listed.stdout
@@ -174,9 +174,10 @@ def test_beside_a_plugin_that_cannot_be_loaded_reads_go_on_and_changes_are_refus
 
 
 def test_a_slow_plugin_delays_a_page_by_half_a_second_and_is_left_out(with_package, monkeypatch):
+    data = with_package / "data"
     slow = write_plugin(with_package / "slow", "slow", SLOW)
     monkeypatch.setenv("PYTHONPATH", str(slow))
-    with Product(demo_registry(with_package / "data"), "--workers", "1") as product:
+    with Product(data, "--workers", "1") as product:
         product.wait_ready()
         for slug in ("quillmere", "quillmere", "tarnwick-tidal"):
             assert product.get(f"/companies/{slug}").status == 200
@@ -185,5 +186,5 @@ def test_a_slow_plugin_delays_a_page_by_half_a_second_and_is_left_out(with_packa
 
 
 def test_a_command_of_a_plugin_makes_no_instance_in_passing_and_takes_a_data_folder(with_package):
-    data = new_instance(with_package / "data")
+    data = new_instance(with_package / "new")
     assert run("missing-lei", "--data", str(data), data=data).stdout == ""

@@ -56,9 +56,7 @@ def test_what_a_plugin_says_is_escaped_and_cleaned(pages):
         SectionFact(label="other", value="other", address="//evil.example/x"),
     ]
     title, text = "<script>alert(1)</script>", "**bold** <script>alert(2)</script>"
-    hostile = Section(
-        key="a", title="<script>alert(1)</script>", facts=facts, text="**bold** <script>alert(2)</script>"
-    )
+    hostile = Section(key="a", title=title, facts=facts, text=text)
     with plugged(hostile=Shows(hostile)):
         page = pages("/people/ines").content.decode()
     assert "&lt;script&gt;alert(1)" in page

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MODULES: Final = {
     **dict.fromkeys(("backup", "backups", "move", "restore"), "backup"),
     **dict.fromkeys(("credits", "user"), "accounts"),
-    **dict.fromkeys(("connect-kit", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
+    **dict.fromkeys(("connect-kit", "currency", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
     **dict.fromkeys(("export", "former-name", "framework", "import", "logos", "own"), "registry"),
     "audit": "audit",
     "feed": "feed",
@@ -77,6 +77,9 @@ class Commands(click.Group):
             sys.exit(error.exit_code)
         except click.Abort:
             click.echo("error: aborted", err=True)
+            sys.exit(1)
+        except Problem as problem:
+            click.echo(f"error: {problem.message} {problem.hint}", err=True)
             sys.exit(1)
         except Exception as error:
             fault = disk_fault(error)
@@ -213,10 +216,13 @@ def refusals() -> Iterator[None]:
 def _upgraded() -> "Upgrade":
     from django.db import DatabaseError
 
+    from muniment.registry.currency import OtherCurrency
     from muniment.registry.publishing.upgrade import bring_up_to_date
 
     try:
         return bring_up_to_date()
+    except OtherCurrency as error:
+        raise Refused(str(error)) from None
     except DatabaseError as error:
         message = f"{masked(str(error)).strip()}\nNothing was changed. Run muniment doctor, then try again."
         raise click.ClickException(message) from None

@@ -5,6 +5,7 @@ A plugin that cannot be loaded stops nothing but changes: whether it would have 
 """
 
 import logging
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -90,7 +91,7 @@ class Installed:
         except pluggy.PluginValidationError as error:
             if self._manager.has_plugin(entry.name):
                 self._manager.unregister(name=entry.name)
-            says = "; ".join(str(error).splitlines()[:4])
+            says = "; ".join(re.sub(r" in plugin <.*", "", str(error)).splitlines()[:4])
             raise _UnfitError(f"{says}; the hooks are {', '.join(NAMES)}") from None
         hooks = [each.name for each in self._manager.get_hookcallers(loaded) or ()]
         if not hooks:

@@ -49,10 +49,8 @@ def settings_lines(config: Config) -> Iterator[str]:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (
-        *(_database, _replication, _secret_key, _published, _store, _backups, _mail, _proxies, _connections, _billing),
-        _model,
-    )
+    first = (_database, _currency, _replication, _secret_key, _published, _store)
+    checks = (*first, _backups, _mail, _proxies, _connections, _billing, _model)
     unknown = [warning("settings", says) for says in config.unknown]
     return [
         *unknown,
@@ -124,6 +122,26 @@ def _replication(config: Config) -> Finding:
     asked = replication.patroni_settings(config.patroni_url) if config.patroni_url else None
     verdict = replication.judge(found, config.patroni_url, asked)
     return Finding(what, is_good=True, says=verdict.says, warns=verdict.warns)
+
+
+def _currency(config: Config) -> Finding:
+    """Compare the setting with the currency of the stored amounts."""
+    what = "currency"
+    if not config.on_postgresql and not config.database_file.exists():
+        return good(what, f"{config.currency}, stored by the first start")
+    try:
+        if pending():
+            return good(what, "compared after the migrations")
+        from muniment.registry.currency import OtherCurrency, stored_currency
+
+        stored = stored_currency()
+    except (DatabaseError, OSError):
+        return good(what, "compared when the database answers")
+    finally:
+        connection.close()
+    if stored and stored != config.currency:
+        return bad(what, str(OtherCurrency(stored, config.currency)))
+    return good(what, f"amounts are in {stored or config.currency}")
 
 
 def _secret_key(config: Config) -> Finding:

@@ -15,6 +15,7 @@ from muniment.registry.models.company_parts import (
     Proposal,
     RemovedItem,
 )
+from muniment.registry.models.currency import InstanceCurrency
 from muniment.registry.models.erasure import FeedTombstone, Suppression
 from muniment.registry.models.framework import Framework, FrameworkSpecification, Score
 from muniment.registry.models.history import HistoryEntry
@@ -50,6 +51,7 @@ __all__ = [
     "ImportMemory",
     "ImportRun",
     "ImportUpload",
+    "InstanceCurrency",
     "Invitation",
     "ItemChecks",
     "MergedPerson",

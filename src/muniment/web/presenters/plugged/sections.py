@@ -108,6 +108,6 @@ def _fact(fact: SectionFact) -> JSONObject:
     return {
         "label": str(fact.label)[:TITLE_CHARACTERS],
         "value": str(fact.value)[:VALUE_CHARACTERS],
-        "address": address if is_own else safe_link(address),
+        "address": address if is_own else safe_link("" if address.startswith("/") else address),
         "outside": not is_own,
     }
