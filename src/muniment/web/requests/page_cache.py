@@ -28,6 +28,7 @@ from muniment.store.modified import is_ahead
 from muniment.store.reader import Reader
 from muniment.web import context
 from muniment.web.requests.conditional import Content
+from muniment.web.site.loading import rendered
 
 MAX_KEY_CHARACTERS = 1024
 """Pages of longer addresses are not kept."""
@@ -189,5 +190,10 @@ def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at:
     printed = {"address": f"{context.address(request)}{request.path}", "at": modified_at}
     found: Any = response.resolve_template(response.template_name)
     shown = {**context.site(request), "me": None, "messages": (), "printed": printed, **(response.context_data or {})}
-    rendered: str = found.template.render(Context(shown))
-    return rendered
+    name = str(found.template.name)
+
+    def render() -> str:
+        made: str = found.template.render(Context(shown))
+        return made
+
+    return rendered(name, render, lambda built_in: built_in.template.render(Context(shown)))
