@@ -26,7 +26,7 @@ from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.findings import Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
-from muniment.server.installed_checks import plugin_findings
+from muniment.server.installed_checks import plugin_findings, template_findings
 from muniment.server.limits import by_account, by_address
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
 from muniment.shown_settings import shown_settings, shown_value
@@ -58,12 +58,21 @@ def examine(config: Config) -> list[Finding]:
         *_keys(config.data / "keys"),
         *(check(config) for check in checks),
         *plugin_findings(config),
+        *_templates(config),
         *_limits(config),
     ]
 
 
 def _limits(config: Config) -> list[Finding]:
     return [good("limits by address", by_address(config)), good("limits by account", by_account(config))]
+
+
+def _templates(config: Config) -> list[Finding]:
+    if not (config.site / "templates").is_dir():
+        return []
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
+    django.setup()
+    return list(template_findings(config))
 
 
 def _folder(folder: Path) -> Finding:

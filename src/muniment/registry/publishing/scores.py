@@ -94,7 +94,7 @@ def best_of(framework: int) -> list[JSONObject]:
 
 _COLUMNS = (
     *("score", "grade", "assessed_at", "previous_score", "previous_at"),
-    *("specification_version", "model", "sections"),
+    *("specification_version", "model", "evaluator", "sections"),
 )
 
 
