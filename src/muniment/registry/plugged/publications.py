@@ -64,4 +64,4 @@ def tell(run: JobRun) -> dict[str, int]:
 
 HANDLER: Final = Handler(
     kind=KIND, work=tell, lease_s=60, max_attempts=10, back_off_s=5, lane=LANE, per_group=1
-)  # 10 attempts take an hour and a half: a receiver that is away for longer misses them, and the job shows it
+)  # ten attempts take 43 minutes: a receiver that is away for longer misses them, and the job shows it
