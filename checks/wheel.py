@@ -87,7 +87,7 @@ def by_pip(python: str, wheel: Path, folder: Path) -> str:
     venv = folder / "venv"
     run(python, "-m", "venv", venv)
     began = time.monotonic()
-    run(venv / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)
+    run(venv / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)  # as users do: by the ranges of the wheel
     took_s = time.monotonic() - began
     size = sum(file.stat().st_size for file in venv.rglob("*") if file.is_file() and not file.is_symlink()) >> 20
     version = run(venv / "bin" / "muniment", "--version")
@@ -103,7 +103,7 @@ def by_uvx(wheel: Path, folder: Path) -> str:
 def by_pipx(wheel: Path, folder: Path) -> str:
     tools = folder / "pipx"
     run(sys.executable, "-m", "venv", tools)
-    run(tools / "bin" / "python", "-m", "pip", "install", "--quiet", "pipx")
+    run(tools / "bin" / "python", "-m", "pip", "install", "--quiet", "pipx")  # as users do
     places = {"PIPX_HOME": str(folder / "home"), "PIPX_BIN_DIR": str(folder / "bin")}
     run(tools / "bin" / "pipx", "install", "--python", sys.executable, wheel, **places)
     command = [folder / "bin" / "muniment"]

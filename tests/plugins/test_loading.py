@@ -85,7 +85,10 @@ def test_every_hook_of_the_example_is_found():
 def test_the_setting_chooses_plugins_by_name_or_none(monkeypatch):
     entries = [SimpleNamespace(name=name) for name in ("one", "two")]
     monkeypatch.setattr(loading, "entry_points", lambda **_: entries)
-    chosen = lambda value: [each.name for each in loading.chosen(Config({"MUNIMENT_PLUGINS": value}).plugins)]  # noqa: E731
+
+    def chosen(value):
+        return [each.name for each in loading.chosen(Config({"MUNIMENT_PLUGINS": value}).plugins)]
+
     assert chosen("all") == ["one", "two"]
     assert chosen("two") == ["two"]
     assert chosen("off") == []

@@ -15,7 +15,6 @@ from muniment.registry.models.company_parts import (
     Proposal,
     RemovedItem,
 )
-from muniment.registry.models.currency import InstanceCurrency
 from muniment.registry.models.erasure import FeedTombstone, Suppression
 from muniment.registry.models.framework import Framework, FrameworkSpecification, Score
 from muniment.registry.models.history import HistoryEntry
@@ -34,7 +33,7 @@ from muniment.registry.models.review import (
 from muniment.registry.models.slugs import GivenSlug
 from muniment.registry.models.unlisting import UnlistedBy
 from muniment.registry.models.verification import DomainProof
-from muniment.registry.settings.tables import RegistryVersion
+from muniment.registry.settings.tables import InstanceCurrency, RegistryVersion
 
 __all__ = [
     "CapTableEntry",

@@ -1,4 +1,4 @@
-"""The table of versions."""
+"""The tables of versions, and of the currency."""
 
 from typing import ClassVar
 
@@ -32,3 +32,12 @@ class RegistryVersion(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.number}"
+
+
+class InstanceCurrency(models.Model):
+    """The one row says in which currency the stored amounts are: they are numbers, and say nothing of it."""
+
+    code = models.CharField(max_length=3, primary_key=True)
+
+    def __str__(self) -> str:
+        return self.code

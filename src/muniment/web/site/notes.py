@@ -47,7 +47,7 @@ def template_notes(site: Path) -> Iterator[TemplateNote]:
 def _unknown(template: Template, file: Path, engine: Engine) -> Iterator[TemplateNote]:
     nodes = [*template.nodelist.get_nodes_by_type(ExtendsNode), *template.nodelist.get_nodes_by_type(IncludeNode)]
     for node in nodes:
-        expression: Any = node.parent_name if isinstance(node, ExtendsNode) else node.template  # type: ignore[attr-defined]
+        expression: Any = getattr(node, "parent_name", None) or getattr(node, "template", None)
         named = expression.var
         if isinstance(named, str) and not named.startswith("."):
             try:
