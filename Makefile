@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-questions bench-agents reference pictures screenshots lock audit dist messages
+.PHONY: mutate help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-questions bench-agents reference pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -134,6 +134,9 @@ dist: install ## build the wheel, the source archive, a list of what they need (
 		--output-reproducible --validate --output-format JSON --output-file $(DIST)/sbom.cdx.json requirements/runtime.lock
 	cp requirements/runtime.lock deploy/Containerfile $(DIST)/
 	cd $(DIST) && sha256sum * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS
+
+dist-check: dist ## install the wheel with pip, uvx and pipx, and serve the demo from each
+	$(BIN)/python checks/wheel.py $(DIST)
 
 lock: install ## pin every dependency by hash
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock

@@ -274,8 +274,10 @@ def move(to: str, storage: str) -> None:
 
 def _target(source: config.Config, to: str, storage: str) -> config.Config:
     storage_url = source.storage_url if not storage else "" if storage == "folder" else storage
-    if storage_url and not storage_url.startswith("s3://"):
-        raise click.UsageError("--storage must be s3://KEY:SECRET@bucket/prefix, or folder.")
+    try:
+        setting_values.storage_url(storage_url)
+    except ValueError as error:
+        raise click.UsageError(f"--storage {error}, or folder.") from None
     scheme, colon, rest = to.partition(":")
     if scheme in {"postgresql", "postgres"} and rest.startswith("//"):
         return config.Config(database_url=to, storage_url=storage_url)

@@ -9,7 +9,7 @@ import click
 
 from muniment import config, private_files
 from muniment.cli.command import Refused, main, tell_unknown_settings
-from muniment.cli.extras import require_extras
+from muniment.cli.installed.extras import require_extras
 from muniment.cli.starting.setup_link import tell_setup_link
 from muniment.registry_toml.applied import registry_name
 from muniment.server.app.startup import Refusal

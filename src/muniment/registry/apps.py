@@ -31,11 +31,13 @@ class RegistryConfig(AppConfig):
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.mail import mark
+        from muniment.plugins import loading
         from muniment.registry import own_data
         from muniment.registry.company import pictures
         from muniment.registry.declared import applying, current
         from muniment.registry.inviting.operations import forget_ended
         from muniment.registry.people import suppression
+        from muniment.registry.plugged import publications
         from muniment.registry.publishing import comparison, upgrade
         from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR
@@ -52,6 +54,8 @@ class RegistryConfig(AppConfig):
         register(upgrade.HANDLER)
         register(applying.HANDLER)
         watch_clock(current.look, lambda: None)
+        register(publications.HANDLER)
+        loading.installed()  # before a change needs them, and its transaction waits for their import
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
         register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -34,7 +34,7 @@ from muniment.registry.models.review import (
 from muniment.registry.models.slugs import GivenSlug
 from muniment.registry.models.unlisting import UnlistedBy
 from muniment.registry.models.verification import DomainProof
-from muniment.registry.settings.tables import BrandFont, RegistryVersion
+from muniment.registry.settings.tables import BrandFont, InstanceCurrency, RegistryVersion
 
 __all__ = [
     "AccountInvitation",
@@ -53,6 +53,7 @@ __all__ = [
     "ImportMemory",
     "ImportRun",
     "ImportUpload",
+    "InstanceCurrency",
     "Invitation",
     "ItemChecks",
     "MergedPerson",

@@ -78,7 +78,7 @@ class Score(models.Model):
     A score that the owners of a company have published: of each framework only that of the latest published report.
 
     ``previous_score`` is what it replaced. ``sections`` is NULL if only the overall score is public. Without a
-    ``model`` the report was made by rules.
+    ``model`` the report was made by rules, or by the ``evaluator`` of a plugin.
     """
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="scores")
@@ -89,6 +89,7 @@ class Score(models.Model):
     grade = Text(blank=True, default="")
     specification_version = models.BigIntegerField()
     model = Text(blank=True, default="")
+    evaluator = Text(blank=True, default="")
     sections = JSONText(null=True, blank=True)
     assessed_at = models.DateTimeField()
     published_at = models.DateTimeField(default=now)

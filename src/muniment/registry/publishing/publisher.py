@@ -26,6 +26,7 @@ from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.registry.declared.current import times_replaced, use_fields_of
 from muniment.registry.declared.stored import mark_of
 from muniment.registry.models import Position
+from muniment.registry.plugged import publications
 from muniment.registry.publishing import scores, standing
 from muniment.registry.publishing.changed_fields import known_changes
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
@@ -326,9 +327,7 @@ def publish(affected: AffectedRows) -> int | None:
         return None
     with connection.wrap_database_errors:
         first: int = store.reserve(raw, len(moves))
-    numbered = [
-        move._replace(number=first + index) if move.number is None else move for index, move in enumerate(moves)
-    ]
+    numbered = [each._replace(number=first + n) if each.number is None else each for n, each in enumerate(moves)]
     _write_moves(numbered)
     at = _moment_after(last)
     if at == last:
@@ -339,6 +338,7 @@ def publish(affected: AffectedRows) -> int | None:
         stamp = _next_stamp(at)
         write(raw, _entries(numbered, first, at, stamp, affected.loaded), changes_kept=settings.CHANGES_KEPT)
         modified.put(raw, edition, stamp)
+    publications.announce((move.kind, move.slug, move.change, number) for number, move in enumerate(moves, first))
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -353,6 +353,7 @@ def record_unlisted(kind: str, key: str) -> int:
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
         write(raw, [entry], changes_kept=settings.CHANGES_KEPT)
         modified.put(raw, edition, _next_stamp(at))
+    publications.announce([(kind, key, "unlisted", edition)])
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -410,8 +411,7 @@ def _entries(
     while chunk := list(islice(numbered, CHUNK)):
         documents: dict[tuple[str, int], PublishedDocument] = {}
         for kind in TABLES:
-            keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
-            if keys:
+            if keys := [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]:
                 documents.update({(kind, pk): document for pk, document in render(kind, keys, loaded).items()})
         before = _stored_bodies(chunk)
         for sequence, move in chunk:

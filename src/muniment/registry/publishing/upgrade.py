@@ -9,6 +9,7 @@ from muniment.accounts.keys import keyring
 from muniment.jobs import queue
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
+from muniment.registry import currency
 from muniment.registry.declared.current import refresh
 from muniment.registry.names import from_history, keeping
 from muniment.registry.publishing.publisher import renew_outdated
@@ -46,6 +47,7 @@ def bring_up_to_date() -> Upgrade:
     Raises:
         NewerDatabase: a newer version has contracted the database.
         WrongKey: the database uses a secret key that this process lacks.
+        OtherCurrency: the stored amounts are in another currency than the settings say.
     """
     require_known()
     is_new = not has_begun()
@@ -53,6 +55,7 @@ def bring_up_to_date() -> Upgrade:
     keyring.settle(is_new=is_new and migrations > 0)
     if connection.vendor == "sqlite":
         lost.note(Path(connection.settings_dict["NAME"]))
+    currency.settle()
     settle()
     refresh()
     renewed = renew_outdated()

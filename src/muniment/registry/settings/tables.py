@@ -1,4 +1,4 @@
-"""The tables of versions and of uploaded fonts."""
+"""The tables of versions, of uploaded fonts, and of the currency."""
 
 from typing import ClassVar
 
@@ -43,3 +43,12 @@ class BrandFont(models.Model):
 
     def __str__(self) -> str:
         return str(self.digest)
+
+
+class InstanceCurrency(models.Model):
+    """The one row says in which currency the stored amounts are: they are numbers, and say nothing of it."""
+
+    code = models.CharField(max_length=3, primary_key=True)
+
+    def __str__(self) -> str:
+        return self.code

@@ -199,13 +199,14 @@ class Startup:
     def _bring_up_database(self) -> None:
         from muniment.accounts.identities.only import missing_operator
         from muniment.accounts.keys.keyring import WrongKey
+        from muniment.registry.currency import OtherCurrency
         from muniment.registry.publishing import publisher
         from muniment.registry.publishing.upgrade import bring_up_to_date
         from muniment.store.database.form import NewerDatabase
 
         try:
             upgrade = bring_up_to_date()
-        except (NewerDatabase, WrongKey) as error:
+        except (NewerDatabase, OtherCurrency, WrongKey) as error:
             raise Refusal(str(error)) from None
         if upgrade.migrations:
             log.info("database migrations applied", extra={"migrations": upgrade.migrations})
