@@ -118,7 +118,7 @@ pictures: install services ## take the pictures of the README from the demo
 	PYTHONPATH=tests $(BIN)/python tests/browser/pictures.py docs/pictures
 
 screenshots: install services ## pictures of every page in light, dark and phone width
-	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py screenshots
+	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py $(SCREENSHOT_FLAGS)
 
 audit: install ## check every pinned version against a vulnerability database
 	$(BIN)/python checks/audit.py $(AUDIT_FLAGS)

@@ -23,7 +23,6 @@ from browser.tour import (
 from browser.waiting import a_days_work, in_the_queue
 from services.mail import Mailbox, text_of
 from services.ports import SEEN_WITHIN_S, wait_until
-from services.product import run
 
 RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -235,8 +234,6 @@ def test_every_page_of_a_reviewer_is_accessible(browser, site):
 
 
 def test_every_page_of_an_operator_is_accessible(browser, site):
-    made = ("user", "create", OPERATOR, "--role", "operator", "--password-stdin")
-    run(*made, data=site.data, stdin=PASSWORD + "\n")
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(sign_in(context, site, OPERATOR), site, OPERATOR_PATHS)
     context.close()

@@ -76,11 +76,11 @@ def _parts(keys: Iterable[str]) -> dict[str, front.Parts]:
 
 
 def _figures(stats: JSONObject) -> list[JSONObject]:
-    figures = [
+    every = [
         (gettext("companies"), f"{stats['total']:,}", "/companies"),
         (gettext("people"), f"{stats['founders']:,}", "/people"),
         (gettext("raising now"), f"{stats['projectsRaising']:,}", "/companies?raising=true"),
         (gettext("combined treasury"), stats["totalTreasury"], "/companies?sort=treasury"),
         (gettext("frameworks"), f"{stats['frameworks']:,}", "/frameworks"),
     ]
-    return [{"label": label, "value": value, "address": to} for label, value, to in figures]
+    return [{"label": label, "value": value, "address": to} for label, value, to in every if value not in {"0", "$0"}]
