@@ -150,7 +150,7 @@ FURTHER_OWNER_PATHS = [
     "/manage/tokens",
     "/manage/security",
     "/manage/searches",
-    "/manage/searches/new?of=companies&q=tide",
+    "/manage/searches/new?list=companies&q=tide",
     "/manage/applications",
     f"/manage/companies/{COMPANY}/paste/positions",
     f"/companies/{COMPANY}/domain",
