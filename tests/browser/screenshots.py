@@ -215,7 +215,19 @@ def _real(data: Path) -> list[Room]:
                 *(f"/manage/companies/{quote(slug)}/{page}" for slug in owned for page in ("check", "preview")),
             ],
         ),
-        Room(REVIEWER, ["/review", *(f"/review/companies/{quote(slug)}" for slug in owned), "/review/people"]),
+        Room(
+            REVIEWER,
+            [
+                "/review",
+                *(
+                    f"/review/frameworks/{quote(key)}/specification{part}"
+                    for key in by_kind["framework"][:1]
+                    for part in ("", "?section=0")
+                ),
+                *(f"/review/companies/{quote(slug)}" for slug in owned),
+                "/review/people",
+            ],
+        ),
     ]
 
 
