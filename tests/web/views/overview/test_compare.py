@@ -117,7 +117,9 @@ def test_a_company_leads_to_its_comparison(visitor):
 
 
 def test_a_comparison_begins_with_the_largest_treasuries(visitor, publisher):
-    publisher.publish(*(company(number, slug, treasuryMinor=10**12 // number) for number, slug in ((1, "a"), (2, "b"))))
+    publisher.publish(
+        *(company(number, slug, treasuryMinor=10**12 // number) for number, slug in ((11, "a"), (12, "b")))
+    )
     html = visitor.get("/compare").text
     valid(html)
     begin = html.partition("Begin with one of these")[2]

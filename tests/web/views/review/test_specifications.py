@@ -175,6 +175,9 @@ def test_a_large_specification_is_edited_by_section_in_bounded_pages_and_publish
     whole = page.get(PAGE)
     assert "63 criteria" in text_of(whole)
     assert "s.0.c.0.title" not in part(whole)
+    opened = page.get(f"{PAGE}?section=0&page=3")
+    assert "Criteria 51 to 60 of 60." in text_of(opened)
+    assert 'class="notice' not in opened.content.decode().partition("<main")[2]
     third, second, first = (f"{PAGE}?section=0&page={number}" for number in (3, 2, 1))
     assert saved(page, third, s__0__title="Care", s__0__c__9__title="The last") == third
     assert saved(page, third, "up-criterion:0") == f"{second}#s.0.c.24"

@@ -149,7 +149,6 @@ def _section(
             shown = f"&page={number}" if number > 1 else ""
             anchor = "" if do == "save" else f"#s.0.c.{at % MAX_CRITERIA}"
             return HttpResponseRedirect(f"{here}{shown}{anchor}")
-    last = max(first + len(fields.sections[0].criteria), first)
     faults = [each for each in faults_of(document) if each[0].startswith(f"sections[{place}]")]
     context = {
         "draft": draft,
@@ -159,7 +158,7 @@ def _section(
         "fields": fields,
         "section": fields.sections[0],
         "first": first,
-        "last": last,
+        "up_to": first + len(fields.sections[0].criteria),
         "total": len(criteria),
         "pager": lists.pager(_home(framework), page, {"section": str(place)}),
         "faults": _faults(framework, faults[:FAULTS_SHOWN]),
