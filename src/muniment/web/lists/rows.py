@@ -45,17 +45,17 @@ class _NamedCompany(msgspec.Struct):
     name: str
 
 
-class _Position(msgspec.Struct):
+class _HeldPosition(msgspec.Struct):
     title: str | None = None
     company: _NamedCompany | None = None
 
 
-class _Positions(msgspec.Struct):
-    positions: list[_Position] = []
+class _HeldPositions(msgspec.Struct):
+    positions: list[_HeldPosition] = []
 
 
-class _PersonDocument(msgspec.Struct):
-    data: _Positions
+class _Held(msgspec.Struct):
+    data: _HeldPositions
 
 
 class _FrameworkItem(msgspec.Struct, rename="camel"):
@@ -178,5 +178,5 @@ def _summary(text: str | None) -> str:
 
 _companies = msgspec.json.Decoder(_CompanyItem)
 _people = msgspec.json.Decoder(_PersonItem)
-_person_documents = msgspec.json.Decoder(_PersonDocument)
+_person_documents = msgspec.json.Decoder(_Held)
 _frameworks = msgspec.json.Decoder(_FrameworkItem)
