@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-questions bench-agents reference pictures screenshots lock audit dist messages
+.PHONY: mutate help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-limits bench-questions bench-agents reference pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -106,6 +106,9 @@ bench-visibility: install services ## measure how soon a change shows in other p
 bench-visits: install services ## visit pages of a real registry in Chromium over slow networks
 	$(BIN)/python bench/visits.py $(BENCH_FLAGS)
 
+bench-limits: install services ## check the height and size of a real registry's largest pages and of a sample
+	$(BIN)/python bench/limits.py $(BENCH_FLAGS)
+
 bench-questions: install ## ask a real registry in plain words
 	$(BIN)/python bench/questions.py $(BENCH_FLAGS)
 
@@ -122,7 +125,7 @@ pictures: install services ## take the pictures of the README from the demo
 	PYTHONPATH=tests $(BIN)/python tests/browser/pictures.py docs/pictures
 
 screenshots: install services ## pictures of every page in light, dark and phone width
-	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py screenshots
+	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py $(SCREENSHOT_FLAGS)
 
 audit: install ## check every pinned version against a vulnerability database
 	$(BIN)/python checks/audit.py $(AUDIT_FLAGS)

@@ -131,10 +131,7 @@ def _fonts(settings: RegistrySettings) -> str:
 
 def accents(settings: RegistrySettings) -> tuple[str, str]:
     """Return the accent colors for light and dark paper; the one that is not declared is made from the other."""
-    light, dark = settings.brand.accent, settings.brand.accent_dark
-    if not light and not dark:
-        return "", ""
-    return light or contrast.nearest(dark, contrast.LIGHT), dark or contrast.nearest(light, contrast.DARK)
+    return contrast.pair(settings.brand.accent, settings.brand.accent_dark)
 
 
 def _logo(path: str, ratio: int) -> Logo:

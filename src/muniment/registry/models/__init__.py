@@ -17,7 +17,7 @@ from muniment.registry.models.company_parts import (
     RemovedItem,
 )
 from muniment.registry.models.erasure import FeedTombstone, Suppression
-from muniment.registry.models.framework import Framework, FrameworkSpecification, Score
+from muniment.registry.models.framework import Framework, FrameworkSpecification, Score, SpecificationDraft
 from muniment.registry.models.history import HistoryEntry
 from muniment.registry.models.imports import ImportFile, ImportMemory, ImportRun, ImportUpload
 from muniment.registry.models.people import MergedPerson, Person
@@ -70,6 +70,7 @@ __all__ = [
     "ReviewerSettings",
     "SavedReply",
     "Score",
+    "SpecificationDraft",
     "State",
     "Suppression",
     "Taking",

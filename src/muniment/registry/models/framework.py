@@ -73,6 +73,29 @@ class FrameworkSpecification(models.Model):
         return f"{self.framework} v{self.version}"
 
 
+class SpecificationDraft(models.Model):
+    """
+    A reviewer's unpublished edits of a specification that is too large for one form.
+
+    ``version`` is the one that it was made from, 0 without any; ``revision`` increases with each change.
+    """
+
+    framework = models.ForeignKey(Framework, models.CASCADE, related_name="+")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    version = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField(default=1)
+    document = JSONText()
+    changed_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["framework", "account"], name="specification_draft_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"draft of {self.framework} by {self.account}"
+
+
 class Score(models.Model):
     """
     A score that the owners of a company have published: of each framework only that of the latest published report.

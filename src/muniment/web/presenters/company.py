@@ -74,7 +74,7 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
             len(proposals),
             f"{home}/proposals",
         ),
-        (ngettext("Listed holder", "Listed holders", len(holders)), len(holders), f"{home}/cap-table"),
+        (company_lists.holders_label(holders), len(holders), f"{home}/cap-table"),
     ]
     return [
         {"label": label, "value": number(value) if type(value) is int else value, "address": to}

@@ -196,6 +196,9 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:
+    """Return the numbers of a person; a single position is on the page itself."""
+    if positions <= 1:
+        return []
     tiles = [
         (ngettext("Organization", "Organizations", organizations), organizations, ""),
         (ngettext("Position", "Positions", positions), positions, f"{home}/positions"),
