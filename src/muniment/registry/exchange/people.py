@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.registry import history
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -19,7 +20,7 @@ from muniment.registry.exchange.batch import (
     with_stored_extra,
     without_used_slugs,
 )
-from muniment.registry.exchange.edits import Edits, edits_of, remember
+from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
 from muniment.registry.exchange.keeping import settle_columns
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
@@ -52,7 +53,6 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             run.names["person"].add(row.slug)
             person = Person(slug=row.slug, listed=not run.draft, updated_at=row.updated_at or now(), **columns)
             made.append(person)
-            entries.append(history_entry(run, {}, {}, person=person))
             continue
         columns, found = given_columns(run, person, columns, row.given), edits.get(person.pk)
         counts.kept += _settle(run, line, person, columns, found)
@@ -74,6 +74,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     insert_rows("person", made)
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
+    history.insert_creations(run.actor, IMPORTED, "person", [person.pk for person in made], run.import_run)
     insert(entries)
     remember("person", edits)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
