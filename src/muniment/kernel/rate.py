@@ -136,7 +136,7 @@ class Limiter:
 
     def _verdict(self, ahead_s: float) -> Verdict:
         remaining = int((self._depth_s - ahead_s) / self._interval_s + _ROUNDING)
-        return Verdict(True, remaining if remaining > 0 else 0, _ceil(ahead_s), 0)  # noqa: FBT003 - keywords cost time
+        return Verdict(True, max(0, remaining), _ceil(ahead_s), 0)  # noqa: FBT003 - keywords cost time
 
 
 _UNLIMITED: Final = Verdict(allowed=True, remaining=0, reset_s=0, retry_after_s=0)

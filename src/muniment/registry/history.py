@@ -80,7 +80,10 @@ def insert_creations(actor: Actor, action: str, subject: str, keys: Iterable[int
         "account_id": actor.account_id,
         "via": actor.via,
         "credential": actor.credential,
-        **{"before": {}, "after": {}, "changed": [], "note": ""},
+        "before": {},
+        "after": {},
+        "changed": [],
+        "note": "",
         "import_run_id": import_run,
     }
     names, values = (f"{subject}_id", "at", *of_all), tuple(of_all.values())
