@@ -321,16 +321,7 @@ async def measure(given: argparse.Namespace, load: Load, pid: int, folder: Path,
         await done.wait()
         import_s = loop.time() - began
         log.close()
-    last, minutes = began, [pss_mb(pid)]
-    while loop.time() - began < given.minutes * 60:
-        await asyncio.sleep(1)
-        if loop.time() - last >= 60:
-            last = loop.time()
-            minutes.append(pss_mb(pid))
-            print(f"{(last - began) / 60:5.1f} min  {minutes[-1]:6.1f} MB", flush=True)
-    if len(minutes) > 2 * LAST:
-        former, latest = statistics.fmean(minutes[-2 * LAST : -LAST]), statistics.fmean(minutes[-LAST:])
-        print(f"memory: at most {max(minutes):.1f} MB; last {LAST} minutes {latest:.1f} MB, those before {former:.1f} MB")
+    await watch_memory(pid, began, given.minutes)
     load.is_over = True
     for task in tasks:
         task.cancel()
@@ -353,6 +344,22 @@ async def measure(given: argparse.Namespace, load: Load, pid: int, folder: Path,
     for reason, times in load.failed.items():
         print(f"failed {times} times: {reason}")
     print(f"mean of reads            {statistics.fmean(reads) * 1e3:9.2f} ms")
+
+
+async def watch_memory(pid: int, began: float, minutes: float) -> None:
+    """Print the memory of the server each minute, and whether it still grows at the end."""
+    loop = asyncio.get_running_loop()
+    last, found = began, [pss_mb(pid)]
+    while loop.time() - began < minutes * 60:
+        await asyncio.sleep(1)
+        if loop.time() - last >= 60:
+            last = loop.time()
+            found.append(pss_mb(pid))
+            print(f"{(last - began) / 60:5.1f} min  {found[-1]:6.1f} MB", flush=True)
+    if len(found) > 2 * LAST:
+        former, latest = (statistics.fmean(each) for each in (found[-2 * LAST : -LAST], found[-LAST:]))
+        print(f"memory at most           {max(found):9.1f} MB PSS")
+        print(f"mean of {LAST} minutes       {latest:9.1f} MB PSS, of those before {former:.1f} MB")
 
 
 def raise_priority(niceness: int) -> None:
