@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-limits bench-questions bench-agents reference pictures screenshots lock audit dist messages
+.PHONY: mutate help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-visits bench-limits bench-questions bench-agents reference pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -99,6 +99,9 @@ bench-pages: install ## measure the CPU time of pages on a real registry
 
 bench-load: install ## measure reads while a real registry is imported and changed
 	$(BIN)/python bench/under_load.py $(MUNIMENT_SAMPLE_DATA) $(BENCH_FLAGS)
+
+bench-memory: install ## measure memory under 30 minutes of mixed load
+	$(BIN)/python bench/under_load.py $(MUNIMENT_SAMPLE_DATA) --no-import --minutes 30 $(BENCH_FLAGS)
 
 bench-visibility: install services ## measure how soon a change shows in other processes and on other nodes
 	$(BIN)/python bench/visibility.py $(BENCH_FLAGS)

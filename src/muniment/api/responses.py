@@ -87,12 +87,9 @@ class Answer(msgspec.Struct, gc=False):
     """Additional header lines."""
     content_type: bytes = JSON
     cache_control: bytes = CACHE_CONTROL
-    _forms: dict[bytes, Response] = {}
+    forms: dict[bytes, Response] = {}
+    """The cached responses by encoding; empty for none."""
     _unchanged: dict[bytes, Response] = {}
-
-    def form(self, encoding: bytes) -> Response | None:
-        """Return the cached response in *encoding* (empty for none), or None."""
-        return self._forms.get(encoding)
 
     def make(self, encoding: bytes) -> Response:
         body = encode(self.body, encoding)
@@ -103,7 +100,7 @@ class Answer(msgspec.Struct, gc=False):
             etag(self.tag, encoding),
             self._common(),
         )
-        made = self._forms[encoding] = Response(200, head, body)
+        made = self.forms[encoding] = Response(200, head, body)
         return made
 
     def encoding(self, accepted: bytes) -> bytes:

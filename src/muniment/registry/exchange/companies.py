@@ -58,7 +58,7 @@ from muniment.registry.names import former, keeping
 from muniment.registry.plugged.importing import is_company_refused
 from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
-from muniment.registry.sql import insert
+from muniment.registry.sql import insert, insert_values
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
 from muniment.schema.objects import Schema
@@ -68,6 +68,12 @@ from muniment.schema.validation import Fault
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
 _DATES: Final = ("listed_on", "listed_month_only")
+_PART_COLUMNS: Final[dict[type[models.Model], tuple[str, ...]]] = {
+    Position: ("company_id", "rank", "person_id", "name", "item_id", "title", "extra"),
+    Proposal: ("company_id", "rank", "document"),
+    CapTableEntry: ("company_id", "rank", "document"),
+    FundingRound: ("company_id", "rank", *RoundRow._fields),
+}
 
 
 def _is_raising(row: CompanyRow) -> bool:
@@ -363,24 +369,23 @@ class _CompanyBatch:
             end_proofs(self.moved)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
-        parts: dict[type[models.Model], list[Any]] = defaultdict(list)
+        parts: dict[type[models.Model], list[tuple[Any, ...]]] = {each: [] for each in _PART_COLUMNS}
         for company, row, places in self.new_parts:
             for rank, place in enumerate(places or ()):
                 person = people.known.get(place.slug) or people.made.get(place.slug)
-                columns = {"item_id": place.item_id, "title": place.title, "extra": place.extra}
-                name = "" if person else place.name
-                parts[Position].append(Position(company=company, person=person, name=name, rank=rank, **columns))
+                key, name = (person.pk, "") if person else (None, place.name)
+                parts[Position].append((company.pk, rank, key, name, place.item_id, place.title, place.extra))
                 if person:
                     self.affected_people[person.pk] = None
             for table, documents in ((Proposal, row.proposals), (CapTableEntry, row.cap_table)):
-                parts[table] += [table(company=company, rank=n, document=d) for n, d in enumerate(documents or ())]
-            rounds = enumerate(row.funding_rounds or ())
-            parts[FundingRound] += [FundingRound(company=company, rank=n, **each._asdict()) for n, each in rounds]
-        for made in parts.values():
-            insert(made)
+                parts[table] += [(company.pk, rank, each) for rank, each in enumerate(documents or ())]
+            parts[FundingRound] += [(company.pk, rank, *each) for rank, each in enumerate(row.funding_rounds or ())]
+        for table, values in parts.items():
+            insert_values(table, _PART_COLUMNS[table], values)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
-        new = [self._entry(company, {}, {}) for company in self.made]
-        insert([*new, *self.entries])
+        run = self.run
+        history.insert_creations(run.actor, IMPORTED, "company", [each.pk for each in self.made], run.import_run)
+        insert(self.entries)
         remember("company", self.edits)
         self._publish(people)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.registry import history
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -19,7 +20,7 @@ from muniment.registry.exchange.batch import (
     with_stored_extra,
     without_used_slugs,
 )
-from muniment.registry.exchange.edits import Edits, edits_of, remember
+from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
 from muniment.registry.exchange.keeping import settle_columns
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
@@ -54,7 +55,6 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             if not is_person_refused(run, line, person, {}):
                 run.names["person"].add(row.slug)
                 made.append(person)
-                entries.append(history_entry(run, {}, {}, person=person))
             continue
         columns, found = given_columns(run, person, columns, row.given), edits.get(person.pk)
         counts.kept += _settle(run, line, person, columns, found)
@@ -93,6 +93,7 @@ def _store(
     insert_rows("person", made)
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
+    history.insert_creations(run.actor, IMPORTED, "person", [person.pk for person in made], run.import_run)
     insert(entries)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:
