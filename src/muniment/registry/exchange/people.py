@@ -77,11 +77,12 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     if run.dry:
         return counts
     remember("person", edits)
-    _store(made, changed, adopted=adopted, renamed=renamed, entries=entries)
+    _store(run, made, changed, adopted=adopted, renamed=renamed, entries=entries)
     return counts
 
 
 def _store(
+    run: BatchRun,
     made: list[Person],
     changed: list[Person],
     *,
