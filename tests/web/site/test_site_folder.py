@@ -42,7 +42,9 @@ def test_blocks_are_replaced_own_templates_are_included_and_own_files_are_served
             page = product.get(path).body.decode()
             assert page.count("The guild since 1801") == 1, path
             assert 'class="bottom"' not in page
-        [address] = re.findall(r'href="(/static/own\.[0-9a-f]{12}\.css)"', home)
+        assert product.get("/").body.decode() == home
+        again = product.get("/?again=1").body.decode()  # rendered again, by what the first rendering kept
+        [address] = re.findall(r'href="(/static/own\.[0-9a-f]{12}\.css)"', again)
         found = product.get(address)
         assert (found.status, found.body) == (200, b"body { color: teal }")
         assert "immutable" in found.headers["cache-control"]
