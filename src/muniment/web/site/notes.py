@@ -11,7 +11,7 @@ from django.template.loaders.app_directories import Loader
 from muniment.web.site.loading import built_in, compile_fault
 
 STABLE: Final = {
-    "base.html": frozenset({"title", "description", "head", "header", "footer", "scripts"}),
+    "base.html": frozenset({"site_head", "header", "footer"}),
     "registry/home.html": frozenset({"hero", "lists", "connect"}),
 }
 """The blocks that stay from version to version, by template. All else may change in any version."""
