@@ -2,15 +2,15 @@
 
 import html
 import json
+import re
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-import httpx
 import pytest
 
 from make.registry import lines
 from services.mcp import modern
-from services.owner import EMAIL, PASSWORD
+from services.owner import COMPANY, EMAIL, PASSWORD
 from services.plugins import EXAMPLE, install, write_plugin
 from services.ports import wait_until
 from services.prepared import demo_registry, new_instance
@@ -116,6 +116,7 @@ def test_every_hook_of_the_installed_example_works(with_package, monkeypatch, re
     assert "missing-lei" in run("--help", data=data).stdout
 
     run("user", "create", EMAIL, "--password-stdin", data=data, stdin=f"{PASSWORD}\n")
+    run("own", EMAIL, COMPANY, data=data)
     token = run("user", "token", EMAIL, "--name", "test", data=data).stdout.strip()
     with Product(data, **settings) as product:
         product.wait_ready()
@@ -126,16 +127,17 @@ def test_every_hook_of_the_installed_example_works(with_package, monkeypatch, re
         logged = [json.loads(line) for line in (with_package / "publications.jsonl").read_text().splitlines()]
         assert {"kind": "company", "id": "tidal", "change": "published"}.items() <= logged[0].items()
 
-        refused = tool(product, token, "create_company", name="Marsh", website="http://marsh.example")
+        change = {"website": "http://marsh.example"}
+        refused = tool(product, token, "update_my_company", slug=COMPANY, changes=change)
         assert refused["isError"]
         assert "website must begin with https://" in refused["content"][0]["text"]
         with Visitor(product.url, {}) as owner:
             owner.post("/accounts/login/", login=EMAIL, password=PASSWORD)
-            form = owner.get("/manage/companies/new")
-            assert form
-            answer = owner.send("/manage/companies/new", name="Marsh", website="http://marsh.example")
+            address = f"/manage/companies/{COMPANY}/edit/basics"
+            [version] = re.findall(r'name="version" value="(\d+)"', owner.get(address))
+            answer = owner.send(address, version=version, name="Tarnwick Tidal", **change)
             assert "must begin with https://" in html.unescape(answer.text)
-        assert not httpx.get(f"{product.url}/api/v1/companies?q=Marsh").json()["data"]
+        assert "marsh.example" not in product.get(f"/api/v1/companies/{COMPANY}").body.decode()
 
 
 @pytest.mark.parametrize(

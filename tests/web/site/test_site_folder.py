@@ -11,7 +11,7 @@ from services.prepared import demo_registry
 from services.product import Product, run
 
 BASE = """{% extends "base.html" %}{% load static %}
-{% block head %}{{ block.super }}<link rel="stylesheet" href="{% static 'own.css' %}">{% endblock %}
+{% block site_head %}<link rel="stylesheet" href="{% static 'own.css' %}">{% endblock %}
 {% block footer %}<footer>The guild since 1801</footer>{% endblock %}
 """
 HOME = '{% extends "registry/home.html" %}{% block hero %}<h1>Clocks</h1>{% include "own/news.html" %}{% endblock %}'
@@ -42,7 +42,10 @@ def test_blocks_are_replaced_own_templates_are_included_and_own_files_are_served
             page = product.get(path).body.decode()
             assert page.count("The guild since 1801") == 1, path
             assert 'class="bottom"' not in page
-        [address] = re.findall(r'href="(/static/own\.[0-9a-f]{12}\.css)"', home)
+            assert page.count("/static/own.") == 1, path
+        assert product.get("/").body.decode() == home
+        again = product.get("/?again=1").body.decode()  # rendered again, by what the first rendering kept
+        [address] = re.findall(r'href="(/static/own\.[0-9a-f]{12}\.css)"', again)
         found = product.get(address)
         assert (found.status, found.body) == (200, b"body { color: teal }")
         assert "immutable" in found.headers["cache-control"]
@@ -107,5 +110,7 @@ def test_a_template_that_replaces_more_than_stable_blocks_is_a_warning(tmp_path)
 def test_each_stable_block_exists_and_is_documented(name, block):
     template = Path(muniment.web.__file__).parent / "templates" / name
     assert f"{{% block {block} %}}" in template.read_text()
+    others = (file.read_text() for file in (Path(muniment.web.__file__).parent / "templates").rglob("*.html"))
+    assert sum(f"{{% block {block} %}}" in text for text in others) == 1  # no page replaces it
     section = (Path(__file__).parents[3] / "docs" / "REGISTRY.md").read_text().partition("## Templates")[2]
     assert f"`{block}`" in section

@@ -36,7 +36,7 @@ def asset(name: str) -> Content | None:
     if not found or not Path(found).is_file():
         return None
     body = Path(found).read_bytes()
-    suffix = Path(name).suffix
+    suffix = Path(str.__str__(name)).suffix  # from a template it is a SafeString, which pathlib cannot take alone
     content_type = _TYPES.get(suffix) or mimetypes.guess_type(name)[0] or "application/octet-stream"
     if suffix == ".css":
         body = _OWN_ADDRESS.sub(lambda match: _with_digest(name, match), body)

@@ -12,4 +12,4 @@ def template_settings(site: Path, options: dict[str, Any]) -> dict[str, Any]:
     here = "muniment.web.site.loading"
     loaders = [(f"{here}.SiteLoader", [folder]), "django.template.loaders.app_directories.Loader"]
     cached = [("django.template.loaders.cached.Loader", loaders)]
-    return {"BACKEND": f"{here}.SiteTemplates", "OPTIONS": {**options, "loaders": cached}}
+    return {"BACKEND": f"{here}.SiteTemplates", "NAME": "django", "OPTIONS": {**options, "loaders": cached}}

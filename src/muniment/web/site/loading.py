@@ -80,7 +80,8 @@ def built_in() -> DjangoTemplates:
 def compile_fault(contents: Any, origin: Origin, engine: Engine) -> str:
     """Return what is wrong with a template, with its file and line; empty if it can be compiled."""
     try:
-        Template(contents, origin, origin.template_name, engine)
+        name: Any = origin.template_name
+        Template(contents, origin, name, engine)
     except Exception as error:  # noqa: BLE001 - tags raise errors of any kind
         token = getattr(error, "token", None)
         line = f", line {token.lineno}" if token is not None else ""

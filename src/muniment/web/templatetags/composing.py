@@ -26,6 +26,9 @@ class KnownParent(ExtendsNode):
     def get_parent(self, context: Context) -> Template:
         """Return the other template. One of the same name depends on the template that asks, so Django finds it."""
         if self._parent is not None:
+            found: Any = context.render_context
+            if (history := found.get(self.context_key)) is not None:
+                history.append(self._parent.origin)  # it may extend a template of its own name
             return self._parent
         parent: Template = super().get_parent(context)
         if _constant(self.parent_name) not in {"", self.origin.template_name}:
