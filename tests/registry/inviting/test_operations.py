@@ -150,7 +150,7 @@ def test_what_cannot_be_invited_is_named(operator, monkeypatch):
 def test_an_account_that_was_created_meanwhile_accepts_by_signing_in():
     token = invited(role="reviewer")
     meanwhile = account(EMAIL)
-    with pytest.raises(Conflict, match="Sign in") as refused:
+    with pytest.raises(Conflict, match="already has an account") as refused:
         operations.accept_as_new(token, PASSWORD)
     assert "Sign in" in refused.value.hint
     assert operations.accept_as(meanwhile.actor("web"), token).role == "reviewer"
