@@ -163,6 +163,11 @@ OPERATOR_PATHS = [
     "/operate/mail?state=ended",
     "/operate/storage",
     "/operate/backups",
+    "/operate/invitations",
+    "/operate/maintenance",
+    "/operate/maintenance/renew-feed",
+    "/operate/registry",
+    *(f"/operate/setup/{step}" for step in ("name", "brand", "words", "legal", "fields", "mail", "import")),
     "/operate/audit",
     "/operate/settings",
 ]

@@ -40,7 +40,9 @@ def test_what_is_no_font_or_too_large_is_refused(content, says):
 
 
 def test_a_font_is_stored_once_and_served_for_ever():
-    assert store_font(woff2()) == (path := store_font(woff2()))
+    path = store_font(woff2())
+    assert store_font(woff2()) == path
+    assert BrandFont.objects.count() == 1
     answer = Client().get(path)
     assert (answer.status_code, answer["Content-Type"], answer.content) == (200, "font/woff2", woff2())
     assert "immutable" in answer["Cache-Control"]
