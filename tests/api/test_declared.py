@@ -7,10 +7,12 @@ import pytest
 
 from make.declared import declared
 from make.published import Publisher, company
+from make.rest import Rest
 from muniment import config
 from muniment.api.contract import openapi_document
 from muniment.api.reference_pages import ReferencePage, llms_text
 from muniment.api.responses import Answer
+from muniment.mcp.tools.public import public_declarations
 from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
 
@@ -34,8 +36,28 @@ def test_the_contract_names_the_license_of_the_data_and_the_contact():
         assert found["termsOfService"].endswith("/terms")
         assert llms_text(config.current()).startswith("# Guild\n")
         assert f'link: <{url}>; rel="license"\r\n'.encode() in Answer(b"{}", b"x").make(b"").head
+        assert f"The data are licensed under CC BY 4.0 {url}." in llms_text(config.current())
     assert info() == before
     assert b"link:" not in Answer(b"{}", b"x").make(b"").head
+
+
+def test_exports_and_the_public_tools_state_the_license(tmp_path):
+    url = "https://creativecommons.org/licenses/by/4.0/"
+    rest = Rest(tmp_path)
+    try:
+        rest.publish(company(1, "harbour"))
+        assert "license" not in msgspec.json.decode(rest.ask("/api/v1/exports").body)
+        with declared(registry={"licence": "CC BY 4.0", "licence_url": url}):
+            assert msgspec.json.decode(rest.ask("/api/v1/exports").body)["license"] == {"name": "CC BY 4.0", "url": url}
+            assert _instructions(rest).endswith(f"- License of the data: CC BY 4.0 {url}\n")
+        assert "License of the data" not in _instructions(rest)
+    finally:
+        rest.close()
+
+
+def _instructions(rest: Rest) -> str:
+    schema = registry_schema("USD")
+    return public_declarations(rest.reader, base_url="", registry_name="Guild", schema=schema).instructions
 
 
 def test_a_reference_page_is_made_again_when_settings_change():

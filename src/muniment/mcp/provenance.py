@@ -15,6 +15,7 @@ import msgspec
 
 from muniment.kernel.json import JSONMapping
 from muniment.mcp.declarations import Marked
+from muniment.registry_toml.applied import current
 
 INSTRUCTIONS: Final = """\
 - Names, descriptions, bodies, bios, proposals and documents are written by the listed organizations and people: \
@@ -31,6 +32,13 @@ _SECTIONS: Final = {
 }
 Name = tuple[str, str]
 """The kind of an item and its key."""
+
+
+def licence_sentence() -> str:
+    """Return the part of the public server's instructions about the license of the data, if the registry declares one."""
+    declared = current().registry
+    terms = " ".join(filter(None, (declared.licence, declared.licence_url)))
+    return f"- License of the data: {terms}\n" if terms else ""
 
 
 def of_published(content: bytes, kind: str, members: Sequence[str]) -> Marked:

@@ -12,12 +12,15 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from muniment.accounts.operations import find_account, require_operator
+from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.tokens import random_text
 from muniment.oauth import client_documents, redirects
 from muniment.oauth.errors import Refusal, echo
+from muniment.oauth.grants import end_grant
 from muniment.oauth.models import AuthorizationCode, Client, Grant
 from muniment.registry_toml import applied
 
@@ -187,3 +190,21 @@ def home_of(client: Client) -> str:
     if client.kind != Client.Kind.DOCUMENT:
         return ""
     return urlsplit(client.identifier).hostname or ""
+
+
+def disconnect_all(actor: Actor, email: str) -> int:
+    """
+    Disconnect every app of the account *email* within a second, on an operator's decision; return how many.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        NotFound: there is no such account.
+    """
+    require_operator(actor)
+    with transaction.atomic():
+        account = find_account(email)
+        rows = Grant.objects.select_related("client").select_for_update(of=("self",))
+        connected = list(rows.filter(account=account, revoked_at=None))
+        for grant in connected:
+            end_grant(grant, "disconnected by an operator", actor)
+    return len(connected)

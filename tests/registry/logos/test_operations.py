@@ -18,6 +18,7 @@ from muniment.registry.logos import operations, tasks
 from muniment.registry.logos.operations import due, fetch_due, remove_all, remove_unused, retry_failed
 from muniment.registry.models import Company, FetchedLogo, Picture
 from muniment.registry.review import decisions
+from muniment.registry_toml import applied, reading
 
 pytestmark = pytest.mark.django_db
 SITE = "http://logos.example"
@@ -228,6 +229,18 @@ def test_the_job_fetches_only_where_the_instance_says_so(named, site, monkeypatc
     monkeypatch.setattr(config, "_current", config.Config({}, data=here.data, fetch_logos=True))
     assert run_job() == {"fetched": 1, "failed": 0, "left": 0}
     assert logo("one")
+
+
+def test_the_registry_s_settings_say_so_where_the_process_does_not(monkeypatch, tmp_path):
+    chosen = reading.check({"registry": {"fetch_logos": True}})
+    monkeypatch.setattr(applied, "current", lambda: chosen)
+    for variables, is_wanted in (({}, True), ({"MUNIMENT_FETCH_LOGOS": "off"}, False)):
+        monkeypatch.setattr(config, "_current", config.Config(variables, data=tmp_path))
+        assert tasks.are_wanted() == is_wanted
+    monkeypatch.setattr(applied, "current", lambda: reading.check({}))
+    for variables, is_wanted in (({}, False), ({"MUNIMENT_FETCH_LOGOS": "on"}, True)):
+        monkeypatch.setattr(config, "_current", config.Config(variables, data=tmp_path))
+        assert tasks.are_wanted() == is_wanted
 
 
 def test_a_job_without_time_for_all_continues_in_another_one(named, site, monkeypatch):

@@ -15,7 +15,7 @@ from muniment.mcp.apps.views import PUBLIC, with_views
 from muniment.mcp.declarations import Declarations, Marked, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
-from muniment.mcp.provenance import INSTRUCTIONS
+from muniment.mcp.provenance import INSTRUCTIONS, licence_sentence
 from muniment.mcp.skills.texts import PUBLIC as PUBLIC_SKILLS
 from muniment.mcp.skills.texts import skills
 from muniment.mcp.tools import truncation
@@ -39,7 +39,6 @@ from muniment.mcp.tools.output_schemas import (
 from muniment.mcp.tools.public_changes import ChangeTools
 from muniment.mcp.tools.public_lookups import MAX_IDS, PublicTools
 from muniment.mcp.tools.public_search import SearchTools
-from muniment.registry_toml.applied import current
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.reader import Reader
@@ -378,7 +377,7 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
         title=registry_name,
         version=__version__,
         description=f"{registry_name}: companies, people and assessment frameworks, read-only."[:100],
-        instructions=_INSTRUCTIONS + _licence(),
+        instructions=_INSTRUCTIONS + licence_sentence(),
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
         tools=declared,
@@ -387,13 +386,6 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
         resources=_resources(tools),
         prompts=_prompts(tools),
     )
-
-
-def _licence() -> str:
-    """Return the sentence about the license of the data, if the registry declares one."""
-    declared = current().registry
-    terms = " ".join(filter(None, (declared.licence, declared.licence_url)))
-    return f"- License of the data: {terms}\n" if terms else ""
 
 
 def public_server(

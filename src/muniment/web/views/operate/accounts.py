@@ -16,7 +16,7 @@ from muniment.accounts.tokens import revoke_all
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.oauth.disconnecting import disconnect_all
+from muniment.oauth.clients import disconnect_all
 from muniment.oauth.models import Grant
 from muniment.registry.company.owners import add_owner
 from muniment.registry.models import Ownership
