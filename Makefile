@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-limits bench-questions bench-agents reference pictures screenshots lock audit dist
+.PHONY: mutate help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-visits bench-limits bench-questions bench-agents reference pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -67,6 +67,7 @@ check: install ## style, words, types, layers, module lengths, migrations and lo
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
 	$(BIN)/python checks/words.py
+	$(BIN)/python checks/messages.py --check
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
@@ -99,6 +100,9 @@ bench-pages: install ## measure the CPU time of pages on a real registry
 bench-load: install ## measure reads while a real registry is imported and changed
 	$(BIN)/python bench/under_load.py $(MUNIMENT_SAMPLE_DATA) $(BENCH_FLAGS)
 
+bench-memory: install ## measure memory under 30 minutes of mixed load
+	$(BIN)/python bench/under_load.py $(MUNIMENT_SAMPLE_DATA) --no-import --minutes 30 $(BENCH_FLAGS)
+
 bench-visibility: install services ## measure how soon a change shows in other processes and on other nodes
 	$(BIN)/python bench/visibility.py $(BENCH_FLAGS)
 
@@ -113,6 +117,9 @@ bench-questions: install ## ask a real registry in plain words
 
 bench-agents: install ## let a script, or a model, do the jobs of agents
 	$(BIN)/python bench/agent_jobs/run.py $(BENCH_FLAGS)
+
+messages: install ## bring the message catalogues up to date with the texts of the code
+	$(BIN)/python checks/messages.py
 
 reference: install ## write the tables of docs/REFERENCE.md
 	$(BIN)/python checks/reference.py
@@ -133,6 +140,9 @@ dist: install ## build the wheel, the source archive, a list of what they need (
 		--output-reproducible --validate --output-format JSON --output-file $(DIST)/sbom.cdx.json requirements/runtime.lock
 	cp requirements/runtime.lock deploy/Containerfile $(DIST)/
 	cd $(DIST) && sha256sum * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS
+
+dist-check: dist ## install the wheel with pip, uvx and pipx, and serve the demo from each
+	$(BIN)/python checks/wheel.py $(DIST)
 
 lock: install ## pin every dependency by hash
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock

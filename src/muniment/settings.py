@@ -8,8 +8,10 @@ from muniment.accounts.keys import key_file
 from muniment.accounts.keys.reading import is_strong, listed
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
 from muniment.declared_fields import declarations
+from muniment.languages.catalogues import SOURCE, installed, locale_paths
 from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
+from muniment.web.site.folder import template_settings
 
 config = process.current()
 
@@ -106,6 +108,7 @@ INSTALLED_APPS = [
     "django_htmx",
 ]
 MIDDLEWARE = [
+    "muniment.web.wording.visitor_language.LanguageMiddleware",
     "muniment.web.requests.security_headers.PolicyMiddleware",
     "muniment.web.public_pages.PublicPages",
     "muniment.accounts.security.origin.OriginMiddleware",
@@ -123,10 +126,9 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "muniment.web.urls"
 TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-        "OPTIONS": {
+    template_settings(
+        config.site,
+        {
             # Every template has texts, and many have parts that are kept or that are templates of their own.
             "builtins": [f"muniment.web.templatetags.{name}" for name in ("texts", "keeping", "composing")],
             "context_processors": [
@@ -137,7 +139,7 @@ TEMPLATES = [
                 "muniment.web.context.visitor",
             ],
         },
-    }
+    )
 ]
 
 DATABASES = {"default": database(config)}
@@ -217,12 +219,15 @@ SESSION_ENGINE = "muniment.accounts.sessions"
 SESSION_COOKIE_AGE = 30 * 24 * 3600
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
 
-LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]
+LANGUAGE_CODE = SOURCE
+LOCALE_PATHS = locale_paths()
+LANGUAGES = [(code, code) for code in installed()]  # which of them are offered is declared in registry.toml
+DATE_FORMAT, YEAR_MONTH_FORMAT, NUMBER_GROUPING = "j F Y", "F Y", 3  # of languages that Django does not know
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True
 STATIC_URL = "/static/"
+STATICFILES_DIRS = [found] if (found := config.site / "static").is_dir() else []
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "muniment.web.requests.static_files.HashedStorage"},

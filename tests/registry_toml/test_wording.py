@@ -2,9 +2,10 @@
 
 import pytest
 from django.template import engines
-from django.utils.translation import gettext, ngettext, override
+from django.utils.translation import gettext, ngettext
 
 from make.declared import declared
+from muniment.languages.speaking import speaking
 from muniment.registry_toml.reading import InvalidSettings, check
 from muniment.registry_toml.wording import reworded
 from muniment.web import translating
@@ -49,9 +50,9 @@ def test_all_texts_of_pages_and_mail_have_the_word():
         assert gettext("Company") == translating.gettext("Company") == "Museum"
         assert ngettext("%(count)s company", "%(count)s companies", 2) == "%(count)s museums"
         assert translating.ngettext("%(count)s company", "%(count)s companies", 1) == "%(count)s museum"
-        with override("de"):
-            assert gettext("No company of this name") == "No company of this name"
-            assert ngettext("%(count)s company", "%(count)s companies", 2) == "%(count)s companies"
+        with speaking("de"):
+            assert gettext("Browse companies") == "Organisationen durchsuchen"
+            assert ngettext("%(count)s company", "%(count)s companies", 2) == "%(count)s Organisationen"
     assert template.render({"n": "old companies"}) == built_in
     assert translating.gettext("Company") == "Company"
 

@@ -4,6 +4,7 @@ import copy
 import logging
 import re
 import threading
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any, cast
@@ -33,7 +34,9 @@ from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
+from muniment.languages.speaking import language, speaking
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry_toml import applied
 
 BY_EMAIL = "confirm_by_email"
@@ -81,7 +84,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         values = {"request": current.request, "email": email, "current_site": _site(), **context, **links}
         kind = template_prefix.rpartition("/")[2]
         expires_at = now() + _code_lasts(kind) if "code" in context else None
-        outgoing.send_message(self.render_mail(template_prefix, email, values), kind=kind, expires_at=expires_at)
+        with _in_language_for(email):
+            message = self.render_mail(template_prefix, email, values)
+            outgoing.send_message(message, kind=kind, expires_at=expires_at)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the client's address, which the server has already read from trusted proxies."""
@@ -211,3 +216,9 @@ class PasswordHasher(Argon2PasswordHasher):
         alike = copy.copy(self)
         alike.parallelism = self.decode(encoded)["parallelism"]
         return super(PasswordHasher, alike).must_update(encoded)
+
+
+def _in_language_for(email: str) -> AbstractContextManager[None]:
+    """Use the language of the account with this address; of the visitor, if there is none or it has not chosen one."""
+    account = Account.objects.filter(email=email.strip().lower()).first()
+    return in_language_of(account) if account is not None and account.language else speaking(language())

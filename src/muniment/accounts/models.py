@@ -8,6 +8,8 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.accounts.first_run.tables import SetupLink as SetupLink  # noqa: PLC0414 - Django finds tables here
+from muniment.accounts.first_run.tables import SetupStep as SetupStep  # noqa: PLC0414 - Django finds tables here
 from muniment.accounts.security.models import SecurityEvent as SecurityEvent  # noqa: PLC0414 - Django finds tables here
 from muniment.kernel.actor import Actor, Via
 from muniment.kernel.ids import now
@@ -38,14 +40,15 @@ class Account(AbstractBaseUser):
     class Role(models.TextChoices):
         """What an account may do beyond its own listings."""
 
-        OWNER = "owner"
-        REVIEWER = "reviewer"
-        OPERATOR = "operator"
+        OWNER = "owner", gettext_lazy("Owner")
+        REVIEWER = "reviewer", gettext_lazy("Reviewer")
+        OPERATOR = "operator", gettext_lazy("Operator")
 
     email = models.EmailField(max_length=254)
     name = models.CharField(max_length=200, blank=True, default="")
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.OWNER)
     is_active = models.BooleanField(default=True)
+    language = models.CharField(max_length=16, blank=True, default="")
     joined_at = models.DateTimeField(default=now)
     delete_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
@@ -87,6 +90,12 @@ class Account(AbstractBaseUser):
 
     def has_module_perms(self, app_label: str) -> bool:  # noqa: ARG002 - Django's signature
         return self.is_staff
+
+    def remember_language(self, code: str) -> None:
+        """Store the language that the account reads, if it changed: mail is in that language."""
+        if self.language != code:
+            self.language = code
+            self.save(update_fields=["language"])
 
     def session_hash_under(self, key: str) -> str:
         """Return the proof, stored in a session, that the password has not changed since, as *key* makes it."""

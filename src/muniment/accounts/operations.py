@@ -19,6 +19,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 
 ROLES = ("owner", "reviewer", "operator")
 
@@ -83,8 +84,11 @@ def remove_factors(actor: Actor, email: str) -> int:
         if count:
             record(Event.FACTOR_REMOVED, account=account, actor=actor, detail={"count": count})
     if count:
-        told = gettext("The operator removed all second factors and passkeys of your account. Set them up again soon.")
-        outgoing.send(account.email, gettext("Your second factors were removed"), told)
+        with in_language_of(account):
+            told = gettext(
+                "The operator removed all second factors and passkeys of your account. Set them up again soon."
+            )
+            outgoing.send(account.email, gettext("Your second factors were removed"), told)
     return count
 
 

@@ -15,10 +15,12 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.utils.translation import gettext
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, Asks, PersonalToken
+from muniment.accounts.operations import find_account, require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
@@ -29,7 +31,9 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, 
 from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.kernel.wire import UNSET, Unset
+from muniment.languages import writing
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 
 LIFETIMES_DAYS: Final = (30, 90, 365, None)
 DEFAULT_DAYS: Final = 90
@@ -93,8 +97,8 @@ def create_token(
             asks=Asks.NONE if acts_without_asking else Asks.ALL,
         )
         record(Event.TOKEN_CREATED, account=owner, actor=actor, detail=_detail(row))
-    said = gettext("A personal access token was created for your account.")
-    _mail_owner(row, gettext("A token was created"), said, is_change=True)
+    said = gettext_lazy("A personal access token was created for your account.")
+    _mail_owner(row, gettext_lazy("A token was created"), said, is_change=True)
     return NewToken(row, text)
 
 
@@ -125,8 +129,8 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
         row.save()
         revocation.bump()
         record(Event.TOKEN_REGENERATED, account=row.account_id, actor=actor, detail=_detail(row))
-    said = gettext("A personal access token of your account was regenerated.")
-    _mail_owner(row, gettext("A token was regenerated"), said, is_change=True)
+    said = gettext_lazy("A personal access token of your account was regenerated.")
+    _mail_owner(row, gettext_lazy("A token was regenerated"), said, is_change=True)
     return NewToken(row, text)
 
 
@@ -158,6 +162,21 @@ def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
     return row
 
 
+def revoke_all(actor: Actor, email: str) -> int:
+    """Revoke every token of the account *email*, on an operator's decision; return how many."""
+    require_operator(actor)
+    with transaction.atomic():
+        account = find_account(email)
+        rows = list(PersonalToken.objects.select_for_update().filter(account=account, revoked_at=None))
+        for row in rows:
+            _end_now(row)
+            record(Event.TOKEN_REVOKED, account=account, actor=actor, detail={"name": row.name})
+    if rows:
+        said = gettext("The operator revoked every personal access token of your account. Create new ones if need be.")
+        outgoing.send(account.email, gettext("Your tokens were revoked"), said)
+    return len(rows)
+
+
 def revoke_presented(text: str) -> bool:
     """
     Revoke the presented token, and return whether it was a live one.
@@ -173,8 +192,8 @@ def revoke_presented(text: str) -> bool:
             return False
         _end_now(row)
         record(Event.TOKEN_REVOKED, account=row.account_id, by=None, detail={"name": row.name, "reason": _BY_HOLDER})
-    said = gettext("A token was revoked by its holder. Create a new one if you still need it.")
-    _mail_owner(row, gettext("A token was revoked"), said)
+    said = gettext_lazy("A token was revoked by its holder. Create a new one if you still need it.")
+    _mail_owner(row, gettext_lazy("A token was revoked"), said)
     return True
 
 
@@ -188,8 +207,8 @@ def warn_of_expiry(at: datetime | Unset = UNSET) -> int:
     for row in list(due):
         # The row is updated before the mail is sent, so that two processes do not both send it.
         if PersonalToken.objects.filter(pk=row.pk, warned_at=None).update(warned_at=moment):
-            said = gettext("A personal access token of your account expires on %(day)s.") % {"day": _day(row)}
-            _mail_owner(row, gettext("A token expires soon"), said)
+            said = gettext_lazy("A personal access token of your account expires on %(day)s.")
+            _mail_owner(row, gettext_lazy("A token expires soon"), said)
             told += 1
     return told
 
@@ -268,22 +287,24 @@ def _hold_to_rate(owner: Account) -> None:
 
 
 def _day(row: PersonalToken) -> str:
-    return f"{row.expires_at:%-d %B %Y}" if row.expires_at else gettext("never")
+    return writing.day(row.expires_at) if row.expires_at else gettext("never")
 
 
-def _mail_owner(row: PersonalToken, subject: str, text: str, *, is_change: bool = False) -> None:
-    lines = [
-        text,
-        "",
-        gettext("Name: %(name)s") % {"name": row.name},
-        gettext("Permissions: %(scopes)s") % {"scopes": row.scopes.replace(" ", ", ")},
-        gettext("Expires: %(day)s") % {"day": _day(row)},
-        "",
-        gettext("Revoke or regenerate your tokens at %(address)s.") % {"address": f"{settings.BASE_URL}/manage/tokens"},
-    ]
-    if is_change:
-        said = gettext(
-            "If you didn't do this, revoke the token and change your password. Your security log: %(address)s"
-        )
-        lines += ["", said % {"address": f"{settings.BASE_URL}/manage/security"}]
-    outgoing.send(row.account.email, subject, "\n".join(lines))
+def _mail_owner(row: PersonalToken, subject: Promise, text: Promise, *, is_change: bool = False) -> None:
+    with in_language_of(row.account):
+        lines = [
+            str(text) % {"day": _day(row)},
+            "",
+            gettext("Name: %(name)s") % {"name": row.name},
+            gettext("Permissions: %(scopes)s") % {"scopes": row.scopes.replace(" ", ", ")},
+            gettext("Expires: %(day)s") % {"day": _day(row)},
+            "",
+            gettext("Revoke or regenerate your tokens at %(address)s.")
+            % {"address": f"{settings.BASE_URL}/manage/tokens"},
+        ]
+        if is_change:
+            said = gettext(
+                "If you didn't do this, revoke the token and change your password. Your security log: %(address)s"
+            )
+            lines += ["", said % {"address": f"{settings.BASE_URL}/manage/security"}]
+        outgoing.send(row.account.email, str(subject), "\n".join(lines))

@@ -15,6 +15,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.mail import outgoing
 from muniment.mail.outgoing import KIND
+from muniment.mail.receivers import in_language_of
 
 
 def retry_job(actor: Actor, job_id: str) -> None:
@@ -82,7 +83,9 @@ def send_test_message(actor: Actor) -> None:
     require_operator(actor)
     with transaction.atomic():
         account = account_of(actor)
-        outgoing.send(account.email, gettext("Test message"), gettext("Mail of this registry arrives."), kind="test")
+        with in_language_of(account):
+            text = gettext("Mail of this registry arrives.")
+            outgoing.send(account.email, gettext("Test message"), text, kind="test")
         record(Event.TEST_MESSAGE_SENT, actor=actor)
 
 

@@ -1,6 +1,6 @@
 """Applications: owners submit reports to programs, which answer. Source: assessment-spec/1, report; decision 15."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,6 +17,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry import history
 from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Framework
@@ -64,8 +65,10 @@ def submission(actor: Actor, run_id: str) -> Iterator[Application]:
             _record_history(actor, "application submitted", run.company, f"To {run.framework.name}.")
             _notify_owners(
                 application.receiver,
-                gettext("%(applicant)s applied to %(program)s") % _names(application),
-                gettext("%(applicant)s submitted a report to %(program)s. Read it here:") % _names(application),
+                lambda: (
+                    gettext("%(applicant)s applied to %(program)s") % _names(application),
+                    gettext("%(applicant)s submitted a report to %(program)s. Read it here:") % _names(application),
+                ),
                 application,
             )
     except IntegrityError:
@@ -90,8 +93,11 @@ def withdraw_application(actor: Actor, application_id: str) -> Application:
         _record_history(actor, "application withdrawn", found.applicant, f"From {found.framework.name}.")
         _notify_owners(
             found.receiver,
-            gettext("%(applicant)s withdrew its application to %(program)s") % _names(found),
-            gettext("%(applicant)s withdrew its application to %(program)s. View all applications:") % _names(found),
+            lambda: (
+                gettext("%(applicant)s withdrew its application to %(program)s") % _names(found),
+                gettext("%(applicant)s withdrew its application to %(program)s. View all applications:")
+                % _names(found),
+            ),
         )
     return found
 
@@ -124,15 +130,7 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
         found.save(update_fields=["state", "note", "decided_at", "decided_by"])
         route = f"{found.applicant.name} to {found.framework.name}."
         _record_history(actor, f"application {found.state}", found.receiver, route)
-        if accept:
-            subject = gettext("%(program)s: accepted")
-            outcome = gettext("Your application to %(program)s was accepted.")
-        else:
-            subject = gettext("%(program)s: declined")
-            outcome = gettext("Your application to %(program)s was declined.")
-        noted = f"{gettext('Note:')}\n{note_text}\n\n" if note_text else ""
-        text = f"{outcome % _names(found)}\n\n{noted}{gettext('Your applications:')}"
-        _notify_owners(found.applicant, subject % _names(found), text)
+        _notify_owners(found.applicant, lambda: _decided(found, accept=accept))
     return found
 
 
@@ -210,8 +208,25 @@ def _names(application: Application) -> dict[str, str]:
     return {"applicant": application.applicant.name, "program": application.framework.name}
 
 
-def _notify_owners(company: Company, subject: str, text: str, application: Application | None = None) -> None:
-    """Mail every owner of *company*."""
+def _decided(application: Application, *, accept: bool) -> tuple[str, str]:
+    """Return the subject and the text of the mail about a decision."""
+    if accept:
+        subject = gettext("%(program)s: accepted")
+        outcome = gettext("Your application to %(program)s was accepted.")
+    else:
+        subject = gettext("%(program)s: declined")
+        outcome = gettext("Your application to %(program)s was declined.")
+    noted = f"{gettext('Note:')}\n{application.note}\n\n" if application.note else ""
+    text = f"{outcome % _names(application)}\n\n{noted}{gettext('Your applications:')}"
+    return subject % _names(application), text
+
+
+def _notify_owners(
+    company: Company, said: Callable[[], tuple[str, str]], application: Application | None = None
+) -> None:
+    """Mail every owner of *company* the subject and the text that *said* returns, in the owner's language."""
     where = f"{settings.BASE_URL}/manage/applications" + (f"/{application.pk}" if application else "")
     for owner in company.owners.filter(is_active=True):
-        outgoing.send(owner.email, subject, f"{text}\n{where}\n")
+        with in_language_of(owner):
+            subject, text = said()
+            outgoing.send(owner.email, subject, f"{text}\n{where}\n")

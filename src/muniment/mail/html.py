@@ -9,6 +9,9 @@ from django.utils.html import escape
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext
 
+from muniment.languages.offered import base_direction
+from muniment.languages.speaking import language
+from muniment.mail.mark import CONTENT_ID, HEIGHT, Mark
 from muniment.registry_toml import applied, contrast
 
 _REST: Final = r"(?:/[^\s<>\"']*(?<![.,;:!?)])|(?=[\s)]|[.,;:!?](?:\s|$)|$))"
@@ -19,8 +22,13 @@ _ACCENT_DARK: Final = "#e08a80"
 _CODE: Final = re.compile(r"\s*[A-Z0-9]{3,}(?:-[A-Z0-9]+)*\s*")
 
 
-def as_html(subject: str, text: str) -> str:
-    """Return *text* as an HTML document. Only addresses of this registry become links: others were typed by people."""
+def as_html(subject: str, text: str, mark: Mark | None = None) -> str:
+    """
+    Return *text* as an HTML document. Only addresses of this registry become links: others were typed by people.
+
+    Args:
+        mark: the picture of the registry, which the message contains.
+    """
     name = applied.registry_name()
     blocks = [_block(each) for each in re.split(r"\n\s*\n", _without_signature(text.strip(), name))]
     brand = applied.current().brand
@@ -32,9 +40,14 @@ def as_html(subject: str, text: str) -> str:
         "ink": contrast.ink_on(light),
         "ink_dark": contrast.ink_on(dark),
         "subject": subject,
+        "language": language(),
+        "direction": base_direction(language()),
         "heading": subject.removeprefix(f"[{name}] "),
         "blocks": blocks,
         "registry": name,
+        "mark": mark,
+        "mark_address": f"cid:{CONTENT_ID}",
+        "mark_height": HEIGHT,
         "initial": next((each for each in name if each.isalnum()), "·").upper(),
         "address": settings.BASE_URL,
         "open_label": gettext("Open in %(registry)s") % {"registry": name},

@@ -32,6 +32,7 @@ from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.kernel.wire import timestamp
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
@@ -109,7 +110,7 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
         if row is None or row.client.identifier != client_id:
             outcome = Refusal("invalid_grant", "The code was not issued to this client.")
         elif row.grant is not None:
-            _end(row.grant, "code used twice")
+            end_grant(row.grant, "code used twice")
             outcome = Refusal("invalid_grant", "The code was already used; its tokens have been revoked.")
         elif now() >= row.expires_at:
             outcome = Refusal("invalid_grant", "The code has expired; start again.")
@@ -224,7 +225,7 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
 
 def _used_again(grant: Grant) -> Refusal:
     """End a connection whose refresh token is used long after it was replaced, as a thief would."""
-    _end(grant, "refresh token used again")
+    end_grant(grant, "refresh token used again")
     return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
 
 
@@ -253,7 +254,7 @@ def revoke(token: str) -> None:
             if grant is not None and not _is_of(grant, presented) and not token_pairs.was_issued(token):
                 grant = None
         if grant is not None:
-            _end(grant, "revoked by the app")
+            end_grant(grant, "revoked by the app")
 
 
 def _is_of(grant: Grant, presented: str) -> bool:
@@ -275,7 +276,7 @@ def disconnect(actor: Actor, grant_id: int) -> Grant:
     """Disconnect an app everywhere within a second; raise NotFound if it is not connected to the account."""
     with transaction.atomic():
         grant = _own(actor, grant_id)
-        _end(grant, "disconnected", actor)
+        end_grant(grant, "disconnected", actor)
     return grant
 
 
@@ -319,7 +320,8 @@ def _app(grant: Grant) -> Actor:
     return Actor(account_id=None, role="owner", via="app", credential=str(grant.client), scopes=frozenset())
 
 
-def _end(grant: Grant, because: str, actor: Actor | None = None) -> None:
+def end_grant(grant: Grant, because: str, actor: Actor | None = None) -> None:
+    """Disconnect an app, in the caller's transaction."""
     if grant.revoked_at is None:
         grant.revoked_at, grant.revoked_because = now(), because
         grant.save(update_fields=["revoked_at", "revoked_because"])
@@ -329,16 +331,17 @@ def _end(grant: Grant, because: str, actor: Actor | None = None) -> None:
 
 
 def _mail_new_app(grant: Grant) -> None:
-    lines = [
-        gettext("%(app)s was connected to your account. It can:")
-        % {"app": grant.client.name or gettext("An unnamed app")},
-        "",
-        *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
-        "",
-        gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
-        % {"address": f"{settings.BASE_URL}/manage/tokens"},
-    ]
-    outgoing.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
+    with in_language_of(grant.account):
+        lines = [
+            gettext("%(app)s was connected to your account. It can:")
+            % {"app": grant.client.name or gettext("An unnamed app")},
+            "",
+            *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
+            "",
+            gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
+            % {"address": f"{settings.BASE_URL}/manage/tokens"},
+        ]
+        outgoing.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
 
 
 def live_access(text: str, at: datetime) -> Grant | None:

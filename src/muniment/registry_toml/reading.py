@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from muniment import setting_values
 from muniment.registry_toml import contrast
 from muniment.registry_toml.document import SECTIONS, RegistrySettings
 
@@ -20,6 +21,7 @@ MAX_VALUES: Final = 200
 MAX_VALUE: Final = 60
 MAX_RATIO: Final = 10_000
 MAX_FIELDS: Final = 100
+MAX_LANGUAGES: Final = 12
 _LONG: Final = 100_000
 _LENGTHS: Final = {
     "registry.name": 80,
@@ -30,6 +32,9 @@ _LENGTHS: Final = {
     "words.companies": 40,
     "brand.logo": 200,
     "brand.mark": 200,
+    "brand.font_text": 200,
+    "brand.font_headings": 200,
+    "backups.keep": 200,
     "texts.heading": 200,
     "texts.lead": 500,
     "texts.tagline": 200,
@@ -40,8 +45,11 @@ _LENGTHS: Final = {
 }
 PICTURE: Final = re.compile(r"/pictures/[0-9a-f]{32}-512\.webp")
 _FILE_NAME: Final = re.compile(r"[\w][\w. -]*\.(?:svg|png|jpe?g|webp)", re.IGNORECASE)
+FONT: Final = re.compile(r"/fonts/[0-9a-f]{32}\.woff2")
+_FONT_FILE: Final = re.compile(r"[\w][\w. -]*\.woff2", re.IGNORECASE)
 _TEXT_FILE: Final = re.compile(r"[\w][\w. -]*\.md")
 _WORD: Final = re.compile(r"\w[\w .-]*")
+_LANGUAGE: Final = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,8})?")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029\ufeff]")
 _MODES: Final = {"accent": contrast.LIGHT, "accent_dark": contrast.DARK}
 
@@ -164,9 +172,20 @@ def _value(place: str, value: Any, default: object) -> Any:
         is_number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_RATIO
         _require(is_number, "must be a whole number up to 10,000")
         return value
+    if place == "registry.languages":
+        return _languages(value)
     if isinstance(default, tuple):
         return _values(value)
     return _text(place, value)
+
+
+def _languages(value: Any) -> list[str]:
+    """Read codes as of ``lang`` in HTML; whether there is a catalogue is known only where the registry runs."""
+    found = [each.lower().replace("_", "-") for each in _values(value)]
+    wrong = next((each for each in found if not _LANGUAGE.fullmatch(each)), "")
+    _require(not wrong, f"has {wrong!r}, which is no code of a language such as de or pt-br")
+    _require(len(found) <= MAX_LANGUAGES, f"has {len(found)} languages; at most {MAX_LANGUAGES} are accepted")
+    return list(dict.fromkeys(found))
 
 
 def _values(value: Any) -> list[str]:
@@ -194,6 +213,13 @@ def _text(place: str, value: Any) -> str:
     if place in {"brand.logo", "brand.mark"}:
         is_picture = PICTURE.fullmatch(found) or _FILE_NAME.fullmatch(found)
         _require(bool(is_picture), "must be the name of an SVG, PNG, JPEG or WebP file beside registry.toml")
+    if place in {"brand.font_text", "brand.font_headings"}:
+        is_font = FONT.fullmatch(found) or _FONT_FILE.fullmatch(found)
+        _require(bool(is_font), "must be the name of a WOFF2 file beside registry.toml")
+    if place == "brand.typeface":
+        _require(found == "system", "must be system, or left out for the bundled fonts")
+    if place == "backups.keep":
+        setting_values.retention(found)
     if section == "words":
         _require(bool(_WORD.fullmatch(found)), "must be letters, digits, spaces, dots and hyphens")
     if place == "registry.licence_url":

@@ -107,10 +107,10 @@ def country_names() -> JSONObject:
     import pycountry  # when a country is first read or shown: the package takes 50 ms to load
 
     names = {each.alpha_2: getattr(each, "common_name", each.name) for each in pycountry.countries}
-    return dict(sorted(names.items(), key=lambda each: _sort_key(each[1])))
+    return dict(sorted(names.items(), key=lambda each: without_accents(each[1])))
 
 
-def _sort_key(name: str) -> str:
+def without_accents(name: str) -> str:
     """Return *name* without accents, so that Åland Islands come before Albania."""
     return "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each)).casefold()
 
@@ -119,8 +119,8 @@ def country_code(text: str) -> str:
     """Return the two letters of a country that is given by them or by its name; any other text as it is."""
     if not text.strip() or len(text) > MAX_COUNTRY_CHARACTERS:
         raise ValueError
-    wanted = _sort_key(text.strip())
+    wanted = without_accents(text.strip())
     names = country_names()
     if wanted.upper() in names:
         return wanted.upper()
-    return next((code for code, name in names.items() if _sort_key(name) == wanted), text)
+    return next((code for code, name in names.items() if without_accents(name) == wanted), text)

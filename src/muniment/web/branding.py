@@ -3,6 +3,7 @@
 import hashlib
 from typing import Final, NamedTuple
 
+from muniment.languages.speaking import language
 from muniment.registry_toml import applied, contrast
 from muniment.registry_toml.document import DEFAULT, RegistrySettings
 from muniment.web.translating import gettext
@@ -32,28 +33,35 @@ class Branding(NamedTuple):
     What templates show of the settings.
 
     Args:
-        css: the address of the style sheet with the declared colors; empty for the built-in ones.
+        css: the address of the style sheet with the declared colors and fonts; empty for the built-in ones.
+        is_bundled: whether pages use the bundled fonts.
     """
 
     settings: RegistrySettings
     css: str
+    is_bundled: bool
     logo: Logo | None
     mark: str
     legal: tuple[LegalLink, ...]
     contact: str
 
 
-_made: Branding | None = None
-"""The brand that was made last."""
+_made: tuple[RegistrySettings | None, dict[str, Branding]] = (None, {})
+"""The brand of the settings that were seen last, in each language."""
 
 
 def branding() -> Branding:
     """Return the brand of the applied settings."""
     global _made  # noqa: PLW0603 - of the process
     settings = applied.current()
-    if _made is None or _made.settings is not settings:
-        _made = brand_of(settings)
-    return _made
+    of, made = _made
+    if of is not settings:
+        made = {}
+        _made = settings, made
+    found = made.get(code := language())
+    if found is None:
+        found = made[code] = brand_of(settings)
+    return found
 
 
 def brand_of(settings: RegistrySettings) -> Branding:
@@ -62,6 +70,7 @@ def brand_of(settings: RegistrySettings) -> Branding:
     return Branding(
         settings,
         f"/brand.{hashlib.sha256(sheet.encode()).hexdigest()[:12]}.css" if sheet else "",
+        not (brand.typeface or brand.font_text or brand.font_headings),
         _logo(brand.logo, brand.logo_ratio) if brand.logo else None,
         brand.mark.replace("-512.webp", SMALL),
         legal_links(settings),
@@ -82,7 +91,11 @@ def legal_links(settings: RegistrySettings) -> tuple[LegalLink, ...]:
 
 
 def style_sheet(settings: RegistrySettings) -> str:
-    """Return the declared colors as a style sheet; empty if there are none."""
+    """Return the declared colors and fonts as a style sheet; empty if there are none."""
+    return _colors(settings) + _fonts(settings)
+
+
+def _colors(settings: RegistrySettings) -> str:
     light, dark = accents(settings)
     if not light:
         return ""
@@ -94,6 +107,26 @@ def style_sheet(settings: RegistrySettings) -> str:
     }
     lines = "".join(f"  {name}: light-dark({one}, {other});\n" for name, (one, other) in pairs.items())
     return f":root {{\n{lines}}}\n"
+
+
+def _fonts(settings: RegistrySettings) -> str:
+    """Return the rules of the declared fonts: text and headings each are uploaded, the system's, or the bundled one."""
+    brand, rules, values = settings.brand, "", []
+    for name, family, path, bundled in (
+        ("--sans", "Registry text", brand.font_text, ""),
+        ("--serif", "Registry headings", brand.font_headings, brand.font_text and "Registry text"),
+    ):
+        if path:
+            rules += (
+                f'@font-face {{\n  font-family: "{family}";\n  src: url("{path}") format("woff2");\n'
+                "  font-weight: 100 900;\n  font-display: swap;\n}\n"
+            )
+            values.append(f'  {name}: "{family}", system-ui, sans-serif;\n')
+        elif brand.typeface == "system":
+            values.append(f"  {name}: system-ui, sans-serif;\n")
+        elif bundled:
+            values.append(f'  {name}: "{bundled}", system-ui, sans-serif;\n')
+    return f"{rules}:root {{\n{''.join(values)}}}\n" if values else ""
 
 
 def accents(settings: RegistrySettings) -> tuple[str, str]:
@@ -110,5 +143,5 @@ def _logo(path: str, ratio: int) -> Logo:
 
 
 def scoped_sheet(settings: RegistrySettings, selector: str) -> str:
-    """Return the colors of *settings* for the elements that *selector* finds, for a preview."""
+    """Return colors and fonts of *settings* for the elements that *selector* finds, for a preview."""
     return style_sheet(settings).replace(":root", selector)

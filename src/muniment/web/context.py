@@ -8,6 +8,9 @@ from django.http import HttpRequest
 from muniment import config
 from muniment.accounts.identities import only, sign_up
 from muniment.accounts.models import Account
+from muniment.languages.names import own_name
+from muniment.languages.offered import base_direction, offered
+from muniment.languages.speaking import language
 from muniment.registry_toml import applied
 from muniment.web.branding import branding
 from muniment.web.translating import gettext
@@ -27,10 +30,21 @@ def site(request: HttpRequest) -> dict[str, object]:
     """Return the context that the base template needs, which does not depend on the visitor."""
     return {
         "registry_name": applied.registry_name(),
+        **spoken(),
         "brand": branding(),
         "base_url": address(request),
         "signup_open": sign_up.is_open(),
         "only_providers": only.is_required(),
+    }
+
+
+def spoken() -> dict[str, object]:
+    """Return the language of the page, its direction, and the languages to choose from if there are several."""
+    code, known = language(), offered()
+    return {
+        "language": code,
+        "direction": base_direction(code),
+        "languages": [(each, own_name(each)) for each in known] if len(known) > 1 else (),
     }
 
 

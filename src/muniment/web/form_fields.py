@@ -13,8 +13,9 @@ from muniment.registry_toml.vocabulary import suggested
 from muniment.schema.kinds import Choice, Integer, Items, Kind, Link, Number, Text
 from muniment.schema.parsed_kinds import Date, Money
 from muniment.schema.record import Field
-from muniment.schema.standard_kinds import Country, Email, Profile, country_names
+from muniment.schema.standard_kinds import Country, Email, Profile
 from muniment.web.authoring.completing import completed
+from muniment.web.wording.places import country_names
 
 
 class Suggesting(forms.TextInput):

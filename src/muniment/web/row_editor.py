@@ -17,10 +17,12 @@ from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.languages import writing
 from muniment.schema.kinds import Choice
-from muniment.schema.standard_kinds import Country, country_names
+from muniment.schema.standard_kinds import Country
 from muniment.schema.validation import ChoiceFault, Fault
 from muniment.web.row_lists import TEAM, Cells, Column, RowList, fingerprint, one_line_end
+from muniment.web.wording.places import country_names
 
 PAGE_ROWS: Final = 25
 BLANK_ROWS: Final = 2
@@ -141,7 +143,7 @@ class RowEditor:
     @staticmethod
     def _read_place(row: EditedRow, place: str, shown: str) -> bool:
         """Read the number that a row is to have, and return whether it is another one than was *shown*."""
-        number = place.replace(",", "")
+        number = re.sub(r"[.,’\s]", "", place)
         if shown and number != shown and re.fullmatch(r"[1-9]\d{0,5}", number):
             row.place = number
         return bool(row.place)
@@ -287,10 +289,10 @@ class RowEditor:
         """Return the number of shown rows and of all rows, in words."""
         found, page = self.found, self.found.page
         values = {
-            "first": f"{(page - 1) * PAGE_ROWS + 1:,}",
-            "last": f"{(page - 1) * PAGE_ROWS + len(found.items):,}",
-            "count": f"{found.total:,}",
-            "total": f"{len(self.stored):,}",
+            "first": writing.number((page - 1) * PAGE_ROWS + 1),
+            "last": writing.number((page - 1) * PAGE_ROWS + len(found.items)),
+            "count": writing.number(found.total),
+            "total": writing.number(len(self.stored)),
         }
         if self.search and not found.total:
             return gettext("No row of %(total)s matches.") % values
@@ -334,7 +336,7 @@ class RowEditor:
     def _row(self, number: int, row: EditedRow) -> JSONObject:
         key = f"{self.name}-{number}"
         stored = self._stored(row)
-        place = gettext("New") if row.at is None else f"{row.at + 1:,}"
+        place = gettext("New") if row.at is None else writing.number(row.at + 1)
         return {
             "key": key,
             "place": place,

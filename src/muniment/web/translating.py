@@ -1,27 +1,29 @@
-"""Translation of constant texts, which a page has dozens of: while there is one language, each is looked up once."""
+"""Translation of constant texts, which a page has dozens of: in each language, each is looked up once."""
 
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
-from django.conf import settings
 from django.utils import translation
 from django.utils.functional import lazy
 from django.utils.translation import trans_real
 
+from muniment.languages.catalogues import SOURCE
+from muniment.languages.offered import offered
+from muniment.languages.speaking import language
 from muniment.registry_toml.applied import current
 from muniment.registry_toml.wording import reworded
 
 
 def gettext(message: str) -> str:
     """Translate as Django does; Django's own look-up costs 6 microseconds."""
-    return translation.gettext(message) if has_languages() or is_reworded() else _only(message)
+    return translation.gettext(message) if is_reworded() else _known(language(), message)
 
 
 def ngettext(singular: str, plural: str, number: int) -> str:
     """Translate as Django does a text that depends on a number."""
-    if has_languages() or is_reworded():
+    if is_reworded():
         return translation.ngettext(singular, plural, number)
-    return _only_one(singular, plural, number)
+    return _known_number(language(), singular, plural, number)
 
 
 def is_reworded() -> bool:
@@ -40,12 +42,11 @@ def use_declared_words() -> None:
         return
 
     def find(message: str) -> str:
-        return trans_real.gettext(message if _is_translated() else reworded(message))
+        return trans_real.gettext(message) if _is_translated() else reworded(trans_real.gettext(message))
 
     def find_one(singular: str, plural: str, number: int) -> str:
-        if _is_translated():
-            return trans_real.ngettext(singular, plural, number)
-        return trans_real.ngettext(reworded(singular), reworded(plural), number)
+        found = trans_real.ngettext(singular, plural, number)
+        return found if _is_translated() else reworded(found)
 
     find.is_worded = True  # type: ignore[attr-defined]  # a mark of ours
     texts.gettext, texts.ngettext = find, find_one
@@ -53,22 +54,21 @@ def use_declared_words() -> None:
 
 def _is_translated() -> bool:
     """Return whether texts are shown in another language, whose words the registry does not declare."""
-    return not (translation.get_language() or "en").startswith("en")
+    return language() != SOURCE
 
 
-@cache
 def has_languages() -> bool:
-    """Return whether texts depend on the visitor; looking into the settings costs as much as finding a text."""
-    return len(settings.LANGUAGES) > 1
+    """Return whether texts depend on the visitor."""
+    return len(offered()) > 1
 
 
-@lru_cache(maxsize=1024)
-def _only(message: str) -> str:
+@lru_cache(maxsize=16_384)
+def _known(_language: str, message: str) -> str:
     return translation.gettext(message)
 
 
-@lru_cache(maxsize=1024)
-def _only_one(singular: str, plural: str, number: int) -> str:
+@lru_cache(maxsize=4096)
+def _known_number(_language: str, singular: str, plural: str, number: int) -> str:
     return translation.ngettext(singular, plural, number)
 
 

@@ -1,5 +1,6 @@
 """Kept pages: the same bytes as from the ordinary path, for everyone, and only while their edition lasts."""
 
+import http.client
 import json
 import re
 import time
@@ -11,7 +12,7 @@ from muniment.api.responses import Response
 from muniment.kernel.http.public_pages import PageStamp
 from muniment.kernel.rate import Limiter
 from muniment.server.fastpath.fast_path import FastPath
-from muniment.server.fastpath.pages import LARGEST_BYTES, LIMIT_BYTES, PageAnswers
+from muniment.server.fastpath.pages import LARGEST_BYTES, LIMIT_BYTES, MAX_PREFERENCES, PageAnswers
 from services.ports import wait_until
 from services.product import Product
 from services.raw import exchange, status
@@ -94,6 +95,10 @@ VARIANTS = {
     "repeated": (b"Accept-Encoding: br", b"Accept-Encoding: gzip"),
     "any version": (b"If-None-Match: *",),
     "another version": (b'If-None-Match: "other"',),
+    "a language": (b"Accept-Language: de-AT,de;q=0.9",),
+    "a language that is not offered": (b"Accept-Language: tlh, x;q=y",),
+    "a chosen language": (b"Accept-Language: en", b"Cookie: a=1; language=de"),
+    "a chosen language that is not offered": (b"Accept-Language: de", b"Cookie: language=../x"),
     "cookies": (b"Cookie: sessionid=unknown; signed_in=1; theme=dark",),
     "foreign host": (b"X-Forwarded-Host: evil.example", b"X-Forwarded-Proto: https"),
     "range": (b"Range: bytes=0-3",),
@@ -125,6 +130,32 @@ def test_a_page_that_the_client_has_is_answered_with_304_on_both_paths(both):
             first, second = (masked(exchange(both[0].port, each)[0]) for each in asked)
             assert first == second
             assert status(first) == 304
+
+
+SPOKEN = {
+    "en": (
+        {},
+        {"Accept-Language": "en"},
+        {"Accept-Language": "de", "Cookie": "language=en"},
+        {"Accept-Language": "fr"},
+    ),
+    "de": ({"Accept-Language": "de"}, {"Cookie": "language=de"}, {"Accept-Language": "en", "Cookie": "x; language=de"}),
+}
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_visitor_gets_the_page_of_another_language(both, place):
+    for language, requests in [*SPOKEN.items(), *reversed(SPOKEN.items())]:
+        for headers in requests:
+            # A block of headers that a connection sends again is one whose parse is remembered.
+            connection = http.client.HTTPConnection("127.0.0.1", both[place].port, timeout=60)
+            for target in ("/companies", "/companies/quillmere", "/docs") * 3:
+                connection.request("GET", target, headers={"Host": "registry.example", **headers})
+                answer = connection.getresponse()
+                assert f'<html lang="{language}"' in answer.read().decode(), (target, headers)
+                assert answer.getheader("Content-Language") == language
+                assert answer.getheader("Vary") == "Accept-Encoding, Accept-Language, Cookie"
+            connection.close()
 
 
 def test_pages_are_answered_from_the_parser_and_logged(both):
@@ -194,6 +225,73 @@ def test_a_response_that_is_not_for_everyone_is_not_kept(headers):
     assert Kept().keep(headers=headers) is None
 
 
+GERMAN = STAMP._replace(tag=b"4567", language="de", languages=("en", "de"))
+ENGLISH = STAMP._replace(language="en", languages=("en", "de"))
+
+
+def spoken(stamp, vary=b"Accept-Encoding, Accept-Language, Cookie"):
+    """Return the headers of a page in a language."""
+    changed = {b"etag": b'"%s"' % stamp.tag, b"vary": vary}
+    return [(name, changed.get(name, value)) for name, value in HEADERS]
+
+
+def test_a_page_is_kept_in_each_language_and_given_to_its_own_visitors():
+    kept = Kept()
+    for stamp in (ENGLISH, GERMAN):
+        kept.keep(stamp=stamp, headers=spoken(stamp))
+    found = {}
+    for accepted, cookie in [(b"", b""), (b"de", b""), (b"fr", b""), (b"en", b"language=de"), (b"de", b"language=en")]:
+        for _ in range(2):  # the second time, what the header means is remembered
+            page, _ = kept.pages.get(b"/x", b"", b"", accepted, cookie)
+            found[accepted, cookie] = page.stamp.language
+    assert list(found.values()) == ["en", "de", "en", "de", "en"]
+    assert kept.pages.get(b"/x", b"", b'"0123"', b"de")[1].status == 200
+
+
+def test_a_language_that_is_not_kept_yet_takes_the_ordinary_path():
+    kept = Kept()
+    kept.keep(stamp=GERMAN, headers=spoken(GERMAN))
+    assert kept.pages.get(b"/x", b"", b"", b"en") is None
+    assert kept.pages.get(b"/x", b"", b"", b"de") is not None
+
+
+@pytest.mark.parametrize("vary", [b"Accept-Encoding", b"Accept-Encoding, Cookie", b"Cookie"])
+def test_a_page_in_a_language_is_not_kept_unless_it_says_what_it_varies_by(vary):
+    assert Kept().keep(stamp=GERMAN, headers=spoken(GERMAN, vary)) is None
+
+
+def test_pages_in_languages_end_together_and_take_no_memory_then():
+    kept = Kept()
+    for stamp in (ENGLISH, GERMAN):
+        kept.keep(stamp=stamp, headers=spoken(stamp))
+    assert kept.pages.size_bytes > 2 * len(BODY)
+    kept.reader.version = 8
+    assert kept.pages.get(b"/x", b"", b"", b"de") is None
+    assert kept.pages.size_bytes == 0
+
+
+def test_when_other_languages_are_offered_the_kept_pages_and_preferences_end():
+    kept = Kept()
+    for stamp in (ENGLISH, GERMAN):
+        kept.keep(stamp=stamp, headers=spoken(stamp))
+    assert kept.pages.get(b"/x", b"", b"", b"fr,de")[0].stamp.language == "de"
+    kept.reader.version = 8
+    french = STAMP._replace(version=8, tag=b"89ab", language="fr", languages=("fr", "de"))
+    kept.keep(stamp=french, headers=spoken(french))
+    assert kept.pages.get(b"/x", b"", b"", b"fr,de")[0].stamp.language == "fr"
+    assert kept.pages.get(b"/x", b"", b"", b"de") is None
+
+
+def test_what_preferences_mean_is_remembered_within_a_bound():
+    kept = Kept()
+    kept.keep(stamp=ENGLISH, headers=spoken(ENGLISH))
+    for number in range(MAX_PREFERENCES + 50):
+        kept.pages.get(b"/x", b"", b"", b"x-%d" % number)
+    kept.pages.get(b"/x", b"", b"", b"d" * 1000)
+    assert 0 < len(kept.pages._preferred) <= MAX_PREFERENCES
+    assert all(len(each) < 300 for each in kept.pages._preferred)
+
+
 def test_a_response_with_one_encoding_need_not_vary():
     fixed = [line for line in HEADERS if line[0] != b"vary"]
     assert Kept().keep(headers=fixed) is None
@@ -208,7 +306,7 @@ def test_server_cards_are_kept_at_their_own_address_and_free():
     stamp = PageStamp(b"0123", is_compressible=False)
     kept.keep(b"/.well-known/mcp.json", stamp=stamp, headers=headers, body=body, surface="mcp")
     found = [pages.page(b"/.well-known/mcp.json", b"br", b"", "198.51.100.7") for _ in range(3)]
-    assert [(each.response.body, each.verdict) for each in found] == [(body, None)] * 3
+    assert [(response.body, verdict) for response, verdict, _ in found] == [(body, None)] * 3
 
 
 def test_an_escaped_a_long_or_a_large_page_is_not_kept():
@@ -266,6 +364,6 @@ def test_static_files_count_against_their_own_limit():
     path.pages = Kept().pages
     path.pages.keep(b"/x", STAMP, "static", status=200, headers=HEADERS, body=BODY)
     answers = [path.page(b"/x", b"", b"", "192.0.2.1") for _ in range(3)]
-    assert [isinstance(each and each.response, Response) for each in answers] == [True, True, False]
-    assert answers[0].verdict is None
+    assert [isinstance(each and each[0], Response) for each in answers] == [True, True, False]
+    assert answers[0][1] is None
     assert requests.take("192.0.2.1").allowed

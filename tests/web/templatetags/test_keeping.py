@@ -1,9 +1,8 @@
 """Parts of pages that are kept by the values that they depend on."""
 
-import pytest
 from django.template import Context, Template
-from django.utils import translation
 
+from muniment.languages.speaking import speaking
 from muniment.web.templatetags import keeping
 
 SOURCE = "{% kept room name %}<b>{{ name }}</b>{{ told }}{% endkept %}"
@@ -18,12 +17,11 @@ def test_a_part_is_rendered_once_for_each_of_its_values():
     assert shown == ["<b>&lt;Ada&gt;</b>first", "<b>&lt;Ada&gt;</b>first", "<b>Ida</b>third"]
 
 
-@pytest.mark.usefixtures("two_languages")
 def test_each_language_has_its_own():
     template = Template(SOURCE)
     shown = []
     for language in ("en", "de", "en"):
-        with translation.override(language):
+        with speaking(language):
             shown.append(template.render(Context({"told": language})))
     assert [each[-2:] for each in shown] == ["en", "de", "en"]
 

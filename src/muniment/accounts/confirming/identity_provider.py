@@ -22,6 +22,7 @@ from muniment.accounts.identities.sign_up import is_open_at
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
 from muniment.kernel.json import JSONObject
+from muniment.languages import writing
 
 PAGE: Final = "confirm_by_provider"
 _STEP_UP: Final = "step_up"
@@ -151,4 +152,4 @@ def _refused(request: HttpRequest, said: str, where: str | None) -> HttpResponse
 
 
 def _day(moment: float) -> str:
-    return f"{datetime.fromtimestamp(moment, UTC):%-d %B %Y, %H:%M} UTC"
+    return f"{writing.moment(datetime.fromtimestamp(moment, UTC))} UTC"

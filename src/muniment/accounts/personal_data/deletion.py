@@ -17,7 +17,10 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
+from muniment.languages import writing
+from muniment.languages.speaking import known, speaking
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 
 GRACE: Final = timedelta(days=14)
 log = logging.getLogger(__name__)
@@ -40,7 +43,8 @@ def request_deletion(actor: Actor) -> Account:
             account.delete_at = now() + GRACE
             account.save(update_fields=["delete_at"])
             record(Event.DELETION_REQUESTED, account=account, actor=actor)
-            _tell(account, gettext("Your account will be deleted"), _scheduled(account.delete_at))
+            with in_language_of(account):
+                _tell(account, gettext("Your account will be deleted"), _scheduled(account.delete_at))
     return account
 
 
@@ -57,7 +61,8 @@ def cancel_deletion(actor: Actor) -> Account:
             account.delete_at = None
             account.save(update_fields=["delete_at"])
             record(Event.DELETION_CANCELED, account=account, actor=actor)
-            _tell(account, gettext("Your account stays"), gettext("The deletion of your account was canceled."))
+            with in_language_of(account):
+                _tell(account, gettext("Your account stays"), gettext("The deletion of your account was canceled."))
     return account
 
 
@@ -112,24 +117,25 @@ def _require_another_operator(account: Account) -> None:
 
 def _delete(actor: Actor, account: Account) -> None:
     """Delete the account's data in every feature, and leave an empty row under its number."""
-    email = account.email
+    email, language = account.email, account.language
     personal_data.delete(account)
     account.email = f"former-{account.pk}{outgoing.NO_MAIL}"
-    account.name, account.role, account.is_active = "", Account.Role.OWNER, False
+    account.name, account.role, account.is_active, account.language = "", Account.Role.OWNER, False, ""
     account.set_unusable_password()
     account.last_login = account.delete_at = None
     account.joined_at = account.deleted_at = now()
     account.save()
     revocation.bump()
     record(Event.ACCOUNT_DELETED, account=account, actor=actor)
-    subject, text = gettext("Your account was deleted"), gettext("Your account and its data were deleted.")
     outgoing.forget(email)
-    outgoing.send(email, subject, f"{text}\n", kind=outgoing.FAREWELL)
+    with speaking(known(language)):
+        subject, text = gettext("Your account was deleted"), gettext("Your account and its data were deleted.")
+        outgoing.send(email, subject, f"{text}\n", kind=outgoing.FAREWELL)
 
 
 def _scheduled(delete_at: datetime) -> str:
     said = gettext("Your account will be deleted on %(day)s. Until then, you can keep it at /accounts/data/.")
-    return said % {"day": f"{delete_at:%-d %B %Y}"}
+    return said % {"day": writing.day(delete_at)}
 
 
 def _tell(account: Account, subject: str, text: str) -> None:

@@ -32,6 +32,7 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
             "email": account.email,
             "name": account.name,
             "role": account.role,
+            "language": account.language or None,
             "joinedAt": timestamp(account.joined_at),
             "lastSignInAt": _moment(account.last_login),
             "deleteAt": _moment(account.delete_at),

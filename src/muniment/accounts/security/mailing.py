@@ -10,6 +10,8 @@ from django.utils.translation import gettext
 from muniment.accounts.security import words
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.ids import now
+from muniment.languages.speaking import known, speaking
+from muniment.languages.writing import moment
 from muniment.mail import outgoing
 
 SENT_A_DAY: Final = 5
@@ -26,18 +28,19 @@ def send_mail(event: SecurityEvent, *, to: Iterable[str]) -> None:
     sent = cache.incr(key)
     if sent > SENT_A_DAY:
         return
-    text = text_of(event)
-    if sent == SENT_A_DAY:
-        text += "\n" + gettext("We don't email you about further events of this kind today.") + "\n"
-    for address in addresses:
-        outgoing.send(address, words.title_of(event), text, kind="security_event")
+    with speaking(known(event.account.language if event.account else "")):
+        text = text_of(event)
+        if sent == SENT_A_DAY:
+            text += "\n" + gettext("We don't email you about further events of this kind today.") + "\n"
+        for address in addresses:
+            outgoing.send(address, words.title_of(event), text, kind="security_event")
 
 
 def text_of(event: SecurityEvent) -> str:
     """Return the text of the mail: what happened, when, from where, by what, and how to react."""
     lines = [gettext("This happened in your account: %(event)s.") % {"event": words.title_of(event)}, ""]
     lines += [f"{label}: {value}" for label, value in words.details_of(event)]
-    lines.append(gettext("Time: %(time)s UTC") % {"time": f"{event.at:%-d %B %Y, %H:%M}"})
+    lines.append(gettext("Time: %(time)s UTC") % {"time": moment(event.at)})
     if event.address and not event.is_by_other:
         lines.append(gettext("IP address: %(address)s") % {"address": event.address})
     lines.append(gettext("By: %(means)s") % {"means": words.means_of(event)})

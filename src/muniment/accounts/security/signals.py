@@ -23,6 +23,7 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.ids import now
+from muniment.languages.speaking import language
 
 BROWSER_COOKIE: Final = "author"
 """Signed cookie with the account that was last signed in; a sign-in without it is one from a new browser."""
@@ -77,6 +78,7 @@ def _signed_up(user: Account, **_: Any) -> None:
 def _signed_in(request: HttpRequest, user: Account, **told: Any) -> None:
     if told.get("sociallogin") is not None:
         set_role_from(told["sociallogin"], user)
+    user.remember_language(language())
     is_first = not SecurityEvent.objects.filter(account=user, event=Event.SIGNED_IN).exists()
     event = record(Event.SIGNED_IN, account=user, detail={"method": _methods(request, user)})
     if not is_first and request.get_signed_cookie(BROWSER_COOKIE, default=None) != str(user.pk):

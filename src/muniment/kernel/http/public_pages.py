@@ -14,9 +14,13 @@ class PageStamp(NamedTuple):
         tag: the opaque part of its ETag; each encoding adds its name.
         version: the version of the published file that it shows; None if it shows none.
         until: when it ends by itself, in seconds since the epoch; 0 if it does not.
+        language: the language that it is in; empty if it is the same in every language.
+        languages: those that the visitor's language was chosen from; empty if it is the same in every language.
     """
 
     tag: bytes
     is_compressible: bool
     version: int | None = None
     until: float = 0
+    language: str = ""
+    languages: tuple[str, ...] = ()

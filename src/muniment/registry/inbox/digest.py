@@ -15,7 +15,9 @@ from muniment import config
 from muniment.accounts.models import Account
 from muniment.kernel.actor import SYSTEM
 from muniment.kernel.ids import now
+from muniment.languages.writing import number
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry.inbox import items
 from muniment.registry.inbox.items import QueueItem
 from muniment.registry.models import ReviewerSettings
@@ -45,8 +47,9 @@ def _send(account: Account, oldest: QueueItem, counts: dict[str, int], pause: ti
         own.digest_at = now()
         own.save(update_fields=["digest_at"])
         total = sum(counts.values())
-        subject = ngettext("%(total)s item waits for review", "%(total)s items wait for review", total)
-        outgoing.send(account.email, subject % {"total": f"{total:,}"}, _text(oldest, counts))
+        with in_language_of(account):
+            subject = ngettext("%(total)s item waits for review", "%(total)s items wait for review", total)
+            outgoing.send(account.email, subject % {"total": number(total)}, _text(oldest, counts))
         return True
 
 
@@ -58,7 +61,7 @@ def _text(oldest: QueueItem, counts: dict[str, int]) -> str:
         "profile": gettext("Profile claims"),
         "suggestion": gettext("Suggested edits"),
     }
-    lines = "\n".join(f"{words[kind]}: {count:,}" for kind, count in counts.items())
+    lines = "\n".join(f"{words[kind]}: {number(count)}" for kind, count in counts.items())
     days = (now() - oldest.since).days
     waited = ngettext("%(days)s day", "%(days)s days", days) % {"days": days} if days else gettext("less than a day")
     values = {"name": outgoing.without_links(oldest.name), "waited": waited}

@@ -29,6 +29,8 @@ class Framework(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     company = models.ForeignKey(Company, models.PROTECT, null=True, blank=True, related_name="frameworks")
     closed = models.BooleanField(default=False)
+    opens_on = models.DateField(null=True, blank=True)
+    closes_on = models.DateField(null=True, blank=True)
     run_cost = models.PositiveIntegerField(null=True, blank=True)
     extra = JSONText(default=dict, blank=True)
     listed = models.BooleanField(default=True)
@@ -99,7 +101,7 @@ class Score(models.Model):
     A score that the owners of a company have published: of each framework only that of the latest published report.
 
     ``previous_score`` is what it replaced. ``sections`` is NULL if only the overall score is public. Without a
-    ``model`` the report was made by rules.
+    ``model`` the report was made by rules, or by the ``evaluator`` of a plugin.
     """
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="scores")
@@ -110,6 +112,7 @@ class Score(models.Model):
     grade = Text(blank=True, default="")
     specification_version = models.BigIntegerField()
     model = Text(blank=True, default="")
+    evaluator = Text(blank=True, default="")
     sections = JSONText(null=True, blank=True)
     assessed_at = models.DateTimeField()
     published_at = models.DateTimeField(default=now)

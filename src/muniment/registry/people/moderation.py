@@ -14,6 +14,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry import history, provenance
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.company_change import read_fields
@@ -72,7 +73,7 @@ def correct_person(actor: Actor, slug: str, change: ProfileChange) -> ProfileUpd
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
         person = find_person(slug, lock=True)
-        difference = compare_profile(person, edit)
+        difference = compare_profile(person, edit, actor)
         if difference:
             difference.write_columns(person)
             write_profile(actor, person, "corrected", difference.before, difference.after)
@@ -131,14 +132,16 @@ def _tell(person: Person, state: str, note: str) -> None:
     if person.account is None:
         return
     address, name = person.account.email, person.name
-    said = (
-        gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
-        if state == "unlisted"
-        else gettext("A reviewer published the profile %(name)s again.")
-    )
-    text = "\n\n".join(filter(None, (said % {"name": name}, note)))
-    subject = gettext("Your profile was unlisted") if state == "unlisted" else gettext("Your profile is public again")
-    outgoing.send(address, subject, f"{text}\n")
+    is_unlisted = state == "unlisted"
+    with in_language_of(person.account):
+        said = (
+            gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
+            if is_unlisted
+            else gettext("A reviewer published the profile %(name)s again.")
+        )
+        text = "\n\n".join(filter(None, (said % {"name": name}, note)))
+        subject = gettext("Your profile was unlisted") if is_unlisted else gettext("Your profile is public again")
+        outgoing.send(address, subject, f"{text}\n")
 
 
 def merge_people(actor: Actor, slug: str, into: str) -> Person:

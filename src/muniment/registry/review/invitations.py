@@ -23,6 +23,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, NotFound, TooMany
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_at
 from muniment.registry import history
 from muniment.registry.company.access import owned, require_account
 from muniment.registry.company.company_change import BadFields
@@ -87,8 +88,9 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             subject=f"companies/{company.slug}",
             detail={"email": address},
         )
-        subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
-        outgoing.send(address, subject, text, kind="invitation")
+        with in_language_at(address):
+            subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
+            outgoing.send(address, subject, text, kind="invitation")
         return invitation
 
 

@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from django.conf import settings
+from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_at, in_language_of
 from muniment.registry.models import Company, Person, Petition
 
 _TO_OWNERS: Final = {
@@ -90,10 +92,11 @@ _ANSWERS: Final = {
 
 
 def notify_owners(company: Company, step: str, note: str) -> None:
-    subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
-    text = f"{sentence}\n{_note_block(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
-    for address in addresses_of(company):
-        outgoing.send(address, subject, text)
+    for owner in company.owners.filter(is_active=True):
+        with in_language_of(owner):
+            subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
+            text = f"{sentence}\n{_note_block(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
+            outgoing.send(owner.email, subject, text)
 
 
 def addresses_of(company: Company) -> list[str]:
@@ -103,55 +106,58 @@ def addresses_of(company: Company) -> list[str]:
 
 def notify_about_deletion(name: str, addresses: Sequence[str]) -> None:
     """Mail the former owners of a deleted draft, which can no longer be asked for them."""
-    subject = gettext("%(name)s: draft deleted") % {"name": name}
-    text = gettext("An owner deleted the draft of the listing %(name)s.") % {"name": name}
     for address in addresses:
-        outgoing.send(address, subject, f"{text}\n\n{settings.BASE_URL}/manage\n")
+        with in_language_at(address):
+            subject = gettext("%(name)s: draft deleted") % {"name": name}
+            text = gettext("An owner deleted the draft of the listing %(name)s.") % {"name": name}
+            outgoing.send(address, subject, f"{text}\n\n{settings.BASE_URL}/manage\n")
 
 
 def notify_requester(petition: Petition) -> None:
     """Mail the requester about the decision."""
     name = str(petition.company or petition.person)
-    sentence = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
-    subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
-    text = f"{sentence}\n{_note_block(petition.note)}\n{settings.BASE_URL}/manage\n"
-    outgoing.send(petition.account.email, subject % {"name": name}, text)
+    with in_language_of(petition.account):
+        sentence = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
+        subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
+        text = f"{sentence}\n{_note_block(petition.note)}\n{settings.BASE_URL}/manage\n"
+        outgoing.send(petition.account.email, subject % {"name": name}, text)
 
 
 def notify_of_reopening(petition: Petition) -> None:
     """Mail the requester that their request waits again."""
     name = str(petition.company or petition.person)
-    text = f"{_REOPENED % {'name': name}}\n\n{settings.BASE_URL}/manage\n"
-    outgoing.send(petition.account.email, gettext("%(name)s: back in review") % {"name": name}, text)
+    with in_language_of(petition.account):
+        text = f"{_REOPENED % {'name': name}}\n\n{settings.BASE_URL}/manage\n"
+        outgoing.send(petition.account.email, gettext("%(name)s: back in review") % {"name": name}, text)
 
 
 def notify_of_request(person: Person, company: Company, titles: list[str]) -> None:
     """Ask a person to confirm the positions that a listing gives them."""
-    text = gettext(
+    text = gettext_lazy(
         "The listing %(company)s names you:\n\n%(titles)s\n\n"
         "It shows only your name, and your profile shows nothing, until you confirm. Confirm or decline here:\n\n"
         "%(link)s\n"
     )
-    _notify_person(person, gettext("%(company)s: confirm your position"), text, company, titles)
+    _notify_person(person, gettext_lazy("%(company)s: confirm your position"), text, company, titles)
 
 
 def notify_of_positions(person: Person, titles: list[str]) -> None:
     """Notify a person which positions their profile shows, and how to end them."""
-    text = gettext(
+    text = gettext_lazy(
         "Your public profile shows these positions:\n\n%(titles)s\n\n"
         "From now on, listings need your consent to name your profile. If one of these positions is wrong or has "
         "ended, end it here:\n\n%(link)s\n"
     )
-    _notify_person(person, gettext("The positions on your profile"), text, None, titles)
+    _notify_person(person, gettext_lazy("The positions on your profile"), text, None, titles)
 
 
-def _notify_person(person: Person, subject: str, text: str, company: Company | None, titles: list[str]) -> None:
+def _notify_person(person: Person, subject: Promise, text: Promise, company: Company | None, titles: list[str]) -> None:
     if person.account is None or not person.account.is_active:
         return
-    shown = _lines(titles)
     name = outgoing.without_links(company.name, 200) if company else None
-    values = {"company": name, "titles": shown, "link": f"{settings.BASE_URL}/manage/profile#positions"}
-    outgoing.send(person.account.email, subject % values, text % values)
+    with in_language_of(person.account):
+        values = {"company": name, "titles": _lines(titles), "link": f"{settings.BASE_URL}/manage/profile#positions"}
+        outgoing.send(person.account.email, subject % values, text % values)
 
 
 def _lines(titles: list[str]) -> str:
@@ -160,11 +166,11 @@ def _lines(titles: list[str]) -> str:
 
 def notify_owners_of_answer(company: Company, person: Person, titles: list[str], decision: str) -> None:
     """Notify the owners of a listing how a person answered."""
-    subject, sentence = (words % {"name": company.name, "person": person.name} for words in _ANSWERS[decision])
-    shown = _lines(titles)
-    text = f"{sentence}\n\n{shown}\n\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
     for owner in company.owners.filter(is_active=True):
-        outgoing.send(owner.email, subject, text)
+        with in_language_of(owner):
+            subject, sentence = (words % {"name": company.name, "person": person.name} for words in _ANSWERS[decision])
+            text = f"{sentence}\n\n{_lines(titles)}\n\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
+            outgoing.send(owner.email, subject, text)
 
 
 def _note_block(note: str) -> str:

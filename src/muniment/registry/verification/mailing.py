@@ -8,6 +8,7 @@ from django.conf import settings
 from django.utils.translation import gettext, gettext_noop
 
 from muniment.mail import outgoing
+from muniment.mail.receivers import in_language_of
 from muniment.registry.models import DomainProof
 
 _CODE: Final = gettext_noop(
@@ -43,15 +44,16 @@ _WARNINGS: Final = {
 def send_code(proof: DomainProof, code: str, valid_for: timedelta) -> None:
     """Send a code to the address of a proof."""
     days = valid_for.days
-    values = {
-        **_values(proof),
-        "account": proof.account.email,
-        "listing": f"{settings.BASE_URL}/companies/{quote(proof.company.slug)}",
-        "code": code,
-        "valid": gettext("%(days)d days") % {"days": days} if days else gettext("one hour"),
-    }
-    subject = gettext("Code to verify %(domain)s") % values
-    outgoing.send(proof.address, subject, gettext(_CODE) % values, kind="code", expires_at=proof.code_expires_at)
+    with in_language_of(proof.account):
+        values = {
+            **_values(proof),
+            "account": proof.account.email,
+            "listing": f"{settings.BASE_URL}/companies/{quote(proof.company.slug)}",
+            "code": code,
+            "valid": gettext("%(days)d days") % {"days": days} if days else gettext("one hour"),
+        }
+        subject = gettext("Code to verify %(domain)s") % values
+        outgoing.send(proof.address, subject, gettext(_CODE) % values, kind="code", expires_at=proof.code_expires_at)
 
 
 def warn(proof: DomainProof, what: str) -> None:
@@ -59,7 +61,8 @@ def warn(proof: DomainProof, what: str) -> None:
     subject, text = _WARNINGS[what]
     values = _values(proof)
     if proof.account.is_active:
-        outgoing.send(proof.account.email, gettext(subject) % values, gettext(text) % values)
+        with in_language_of(proof.account):
+            outgoing.send(proof.account.email, gettext(subject) % values, gettext(text) % values)
 
 
 def _values(proof: DomainProof) -> dict[str, str]:

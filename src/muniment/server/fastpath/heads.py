@@ -36,6 +36,7 @@ class Head(msgspec.Struct, frozen=True, gc=False):
     headers: list[Header]
     accept_encoding: bytes
     if_none_match: bytes
+    accept_language: bytes
 
 
 class KnownHeads:
@@ -108,6 +109,17 @@ def is_plain(headers: Sequence[Header]) -> bool:
     return len(chosen) == len(headers) and (SINCE not in chosen or bool(chosen.get(b"if-none-match")))
 
 
+def language_headers(headers: Sequence[Header]) -> tuple[bytes, bytes]:
+    """Return ``Accept-Language`` and ``Cookie``, of which none is repeated."""
+    accept_language = cookie = b""
+    for name, value in headers:
+        if name == b"accept-language":
+            accept_language = value
+        elif name == b"cookie":
+            cookie = value
+    return accept_language, cookie
+
+
 def ordinary(headers: Sequence[Header]) -> Head | None:
     """Return the head of *headers* if they may be remembered."""
     chosen = dict(headers)
@@ -115,4 +127,9 @@ def ordinary(headers: Sequence[Header]) -> Head | None:
         return None
     if chosen.get(b"connection", _KEPT).lower() != _KEPT:
         return None
-    return Head(list(headers), chosen.get(b"accept-encoding", b""), chosen.get(b"if-none-match", b""))
+    return Head(
+        list(headers),
+        chosen.get(b"accept-encoding", b""),
+        chosen.get(b"if-none-match", b""),
+        chosen.get(b"accept-language", b""),
+    )

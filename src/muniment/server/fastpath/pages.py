@@ -14,6 +14,7 @@ from muniment.api.responses import Response, status_line
 from muniment.kernel.asgi import Header
 from muniment.kernel.http.content_negotiation import ENCODINGS, SMALLEST_ENCODED, etag, is_known, negotiated
 from muniment.kernel.http.public_pages import PageStamp
+from muniment.languages.offered import MAX_REMEMBERED_BYTES, chosen
 from muniment.store.reader import Reader
 
 LIMIT_BYTES: Final = 12_000_000
@@ -23,11 +24,20 @@ MAX_TARGET_BYTES: Final = 1024
 OVERHEAD_BYTES: Final = 600
 VARY: Final = b"Accept-Encoding"
 """The only header by which kept responses may vary; those with one encoding need not name it."""
+VARY_SPOKEN: Final = b"Accept-Encoding, Accept-Language, Cookie"
+"""The headers by which a page varies that is in the visitor's language."""
+LANGUAGE_COOKIE: Final = b"language="
+MAX_PREFERENCES: Final = 1024
+"""Values of ``Accept-Language`` whose meaning is remembered."""
 _FORBIDDEN: Final = frozenset({b"set-cookie", b"www-authenticate", b"connection", b"transfer-encoding"})
 
 
 class KeptPage(msgspec.Struct, gc=False):
-    """The responses of one target: by encoding, in full and as 304."""
+    """
+    The responses of one target: by encoding, in full and as 304.
+
+    *spoken* has the page in each language, itself among them; None if it is the same in every language.
+    """
 
     stamp: PageStamp
     surface: str
@@ -35,25 +45,42 @@ class KeptPage(msgspec.Struct, gc=False):
     size_bytes: int = 0
     full: dict[bytes, Response] = {}
     unchanged: dict[bytes, Response] = {}
+    spoken: dict[str, "KeptPage"] | None = None
 
 
 class PageAnswers:
-    """Kept responses by request target. Only the event loop uses them."""
+    """Kept responses by request target, and by language. Only the event loop uses them."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
         self._pages: dict[bytes, KeptPage] = {}
+        """One page of each target, in whichever language came first."""
         self.size_bytes = 0
         self._version = -1
+        self._languages: tuple[str, ...] = ()
+        self._preferred: dict[bytes, str] = {}
+        """What values of ``Accept-Language`` mean while these languages are offered."""
 
     def __contains__(self, target: bytes) -> bool:
         return target in self._pages
 
-    def get(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> tuple[KeptPage, Response] | None:
+    def get(
+        self,
+        target: bytes,
+        accept_encoding: bytes,
+        if_none_match: bytes,
+        accept_language: bytes = b"",
+        cookie: bytes = b"",
+    ) -> tuple[KeptPage, Response] | None:
         """Return the page at *target* and its response to these headers, or None if it is not kept or has ended."""
         page = self._pages.get(target)
         if page is None:
             return None
+        if page.spoken is not None:
+            code = self._preferred.get(accept_language) if not cookie or LANGUAGE_COOKIE not in cookie else None
+            page = page.spoken.get(code or self._chosen(accept_language, cookie, page.stamp.languages))
+            if page is None:
+                return None
         stamp = page.stamp
         has_ended = stamp.version is not None and stamp.version != self._reader.version
         if has_ended or (stamp.until and time.time() >= stamp.until):
@@ -64,32 +91,38 @@ class PageAnswers:
         response = forms.get(encoding)
         return None if response is None else (page, response)
 
+    def _chosen(self, accept_language: bytes, cookie: bytes, languages: tuple[str, ...]) -> str:
+        """Return the language of a visitor; what a common header means is remembered."""
+        code = chosen(accept_language, cookie, languages)
+        is_usual = languages == self._languages and len(accept_language) <= MAX_REMEMBERED_BYTES
+        if is_usual and LANGUAGE_COOKIE not in cookie:
+            if len(self._preferred) >= MAX_PREFERENCES:
+                self._preferred.clear()
+            self._preferred[accept_language] = code
+        return code
+
     def keep(
         self, target: bytes, stamp: PageStamp, surface: str, *, status: int, headers: list[Header], body: bytes
     ) -> None:
         """Keep a response that the ordinary path has sent, if all of it says that it is for everyone."""
         named = dict(headers)
         encoding = _encoding(stamp.tag, named.get(b"etag", b""))
+        vary = VARY_SPOKEN if stamp.language else VARY
         if (
             encoding is None
             or len(named) != len(headers)
             or not _FORBIDDEN.isdisjoint(named)
             or not named.get(b"cache-control", b"").startswith(b"public")
-            or named.get(b"vary", b"" if stamp.is_compressible else VARY) != VARY
+            or named.get(b"vary", b"" if stamp.is_compressible else vary) != vary
             or len(target) > MAX_TARGET_BYTES
             or b"%" in target
         ):
             return
         if status == 200 and (len(body) > LARGEST_BYTES or named.get(b"content-length") != b"%d" % len(body)):
             return
-        page = self._pages.get(target)
-        if page is None or page.stamp != stamp:
-            if status == 304:
-                return  # its size, which decides whether it is encoded, is not known
-            self._drop(target)
-            self._forget_others(stamp.version)
-            is_encoded = stamp.is_compressible and (bool(encoding) or len(body) >= SMALLEST_ENCODED)
-            page = self._pages[target] = KeptPage(stamp, surface, is_encoded)
+        page = self._page(target, stamp, surface, bool(encoding) or len(body) >= SMALLEST_ENCODED, status)
+        if page is None:
+            return
         head = status_line(status) + b"".join(b"%s: %s\r\n" % line for line in headers)
         forms = page.full if status == 200 else page.unchanged
         if encoding not in forms:
@@ -100,6 +133,28 @@ class PageAnswers:
         while self.size_bytes > LIMIT_BYTES:
             self._drop(next(iter(self._pages)))
 
+    def _page(self, target: bytes, stamp: PageStamp, surface: str, is_long: bool, status: int) -> KeptPage | None:  # noqa: FBT001 - private
+        """Return the page that a response belongs to; None for a 304 of a page whose size is not known."""
+        first = self._pages.get(target)
+        spoken = first.spoken if first is not None else None
+        page = first if spoken is None else spoken.get(stamp.language)
+        if page is not None and page.stamp == stamp:
+            return page
+        if status == 304:
+            return None  # its size, which decides whether it is encoded, is not known
+        if page is not None or (first is not None and not _goes_with(first.stamp, stamp)):
+            self._drop(target)
+            first = spoken = None
+        self._forget_others(stamp.version)
+        if stamp.languages != self._languages and stamp.languages:
+            self._languages, self._preferred = stamp.languages, {}
+        page = KeptPage(stamp, surface, stamp.is_compressible and is_long)
+        if stamp.language:
+            page.spoken = spoken if spoken is not None and target in self._pages else {}
+            page.spoken[stamp.language] = page
+        self._pages.setdefault(target, page)
+        return page
+
     def _forget_others(self, version: int | None) -> None:
         """Drop the pages of other versions of the file, which are not sent again."""
         if version is None or version == self._version:
@@ -109,9 +164,18 @@ class PageAnswers:
             self._drop(target)
 
     def _drop(self, target: bytes) -> None:
+        """Drop a page in every language."""
         page = self._pages.pop(target, None)
-        if page is not None:
-            self.size_bytes -= page.size_bytes
+        if page is None:
+            return
+        for each in (page,) if page.spoken is None else tuple(page.spoken.values()):
+            self.size_bytes -= each.size_bytes
+            each.spoken = None  # they refer to each other, and are not collected otherwise
+
+
+def _goes_with(one: PageStamp, other: PageStamp) -> bool:
+    """Return whether two pages of a target are the same in two languages: of one edition, for the same visitors."""
+    return one.version == other.version and one.languages == other.languages
 
 
 def _encoding(tag: bytes, shown: bytes) -> bytes | None:

@@ -20,7 +20,16 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from muniment.api.responses import Answer
 from muniment.mcp.declarations import Caller
 from muniment.server.fastpath.fast_path import ToolAnswers
-from muniment.server.fastpath.heads import DECLINED, LINE_END, MAX_REQUEST_BYTES, SINCE, TRACE, is_plain
+from muniment.server.fastpath.heads import (
+    DECLINED,
+    LINE_END,
+    MAX_REQUEST_BYTES,
+    SINCE,
+    TRACE,
+    Head,
+    is_plain,
+    language_headers,
+)
 from muniment.server.fastpath.rest import Detail
 from muniment.server.http.http_limits import LimitedProtocol
 from muniment.server.observability.telemetry import is_sampled
@@ -169,9 +178,19 @@ class FastPathProtocol(LimitedProtocol):
         A cached target is one that the parser has accepted; so *data* is, from its first byte to its last, what the
         parser has seen before. It must be between two requests, the first of which it has read.
         """
-        if self.is_unfinished or self._in_head or self._in_body or self._is_over:
-            return False
-        if self._waits_for is not None or not self.has_asked or not self._is_free():
+        cycle = self.cycle
+        if (
+            self.is_unfinished
+            or self._in_head
+            or self._in_body
+            or self._is_over
+            or self._waits_for is not None
+            or not self.has_asked
+            # As _is_free, whose call would take a twentieth of the whole.
+            or (cycle is not None and not cycle.response_complete)
+            or self.flow.write_paused
+            or self.is_retiring
+        ):
             return False
         line, _, block = data.partition(LINE_END)
         heads = self.front.fast_path.heads
@@ -184,7 +203,7 @@ class FastPathProtocol(LimitedProtocol):
         self.heard_at = self.head_at = self.loop.time()
         self.url = line[4:]
         self.headers = head.headers
-        return self._answer_cached(head.accept_encoding, head.if_none_match, None, is_known=True)
+        return self._answer_cached(head.accept_encoding, head.if_none_match, None, known=head)
 
     def _tools_at_once(self) -> ToolAnswers | None:
         """Return the tool server that the request calls, if the fast path may answer for it."""
@@ -250,7 +269,7 @@ class FastPathProtocol(LimitedProtocol):
         given_id: bytes | None,
         answer: Answer | None = None,
         *,
-        is_known: bool = False,
+        known: Head | None = None,
     ) -> bool:
         """Answer the GET of which only these headers matter, and return whether it could be answered at once."""
         front = self.front
@@ -262,16 +281,22 @@ class FastPathProtocol(LimitedProtocol):
             found = front.fast_path.get(self.url, accept_encoding, if_none_match, client, answer)
             if found is None and answer is None and front.fast_path.has_page(self.url):
                 # The pages read repeated headers in their own way; known heads have none.
-                is_clear = is_known or is_plain(self.headers)
-                found = front.fast_path.page(self.url, accept_encoding, if_none_match, client) if is_clear else None
+                if known is not None:
+                    spoken = known.accept_language, b""
+                elif is_plain(self.headers):
+                    spoken = language_headers(self.headers)
+                else:
+                    spoken = None
+                if spoken is not None:
+                    found = front.fast_path.page(self.url, accept_encoding, if_none_match, client, *spoken)
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             return False
         if found is None:
             return False
-        response = found.response
+        response, verdict, surface = found
         request_id = front.request_id(given_id) if given_id is not None or front.log_requests else None
-        self._send(response.head, front.ending(request_id, found.verdict), response.body)
-        front.metrics.fast_path[found.surface, response.status] += 1
+        self._send(response.head, front.ending(request_id, verdict), response.body)
+        front.metrics.fast_path[surface, response.status] += 1
         if front.log_requests and request_id is not None:
             front.write_line("GET", self.url, response.status, 0.0, client=address, request_id=request_id)
         return True

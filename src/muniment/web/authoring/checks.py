@@ -14,6 +14,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.languages.writing import number
 from muniment.schema.item_lists import SHARES_TOLERANCE
 from muniment.schema.record import Record
 from muniment.web.forms import About, Basics, Links
@@ -244,7 +245,7 @@ def _value(facts: JSONMapping, name: str) -> ShownValue:
 def _rows(name: str, rows: list[JSONObject], words: Any) -> ShownValue:
     lines = [words(row) for row in rows[:ROWS_SHOWN]]
     if more := len(rows) - len(lines):
-        lines.append(ngettext("and %(count)s more", "and %(count)s more", more) % {"count": f"{more:,}"})
+        lines.append(ngettext("and %(count)s more", "and %(count)s more", more) % {"count": number(more)})
     return ShownValue(_label(name) if name != "pools" else gettext("Pools"), "\n".join(lines), place_of(name))
 
 

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from django.utils.translation import ngettext
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.web.presenters import company_lists, markdown
 from muniment.web.presenters.monograms import colour, initials
 from muniment.web.translating import gettext
@@ -24,8 +25,8 @@ def company_card(bundle: JSONObject) -> JSONObject:
     proposals = len(bundle.get("proposals") or [])
     facts = [
         (company.get("treasury"), gettext("treasury")),
-        (f"{people:,}" if people else "", ngettext("person", "people", people)),
-        (f"{proposals:,}" if proposals else "", ngettext("proposal", "proposals", proposals)),
+        (number(people) if people else "", ngettext("person", "people", people)),
+        (number(proposals) if proposals else "", ngettext("proposal", "proposals", proposals)),
         (company.get("symbol"), gettext("token")),
     ]
     return {
@@ -49,7 +50,7 @@ def person_card(person: JSONObject) -> JSONObject:
         **_named(person["name"], "people", person["slug"]),
         "above": _joined(*islice(names, NAMES_SHOWN)),
         "summary": _summary(person.get("bio")),
-        "facts": [(f"{value:,}", label) for value, label in facts if value],
+        "facts": [(number(value), label) for value, label in facts if value],
     }
 
 
@@ -60,7 +61,7 @@ def framework_card(framework: JSONObject) -> JSONObject:
     state = gettext("Open") if framework["isOpen"] else gettext("Closed")
     facts = [
         (state, gettext("status")),
-        (f"{scores:,}" if scores else "", ngettext("published score", "published scores", scores)),
+        (number(scores) if scores else "", ngettext("published score", "published scores", scores)),
     ]
     return {
         **_named(framework["frameworkName"], "frameworks", framework["frameworkId"]),

@@ -18,6 +18,9 @@ from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.wire import PICTURE_PATH
+from muniment.languages.catalogues import SOURCE
+from muniment.languages.offered import default
+from muniment.languages.speaking import speaking
 from muniment.registry.company import pictures
 from muniment.registry_toml import applied
 from muniment.web.cards import drawing
@@ -84,15 +87,21 @@ def _picture(
     reader().refresh()
     found = document(kind, key)
     base, name = address(request), applied.registry_name()
-    version = digest(f"{DESIGN} {found.etag} {base} {name}".encode())
+    version = digest(f"{DESIGN} {found.etag} {base} {name}{_spoken()}".encode())
     headers = {"ETag": etag(version.encode(), b"").decode(), "Cache-Control": KEPT}
     if is_known(version.encode(), request.headers.get("If-None-Match", "").encode()):
         return HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers=headers)
-    card, logo = said(msgspec.json.decode(found.body)["data"])
+    with speaking(default()):
+        card, logo = said(msgspec.json.decode(found.body)["data"])
     card |= {"site": name, "host": urlsplit(base).netloc, "logo": _logo(logo)}
     client = rate_key(request.META.get("REMOTE_ADDR", ""))
     drawn = card_picture(f"{base} {kind} {key}/{part}", version, card, client)
     return HttpResponse(drawn, content_type="image/png", headers=headers)
+
+
+def _spoken() -> str:
+    """Return the language of cards if it is not that of the code, so that a card is another one in another language."""
+    return "" if default() == SOURCE else f" {default()}"
 
 
 def _score(company: JSONObject, framework_id: str) -> JSONObject:
@@ -127,7 +136,7 @@ def company_frame(request: HttpRequest, slug: str) -> HttpResponse:
     return response
 
 
-@published("url", "maxwidth", "maxheight", "format")
+@published("url", "maxwidth", "maxheight", "format", speaks=False)
 def oembed(request: HttpRequest) -> HttpResponse:
     """
     Describe how to embed the page of a company, as oEmbed 1.0.

@@ -5,7 +5,6 @@ The schema declares filters, ranges and orders. Here they get the words of the p
 is shown last, under the label of its field.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -14,12 +13,14 @@ from django.conf import settings
 
 from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Criterion, Listing, ReversedRange
-from muniment.schema.standard_kinds import Country, country_names
+from muniment.schema.objects import Schema
+from muniment.schema.standard_kinds import Country
 from muniment.store.queries import ListQuery
 from muniment.web.lists.search import Control, ListFilter, ListName, RegistryList, Search
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import PAGE_SIZE
 from muniment.web.translating import gettext, gettext_lazy
+from muniment.web.wording.places import country_names
 
 
 class _Shown(NamedTuple):
@@ -92,10 +93,22 @@ LISTS: Final[dict[ListName, tuple[Any, ...]]] = {
 }
 
 
-@functools.cache
+_made: Final[dict[ListName, tuple[Schema, RegistryList]]] = {}
+"""Each list as the schema has it that it was made of: an operator may declare other fields."""
+
+
 def registry_list(name: ListName) -> RegistryList:
+    schema, made = _made.get(name, (None, None))
+    if made is None or schema is not settings.SCHEMA:
+        schema = settings.SCHEMA
+        made = _registry_list(name, schema)
+        _made[name] = schema, made
+    return made
+
+
+def _registry_list(name: ListName, schema: Schema) -> RegistryList:
     kind, label, prompt, placeholder, none_match, order = LISTS[name]
-    listing = settings.SCHEMA.listings[kind]
+    listing = schema.listings[kind]
     places = {each: place for place, each in enumerate(_SHOWN)}
     criteria = sorted(listing.criteria.values(), key=lambda each: places.get(each.name, len(places)))
     sorts = ("name",) if kind == "framework" else listing.sorts[1:-1]

@@ -7,6 +7,7 @@ from urllib.parse import quote_plus
 
 from django.utils.safestring import SafeString, mark_safe
 
+from muniment.languages.writing import number
 from muniment.store.lists.facets import Facet as CountedFacet
 from muniment.store.search.values import singular
 from muniment.web.lists.search import ListFilter, Search
@@ -32,7 +33,7 @@ class Option(NamedTuple):
         chosen = ' aria-current="true"' if self.is_chosen else ""
         return (
             f'<li><a id="{self.id}" href="{escape(self.address)}"{chosen}><bdi>{escape(self.label)}</bdi> '
-            f'<span class="n">{self.total:,}</span></a></li>'
+            f'<span class="n">{number(self.total)}</span></a></li>'
         )
 
 

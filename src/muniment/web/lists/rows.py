@@ -9,9 +9,11 @@ from urllib.parse import quote
 import msgspec
 from django.utils.safestring import SafeString, mark_safe
 
+from muniment.languages.writing import number
 from muniment.web.presenters import markdown
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.translating import gettext, ngettext
+from muniment.web.wording.places import month_or_text
 
 SUMMARY_CHARACTERS = 180
 POSITIONS_SHOWN = 2
@@ -89,7 +91,7 @@ def framework_rows(items: Sequence[bytes]) -> SafeString:
 
 
 def _company_row(found: _CompanyItem) -> str:
-    team = "" if found.team_size is None else f"{found.team_size:,}"
+    team = "" if found.team_size is None else number(found.team_size)
     people = ngettext("%(count)s person", "%(count)s people", found.team_size or 0) % {"count": team} if team else ""
     facts = " · ".join(
         f"<bdi>{escape(each)}</bdi>" for each in (found.type, found.industry, found.treasury, people) if each
@@ -111,16 +113,15 @@ def _company_row(found: _CompanyItem) -> str:
         f'<td class="if-room quiet" dir="auto">{escape(found.industry)}</td>\n'
         f'<td class="number if-room">{team}</td>\n'
         f'<td class="number if-room">{escape(found.treasury)}</td>\n'
-        f'<td class="if-room quiet listed">{escape(found.created_at)}</td>'
+        f'<td class="if-room quiet listed">{escape(month_or_text(found.created_at))}</td>'
     )
 
 
 def _person_row(found: _PersonItem, positions: str) -> str:
     mark = mark_html(found.name, found.picture, is_round=True, key=found.slug)
     listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), positions)
-    return (
-        f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number">{found.company_count:,}</td>'
-    )
+    count = number(found.company_count)
+    return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number">{count}</td>'
 
 
 def _positions(body: bytes | None) -> str:
@@ -136,7 +137,7 @@ def _positions(body: bytes | None) -> str:
         for name, title in islice(held.items(), POSITIONS_SHOWN)
     ]
     if more := len(held) - POSITIONS_SHOWN:
-        shown += [gettext("and %(more)s more") % {"more": f"{more:,}"}] if more > 0 else []
+        shown += [gettext("and %(more)s more") % {"more": number(more)}] if more > 0 else []
     return "<br>".join(shown)
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import ngettext
 
+from muniment.languages.writing import digits, number
 from muniment.schema.item_lists import SHARES_TOLERANCE
 from muniment.web.translating import gettext
 
@@ -48,7 +49,7 @@ class ChartSlice(NamedTuple):
 
     @property
     def text(self) -> str:
-        return self.shown or f"{self.value:,.10g}"
+        return self.shown or digits(f"{self.value:,.10g}")
 
 
 class ChartPair(NamedTuple):
@@ -63,19 +64,19 @@ class ChartPair(NamedTuple):
         """Return both amounts and their difference."""
         if self.before is None or self.after is None:
             return " → ".join(
-                gettext("none") if each is None else f"{each:,.10g}" for each in (self.before, self.after)
+                gettext("none") if each is None else digits(f"{each:,.10g}") for each in (self.before, self.after)
             )
         moved = round(self.after - self.before, 10)
-        return f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else "")
+        return digits(f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else ""))
 
 
 def exact(value: float | Decimal) -> str:
     """Return a number with all its digits, as the API answers it, with separated thousands."""
     number = Decimal(str(value))
     if abs(number) > TOO_MANY_DIGITS:
-        return f"{value:,.10g}"
+        return digits(f"{value:,.10g}")
     text = f"{number:,f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return digits(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def _percent(value: float | Decimal) -> str:
@@ -93,7 +94,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     if len(ranked) <= keep + 1:
         return ranked
     rest = ranked[keep:]
-    others = ngettext("%(count)s other", "%(count)s others", len(rest)) % {"count": f"{len(rest):,}"}
+    others = ngettext("%(count)s other", "%(count)s others", len(rest)) % {"count": number(len(rest))}
     total = _sum(rest)
     return [*ranked[:keep], ChartSlice(others, float(total), _percent(total), rest=True)]
 
@@ -127,7 +128,7 @@ def shares_of_whole(
 
 def percentage(value: float, total: float) -> str:
     """Show a share of *total* with at most one decimal."""
-    return f"{100 * value / total if total else 0:.1f}".removesuffix(".0") + "%"
+    return digits(f"{100 * value / total if total else 0:.1f}".removesuffix(".0")) + "%"
 
 
 def donut(

@@ -9,14 +9,18 @@ from urllib.parse import quote, urlsplit
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import PICTURE_PATH, parse_timestamp
+from muniment.languages import writing
+from muniment.languages.speaking import language
+from muniment.languages.writing import number
 from muniment.schema.company_parts import ADDRESS, SOCIALS
 from muniment.schema.kinds import Link, Number
 from muniment.schema.parsed_kinds import Date
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Country, country_names
+from muniment.schema.standard_kinds import Country
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext, ngettext
+from muniment.web.wording.places import country_names, month_or_text
 
 _SOCIAL_STARTS = {
     "email": "mailto:",
@@ -36,11 +40,14 @@ _HUMP = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
 _ACRONYMS = frozenset({"api", "dao", "ein", "id", "isin", "lei", "url", "usd", "vat"})
 
 
-@lru_cache(maxsize=1024)
 def day(moment: str) -> str:
     """Show an RFC 3339 moment as its day: ``21 November 2026``."""
-    parsed = parse_timestamp(moment)
-    return f"{parsed.day} {parsed:%B} {parsed.year}"
+    return _day(language(), moment)
+
+
+@lru_cache(maxsize=2048)
+def _day(_language: str, moment: str) -> str:
+    return writing.day(parse_timestamp(moment))
 
 
 def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject]:
@@ -70,7 +77,7 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
         (company_lists.holders_label(holders), len(holders), f"{home}/cap-table"),
     ]
     return [
-        {"label": label, "value": f"{value:,}" if type(value) is int else value, "address": to}
+        {"label": label, "value": number(value) if type(value) is int else value, "address": to}
         for label, value, to in tiles
         if value
     ]
@@ -98,7 +105,7 @@ def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     """Return the facts of a company that are no figures of :func:`company_tiles`."""
     labels = {"orgKind": gettext("Subtype"), "listed": gettext("Listed")}
-    listed = day_or_text(company.get("listedAt")) or company.get("createdAt")
+    listed = listed_on(company)
     return [
         *_facts({**company, "listed": listed}, labels),
         *({"label": gettext("Formerly"), "value": former_name(each)} for each in company.get("formerNames") or ()),
@@ -223,6 +230,16 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     return fields[: len(declared) + MAX_FURTHER]
 
 
+def declared_facts(document: JSONObject, record: Record) -> dict[str, JSONObject]:
+    """Return the declared fields that a document has, in their order, as pages show them."""
+    shown = (name for name, field in record.by_name.items() if field.is_additional and field.shown)
+    return {
+        name: _declared_fact(record.by_name[name], document[name])
+        for name in shown
+        if document.get(name) not in (None, "")
+    }
+
+
 def _declared_fact(field: Field, value: Any) -> JSONObject:
     """Return a declared field as its kind is read: a link as a link, a day in words, a country by its name."""
     fact: JSONObject = {"label": gettext(field.label), "value": str(value)[:300]}
@@ -233,7 +250,7 @@ def _declared_fact(field: Field, value: Any) -> JSONObject:
     elif isinstance(field.kind, Date):
         fact["value"] = day_or_text(value)
     elif isinstance(field.kind, Number) and isinstance(value, int | float):
-        fact["value"] = f"{value:,}"
+        fact["value"] = writing.number(value)
     return fact
 
 
@@ -283,7 +300,7 @@ def shares(bundle: JSONObject) -> JSONObject:
             gettext("Holders of %(name)s") % {"name": name},
             holders,
             keep=4,
-            centre=f"{len(holders):,}",
+            centre=number(len(holders)),
         ),
     }
 
@@ -330,6 +347,11 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
         "has_ended": has_ended,
         "is_overdue": is_past and not has_ended,
     }
+
+
+def listed_on(company: JSONObject) -> str:
+    """Return the day on which a company was listed, or the month, if only that is known."""
+    return day_or_text(company.get("listedAt")) or month_or_text(company.get("createdAt"))
 
 
 def day_or_text(value: object) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.languages.writing import digits
 from muniment.web.presenters.charts import exact
 from muniment.web.requests.pagination import Pager
 from muniment.web.translating import gettext, ngettext
@@ -203,7 +204,8 @@ def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
     top = sum((Decimal(str(each)) for each in shares[:TOP]), Decimal())
     count = len(shares)
     weighted = math.fsum(place * share for place, share in zip(range(count, 0, -1), shares, strict=True))
-    return Concentration(f"{exact(round(top, 2))}%", f"{2 * weighted / (count * total) - (count + 1) / count:.2f}")
+    gini = 2 * weighted / (count * total) - (count + 1) / count
+    return Concentration(f"{exact(round(top, 2))}%", digits(f"{gini:.2f}"))
 
 
 def text_beyond(body: str, lead: str) -> str:

@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_noop, ngettext
 
 from muniment.kernel.json import JSONMapping
+from muniment.languages.writing import number
 from muniment.registry import history
 from muniment.registry.history import Change
 from muniment.registry.models import HistoryEntry
@@ -132,7 +133,9 @@ def _moved(before: list[Any], part: JSONMapping) -> str:
     """Return how many rows have another place, in words; nothing if none has."""
     changed = {row["id"] for row in before} if part else set()
     count = sum(each not in changed for run in part.get("from", ()) for each in run[3:])
-    return ngettext("(%(count)s moved row)", "(%(count)s moved rows)", count) % {"count": f"{count:,}"} if count else ""
+    return (
+        ngettext("(%(count)s moved row)", "(%(count)s moved rows)", count) % {"count": number(count)} if count else ""
+    )
 
 
 def _changed_rows(rows: list[Any], others: list[Any], room: Room) -> str:
@@ -143,10 +146,10 @@ def _changed_rows(rows: list[Any], others: list[Any], room: Room) -> str:
     same, more = len(rows) - len(changed), len(changed) - most
     found = [said(changed[:most])] if changed else []
     if more > 0:
-        found.append(ngettext("(%(count)s more row)", "(%(count)s more rows)", more) % {"count": f"{more:,}"})
+        found.append(ngettext("(%(count)s more row)", "(%(count)s more rows)", more) % {"count": number(more)})
     if same:
         left = ngettext("(%(count)s unchanged row)", "(%(count)s unchanged rows)", same)
-        found.append(left % {"count": f"{same:,}"})
+        found.append(left % {"count": number(same)})
     return "\n".join(found)
 
 
@@ -168,7 +171,7 @@ def _part_of(text: str, start: int, end: int) -> tuple[str, str]:
     part = text[start:end]
     if len(part) == len(text):
         return text, ""
-    whole = gettext("(%(count)s characters in all)") % {"count": f"{len(text):,}"}
+    whole = gettext("(%(count)s characters in all)") % {"count": number(len(text))}
     return f"{'…' if start else ''}{part}", f"{'…' if end < len(text) else ''} {whole}"
 
 
@@ -180,7 +183,7 @@ def said(value: Any) -> str:
         case bool():
             shown = gettext("yes") if value else gettext("no")
         case int() | float():
-            shown = f"{value:,}"
+            shown = number(value)
         case list():
             shown = "\n".join(_item(each) for each in value)
         case dict():

@@ -8,6 +8,7 @@ Headings continue the page's outline without a gap.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from html import escape
 from typing import Any
 
 import nh3
@@ -15,6 +16,8 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+
+from muniment.web.translating import gettext
 
 MAX_CHARACTERS = 200_000
 """The part of a text that a page renders; the API returns the whole text."""
@@ -66,18 +69,23 @@ def _outline(tokens: Sequence[Token], top: int) -> None:
             token.tag = f"h{min(top + len(stack), 6)}"
 
 
-@lru_cache(maxsize=256)
 def render(text: str, top: int = 2) -> SafeString:
     """
     Render *text* for a page whose section heading has the level *top*.
 
     Source: decisions, section 5; a page's policy allows no script, style or frame either.
     """
-    tokens = _parser.parse(text[:MAX_CHARACTERS])
+    return _rendered(text[:MAX_CHARACTERS], top, gettext("Table"))
+
+
+@lru_cache(maxsize=256)
+def _rendered(text: str, top: int, table: str) -> SafeString:
+    tokens = _parser.parse(text)
     _outline(tokens, top)
     html = _parser.renderer.render(tokens, _parser.options, {})
     clean = _cleaner.clean(html)
-    clean = clean.replace("<table>", '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>')
+    scroll = f'<div class="scroll" role="group" aria-label="{escape(table)}" tabindex="0"><table>'
+    clean = clean.replace("<table>", scroll)
     clean = clean.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
     return mark_safe(clean)  # noqa: S308 - nh3 let only the tags above through
 

@@ -7,13 +7,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from muniment.web.context import own_address
 from muniment.web.presenters.monograms import colour, initials
-from muniment.web.translating import gettext_lazy
+from muniment.web.wording.states import state
 
-WORDS: Final = {
-    "created": gettext_lazy("Not run yet"),
-    "rejected": gettext_lazy("Declined"),
-    "waiting": gettext_lazy("Change pending"),
-}
 _GOOD = (
     *("active", "published", "passed", "open", "raising", "approved", "accepted", "succeeded", "ready", "verified"),
     "confirmed",
@@ -48,5 +43,5 @@ def mark_html(name: str, logo: object = None, size: str = "", *, is_round: bool 
 
 def pill_html(word: str) -> SafeString:
     """Return a state as a word with its tone."""
-    shown = escape(str(WORDS.get(word, word.replace("_", " ").capitalize())))
+    shown = escape(state(word))
     return mark_safe(f'<span class="pill {TONES.get(word, "")}">{shown}</span>')  # noqa: S308 - escaped

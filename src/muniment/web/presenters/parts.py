@@ -9,6 +9,7 @@ from urllib.parse import quote
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from muniment.languages.writing import number
 from muniment.web.lists.links import Order
 from muniment.web.presenters.company_lists import Member
 from muniment.web.presenters.marks import mark_html
@@ -44,7 +45,7 @@ def folded_html(text: str) -> SafeString:
     more = len(lines) - SHOWN_LINES
     if more <= 0:
         return linked_html(text)
-    words = ngettext("Show %(count)s more line", "Show %(count)s more lines", more) % {"count": f"{more:,}"}
+    words = ngettext("Show %(count)s more line", "Show %(count)s more lines", more) % {"count": number(more)}
     return format_html(
         "{}<details><summary>{}</summary>{}</details>",
         linked_html("\n".join(lines[:SHOWN_LINES])),
@@ -137,7 +138,7 @@ def _member(person: Member) -> str:
     shown = f'<a href="{address}" dir="auto">{name}</a>' if person.slug else f'<span dir="auto">{name}</span>'
     titles = "".join(f'<div class="role" dir="auto">{escape(str(title))}</div>' for title in person.titles)
     if person.more:
-        words = gettext("and %(more)s more") % {"more": f"{person.more:,}"}
+        words = gettext("and %(more)s more") % {"more": number(person.more)}
         titles += f'<div class="role"><a href="{address}/positions">{escape(words)}</a></div>'
     return (
         f'<li class="listing">{mark_html(person.name, person.picture, is_round=True, key=person.slug)}<div>'
@@ -162,7 +163,7 @@ def sections_html(sections: Sequence[tuple[str, str, int]]) -> SafeString:
     if len(sections) <= 1:
         return SafeString("")
     counted = (
-        (anchor, f'{escape(label)} <span class="quiet">{count:,}</span>' if count else escape(label))
+        (anchor, f'{escape(label)} <span class="quiet">{number(count)}</span>' if count else escape(label))
         for anchor, label, count in sections
     )
     shown = (f'<li><a href="#{anchor}">{label}</a></li>' for anchor, label in counted)
@@ -212,7 +213,7 @@ def graph_html(title: str, kind: str, site: str, page: Members) -> SafeString:
     if page.get("summary"):
         shown["og:description"] = page["summary"]
     if card := page.get("card"):
-        shown |= {"og:image": card, "og:image:width": "960", "og:image:height": "504", "og:image:alt": title}
+        shown |= {"og:image": card, "og:image:width": "880", "og:image:height": "462", "og:image:alt": title}
     tags = "".join(f'<meta property="{name}" content="{escape(str(value))}">' for name, value in shown.items())
     size = "summary_large_image" if card else "summary"
     return mark_safe(f'{tags}<meta name="twitter:card" content="{size}">')  # noqa: S308 - every part is escaped

@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import summary_path
+from muniment.languages.writing import digits
 from muniment.web.presenters.charts import ChartSlice, bar
 from muniment.web.presenters.company import day
 from muniment.web.translating import gettext
@@ -45,19 +46,19 @@ def trend(score: float, before: float | None, since: str = "") -> Trend | None:
     if before is None:
         return None
     moved = round(score - before, 1)
-    values = {"points": f"{abs(moved):g}", "before": f"{before:g}", "day": since}
+    values = {"points": f"{abs(moved):g}", "before": digits(f"{before:g}"), "day": since}
     if not moved:
         return Trend("=", "", (gettext("unchanged since %(day)s") if since else gettext("unchanged")) % values)
     if moved > 0:
         words = gettext("%(points)s more than on %(day)s") if since else gettext("%(points)s more than before")
-        return Trend(f"+{moved:g}", "good", words % values)
+        return Trend(digits(f"+{moved:g}"), "good", words % values)
     words = gettext("%(points)s less than on %(day)s") if since else gettext("%(points)s less than before")
-    return Trend(f"−{-moved:g}", "bad", words % values)
+    return Trend(digits(f"−{-moved:g}"), "bad", words % values)
 
 
 def with_grade(score: float, grade: str | None) -> str:
     """Return a score with its grade, such as ``72.5, B``."""
-    return f"{score:g}, {grade}" if grade else f"{score:g}"
+    return f"{digits(f'{score:g}')}, {grade}" if grade else digits(f"{score:g}")
 
 
 def assessments(company: JSONMapping) -> list[JSONObject]:
@@ -73,7 +74,7 @@ def ranked(rows: Iterable[JSONMapping], framework_id: str) -> list[JSONObject]:
 def _shown(row: JSONMapping, company: str, framework_id: str) -> JSONObject:
     previous = row.get("previousAssessedAt")
     return {
-        "value": f"{row['score']:g}",
+        "value": digits(f"{row['score']:g}"),
         "grade": row.get("grade", ""),
         "day": day(row["assessedAt"]),
         "trend": trend(row["score"], row.get("previousScore"), day(previous) if previous else ""),
@@ -84,7 +85,7 @@ def _shown(row: JSONMapping, company: str, framework_id: str) -> JSONObject:
 def sections_chart(sections: Iterable[JSONMapping]) -> SafeString:
     """Draw the scores of sections as bars out of 100; those to which no criterion applied are left out."""
     scored = [(each["title"], each["score"]) for each in sections if each.get("score") is not None]
-    slices = [ChartSlice(title, score, f"{score:g}") for title, score in scored]
+    slices = [ChartSlice(title, score, digits(f"{score:g}")) for title, score in scored]
     description = gettext("Each section's score out of 100.")
     return bar(gettext("Score by section"), description, slices, unit=gettext("Score"), of=100)
 
@@ -101,7 +102,7 @@ def embed(base: str, company: str, framework_id: str, alt: str) -> Embed:
 
 def badge_text(name: str, score: float | None, grade: str | None) -> tuple[str, str]:
     """Return both halves of a badge: the framework, and the score with its grade."""
-    value = gettext("no score") if score is None else f"{score:g} {grade or ''}".strip()
+    value = gettext("no score") if score is None else f"{digits(f'{score:g}')} {grade or ''}".strip()
     return name[:MAX_LABEL], value[:MAX_VALUE]
 
 

@@ -14,6 +14,8 @@ from django.templatetags.static import static
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import Internal, Problem
+from muniment.languages.offered import base_direction
+from muniment.languages.speaking import language
 from muniment.store.database.faults import disk_fault, notice
 from muniment.store.database.retry import RETRY_AFTER_S, is_unavailable, with_retry
 
@@ -129,7 +131,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         cause = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
         text = f"{disk_fault(error).capitalize()}. {cause}" if disk_fault(error) else cause
         body = (
-            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            f'<!doctype html><html lang="{language()}" dir="{base_direction(language())}"><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f'<title>{_TITLES[503]}</title><link rel="stylesheet" href="{static("web/muniment.css")}">'
             f'<main class="frame"><div class="text stack"><p class="quiet mono">503</p><h1>{_TITLES[503]}</h1>'

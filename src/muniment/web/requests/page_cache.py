@@ -23,11 +23,14 @@ from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.ids import digest, now
 from muniment.kernel.problems import MethodNotAllowed
+from muniment.languages.offered import VARY, default, offered
+from muniment.languages.speaking import language, speaking
 from muniment.registry_toml.applied import applied
 from muniment.store.modified import is_ahead
 from muniment.store.reader import Reader
 from muniment.web import context
 from muniment.web.requests.conditional import Content
+from muniment.web.site.loading import rendered
 
 MAX_KEY_CHARACTERS = 1024
 """Pages of longer addresses are not kept."""
@@ -63,6 +66,7 @@ class CachedPage(NamedTuple):
     status: int
     content: Content
     headers: tuple[tuple[str, str], ...]
+    may_be_kept: bool = True
 
 
 pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: page.content.size_bytes + 500)
@@ -72,15 +76,23 @@ parts: LRUCache[str, str] = LRUCache(2_000_000, getsizeof=lambda html: len(html)
 _version = -1
 """The version of which there are pages and parts."""
 View = Callable[..., HttpResponse]
+_ONCE = "is_sent_once"
 
 
-def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
+def once_if(is_lacking: bool, response: HttpResponse) -> HttpResponse:  # noqa: FBT001 - reads as a condition
+    """Return *response*; if something that belongs on the page could not be shown, it is rendered again next time."""
+    setattr(response, _ONCE, is_lacking)
+    return response
+
+
+def published(*parameters: str, daily: bool = False, speaks: bool = True) -> Callable[[View], View]:
     """
     Make a view a public page: GET and HEAD, cached by edition, with ETag.
 
     Args:
         parameters: the query parameters that the page uses; it ignores others.
         daily: the same address may mean something else tomorrow.
+        speaks: it is in the visitor's language; otherwise in the default language of the registry.
     """
 
     def decorate(view: View) -> View:
@@ -96,23 +108,24 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
             number = applied().number
             if "" < modified_at < day:
                 modified_at = f"{day}T00:00:00.000000Z"  # no stamp: the edition's proves nothing on a later day
-            key = f"{day}{number} {context.address(request)} {request.path}?{asked}"
+            code = language() if speaks else default()
+            key = f"{code} {day}{number} {context.address(request)} {request.path}?{asked}"
             with _lock:
                 _forget_others(version)
                 page = pages.get(key)
             is_kept = page is not None and page.version == version
             if page is None or not is_kept:
-                response = view(request, **where)
-                if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
-                    return response
-                page = _finish(request, response, version, modified_at)
-            answer = page.content.respond(request, REVALIDATE, status=page.status)
-            for name, value in page.headers:
-                answer[name] = value
+                with speaking(code):
+                    response = view(request, **where)
+                    if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
+                        return response
+                    page = _finish(request, response, version, modified_at)
+            spoken = _spoken(code) if speaks else ("", ())
+            answer = _answer(request, page, spoken[0])
             if is_kept:
                 is_whole = request.META.get("QUERY_STRING", "") == asked
-                _stamp(request, page, answer, day, is_whole=is_whole)
-            if len(key) <= MAX_KEY_CHARACTERS:
+                _stamp(request, page, answer, day, spoken, is_whole=is_whole)
+            if len(key) <= MAX_KEY_CHARACTERS and page.may_be_kept:
                 with _lock, contextlib.suppress(ValueError):  # one page larger than the cache is not kept
                     pages[key] = page  # its size may have grown by an encoding
             return answer
@@ -122,11 +135,42 @@ def published(*parameters: str, daily: bool = False) -> Callable[[View], View]:
     return decorate
 
 
-def _stamp(request: HttpRequest, page: CachedPage, answer: HttpResponse, day: str, *, is_whole: bool) -> None:
+def _spoken(code: str) -> tuple[str, tuple[str, ...]]:
+    """Return the language of a page, and those that it was chosen from; nothing if there is only one."""
+    known = offered()
+    return (code, known) if len(known) > 1 else ("", ())
+
+
+def _answer(request: HttpRequest, page: CachedPage, code: str) -> HttpResponse:
+    answer = page.content.respond(request, REVALIDATE, status=page.status)
+    for name, value in page.headers:
+        answer[name] = value
+    if code:
+        name_language(answer, code)
+    return answer
+
+
+def name_language(response: HttpResponse, code: str) -> None:
+    """Set the headers that name the language of a response and what chose it."""
+    response["Content-Language"] = code
+    before = response.get("Vary", "")
+    response["Vary"] = f"{before}, {VARY}" if before else VARY
+
+
+def _stamp(
+    request: HttpRequest,
+    page: CachedPage,
+    answer: HttpResponse,
+    day: str,
+    spoken: tuple[str, tuple[str, ...]],
+    *,
+    is_whole: bool,
+) -> None:
     """
     Stamp the scope: nothing was rendered, and the page may be sent again, until the end of *day* if given.
 
     Args:
+        spoken: its language, and those that the visitor's was chosen from.
         is_whole: whether the page uses all of the query: a parameter that it ignores must not make another copy.
     """
     state: dict[str, Any] = request.META.get("asgi.scope", {}).get("state", {})
@@ -140,6 +184,7 @@ def _stamp(request: HttpRequest, page: CachedPage, answer: HttpResponse, day: st
         page.content.is_compressible,
         page.version,
         midnight.timestamp() if midnight else 0,
+        *spoken,
     )
     state[STAMP] = stamp
 
@@ -147,7 +192,7 @@ def _stamp(request: HttpRequest, page: CachedPage, answer: HttpResponse, day: st
 def kept_part(name: str, render: Callable[[], str]) -> str:
     """Return a part of pages, rendered once in an edition; it must depend on nothing but that and its name."""
     version = reader().version
-    key = f"{version} {applied().number} {name}"
+    key = f"{language()} {version} {applied().number} {name}"
     with _lock:
         _forget_others(version)
         found = parts.get(key)
@@ -173,7 +218,7 @@ def _finish(request: HttpRequest, response: HttpResponse, version: int, modified
         response.content = _render(request, response, modified_at)
     content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=modified_at)
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
-    return CachedPage(version, response.status_code, content, headers)
+    return CachedPage(version, response.status_code, content, headers, not getattr(response, _ONCE, False))
 
 
 def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at: str) -> str:
@@ -181,5 +226,10 @@ def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at:
     printed = {"address": f"{context.address(request)}{request.path}", "at": modified_at}
     found: Any = response.resolve_template(response.template_name)
     shown = {**context.site(request), "me": None, "messages": (), "printed": printed, **(response.context_data or {})}
-    rendered: str = found.template.render(Context(shown))
-    return rendered
+    name = str(found.template.name)
+
+    def render() -> str:
+        made: str = found.template.render(Context(shown))
+        return made
+
+    return rendered(name, render, lambda built_in: built_in.template.render(Context(shown)))

@@ -10,8 +10,8 @@ from django.template.loader_tags import BLOCK_CONTEXT_KEY, BlockContext, BlockNo
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
-from muniment.registry_toml.wording import names_companies
-from muniment.web.translating import has_languages
+from muniment.languages.speaking import language
+from muniment.web.translating import is_reworded
 
 register = template.Library()
 _CONSTANT: Final = (str, SafeString)
@@ -79,11 +79,28 @@ def include(parser: Parser, token: Token) -> IncludeNode:
     node: IncludeNode = loader_tags.do_include(parser, token)
     if not _constant(node.template):
         return node
-    if not has_languages():
-        for value in node.extra_context.values():
-            if isinstance(value.var, Promise) and not names_companies(str(value.var)):
-                value.var = str(value.var)
-    return KnownInclude(node.template, extra_context=node.extra_context, isolated_context=node.isolated_context)
+    values: Any = {
+        name: _Spoken(value) if isinstance(value.var, Promise) and not value.filters else value
+        for name, value in node.extra_context.items()
+    }
+    return KnownInclude(node.template, extra_context=values, isolated_context=node.isolated_context)
+
+
+class _Spoken:
+    """A constant text given to a template, looked up once in each language."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+        self._texts: dict[str, str] = {}
+
+    def resolve(self, context: Context) -> Any:
+        if is_reworded():
+            return self._value.resolve(context)
+        code = language()
+        found = self._texts.get(code)
+        if found is None:
+            found = self._texts[code] = str(self._value.resolve(context))
+        return found
 
 
 def _constant(name: Any) -> str:

@@ -6,10 +6,9 @@ from django import template
 from django.template.base import FilterExpression, Node, NodeList, Parser, Token
 from django.template.context import Context
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
 
+from muniment.languages.speaking import language
 from muniment.registry_toml.applied import applied
-from muniment.web.translating import has_languages
 
 register = template.Library()
 MAX_KEPT: Final = 32
@@ -26,11 +25,10 @@ class KeptNode(Node):
         self._kept: dict[tuple[object, ...], SafeString] = {}
 
     def render(self, context: Context) -> SafeString:
-        language = get_language() if has_languages() else ""
         if (settings := applied()) is not self._settings:
             self._settings = settings
             self._kept = {}
-        key = (language, *[each.resolve(context) for each in self._values])
+        key = (language(), *[each.resolve(context) for each in self._values])
         found = self._kept.get(key)
         if found is None:
             found = self.nodelist.render(context)

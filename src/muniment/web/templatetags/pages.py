@@ -8,7 +8,7 @@ from django.forms.boundfield import BoundField
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from muniment.accounts.adapters import sentence_case
 from muniment.accounts.security.words import browser
@@ -34,6 +34,7 @@ from muniment.web.presenters.parts import (
     timeline_html,
 )
 from muniment.web.translating import gettext
+from muniment.web.wording.states import happened, state
 
 register = template.Library()
 
@@ -63,22 +64,9 @@ def elapsed(since: datetime) -> str:
     return timesince(since, depth=1)
 
 
-@register.filter
-def happened(action: str) -> str:
-    return str(HAPPENED.get(action, action.capitalize()))
-
-
-HAPPENED = {
-    "asked": gettext_lazy("Change requested"),
-    "change refused": gettext_lazy("Change declined"),
-    "joined": gettext_lazy("Owner linked"),
-    "person erased": gettext_lazy("Person erased"),
-    "former name hidden": gettext_lazy("Former name hidden"),
-    "former name shown": gettext_lazy("Former name shown again"),
-    "former name removed": gettext_lazy("Former name removed"),
-    "person merged": gettext_lazy("Person merged"),
-    "rejected": gettext_lazy("Declined"),
-}
+register.filter("happened", happened)
+register.filter("spoken", gettext)
+register.filter("state_word", state)
 
 
 def is_check(field: BoundField) -> bool:

@@ -1,15 +1,26 @@
-"""Django's translation tags, with ``translate`` resolved when a template is parsed while there is one language."""
+"""Django's translation tags, with constant texts of ``translate`` looked up once in each language."""
+
+from typing import Any, Final
 
 from django import template
-from django.template.base import Node, Parser, TextNode, Token
+from django.template import defaultfilters
+from django.template.base import Node, Parser, Token
 from django.template.context import Context
 from django.templatetags import i18n
 
-from muniment.registry_toml.wording import names_companies
-from muniment.web.translating import has_languages, is_reworded
+from muniment.languages.speaking import language
+from muniment.languages.writing import local_style
+from muniment.web.translating import is_reworded
 
 register = template.Library()
 register.tags.update(i18n.register.tags)
+_MAX_LANGUAGES: Final = 16
+
+
+@register.filter
+def date(value: Any, style: str | None = None) -> str:
+    """Write a date as Django does; a day as the language writes it."""
+    return str(defaultfilters.date(value, local_style(style) if style else style))
 
 
 @register.tag
@@ -17,17 +28,23 @@ def translate(parser: Parser, token: Token) -> Node:
     """Translate as Django does: a page has dozens of constant texts, and each costs 10 microseconds to render."""
     node = i18n.do_translate(parser, token)
     is_constant = node.filter_expression.var.literal is not None and not node.filter_expression.filters
-    if has_languages() or node.asvar or node.message_context or not is_constant:
-        return node
-    text = node.render(Context())
-    return _Worded(node, text) if names_companies(str(node.filter_expression.var.literal)) else TextNode(text)
+    return node if node.asvar or node.message_context or not is_constant else _Constant(node)
 
 
-class _Worded(Node):
-    """A constant text that says company, unless the registry declares another word."""
+class _Constant(Node):
+    """A constant text, which depends on the language and on the declared word for a company alone."""
 
-    def __init__(self, node: Node, text: str) -> None:
-        self._node, self._text = node, text
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._texts: dict[str, str] = {}
 
     def render(self, context: Context) -> str:
-        return self._node.render(context) if is_reworded() else self._text
+        if is_reworded():
+            return self._node.render(context)
+        code = language()
+        found = self._texts.get(code)
+        if found is None:
+            found = self._node.render(Context())
+            if len(self._texts) < _MAX_LANGUAGES:
+                self._texts[code] = found
+        return found

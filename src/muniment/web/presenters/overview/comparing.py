@@ -1,16 +1,29 @@
 """Organizations side by side: a row for each fact, people in common, and charts of what can be measured."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from django.conf import settings
 from django.utils.safestring import SafeString
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
+from muniment.schema.kinds import Number
+from muniment.schema.parsed_kinds import Money
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
-from muniment.web.presenters.company import address, bare, day, day_or_text, rounds_of, safe_link
+from muniment.web.presenters.company import (
+    address,
+    bare,
+    day,
+    declared_facts,
+    listed_on,
+    rounds_of,
+    safe_link,
+)
 from muniment.web.translating import gettext
+from muniment.web.wording.states import state
 
 ROUNDS_SHOWN: Final = 3
 
@@ -88,6 +101,7 @@ def rows_of(sides: Sequence[Side]) -> list[ComparedRow]:
     found = [_row(label, sides, told) for label, told in _words().items()]
     found += [_row(label, sides, told, is_number=True) for label, told in _numbers().items()]
     found.append(_links(sides))
+    found += _declared(sides)
     return [row for row in found if any(cell.text for cell in row.cells)]
 
 
@@ -100,8 +114,8 @@ def _words() -> Mapping[str, _Told]:
         gettext("Subtype"): member("orgKind"),
         gettext("Industry"): member("industry"),
         gettext("Themes"): lambda side: ", ".join(side.company.get("themes") or ()),
-        gettext("Status"): lambda side: str(side.company.get("status") or "").capitalize(),
-        gettext("Listed"): lambda side: day_or_text(side.company.get("listedAt")) or side.company.get("createdAt"),
+        gettext("Status"): lambda side: state(str(side.company["status"])) if side.company.get("status") else "",
+        gettext("Listed"): lambda side: listed_on(side.company),
         gettext("Updated"): lambda side: day(str(side.company["updatedAt"])),
         gettext("Maintained by"): lambda side: side.company.get("maintainedByOwner") and gettext("Its owner"),
         gettext("Verified domain"): lambda side: (side.company.get("verifiedDomain") or {}).get("domain"),
@@ -114,10 +128,10 @@ def _words() -> Mapping[str, _Told]:
 def _numbers() -> Mapping[str, _Told]:
     return {
         gettext("Treasury"): lambda side: side.company.get("treasury"),
-        gettext("People"): lambda side: f"{side.people:,}" if side.people else "",
-        gettext("Proposals"): lambda side: f"{len(side.proposals):,}" if side.proposals else "",
-        gettext("Open votes"): lambda side: f"{side.open_votes:,}" if side.proposals else "",
-        gettext("Listed holders"): lambda side: f"{len(side.holders):,}" if side.holders else "",
+        gettext("People"): lambda side: number(side.people) if side.people else "",
+        gettext("Proposals"): lambda side: number(len(side.proposals)) if side.proposals else "",
+        gettext("Open votes"): lambda side: number(side.open_votes) if side.proposals else "",
+        gettext("Listed holders"): lambda side: number(len(side.holders)) if side.holders else "",
         gettext("Share of the ten largest holders"): lambda side: side.concentration and side.concentration.top,
         gettext("Gini coefficient of the holders"): lambda side: side.concentration and side.concentration.gini,
     }
@@ -143,6 +157,18 @@ def _links(sides: Sequence[Side]) -> ComparedRow:
     return ComparedRow(gettext("Website"), cells, len({cell.text for cell in cells}) > 1)
 
 
+def _declared(sides: Sequence[Side]) -> Iterator[ComparedRow]:
+    """Yield a row for each field that the operator declares."""
+    record = settings.SCHEMA.company
+    facts = [(declared_facts(side.company, record), side.name) for side in sides]
+    for name, field in record.by_name.items():
+        if field.is_additional and any(name in each for each, _ in facts):
+            told = [(each.get(name, {}), owner) for each, owner in facts]
+            cells = [ComparedCell(fact.get("value", ""), owner, fact.get("address", "")) for fact, owner in told]
+            is_number = isinstance(field.kind, Number | Money)
+            yield ComparedRow(gettext(field.label), cells, len({cell.text for cell in cells}) > 1, is_number)
+
+
 def shared_people(sides: Sequence[Side]) -> list[Shared]:
     """Return the people with a profile who have positions in at least two of the organizations, most of them first."""
     held: dict[str, tuple[str, list[str]]] = {}
@@ -160,9 +186,9 @@ def charts_of(sides: Sequence[Side]) -> list[tuple[str, SafeString]]:
     """Draw what at least two of the organizations can be measured by."""
     measures: list[tuple[str, Callable[[Side], float], Callable[[Side], str]]] = [
         (gettext("Treasury"), lambda side: side.treasury, lambda side: str(side.company.get("treasury") or "")),
-        (gettext("People"), lambda side: side.people, lambda side: f"{side.people:,}"),
-        (gettext("Proposals"), lambda side: len(side.proposals), lambda side: f"{len(side.proposals):,}"),
-        (gettext("Listed holders"), lambda side: len(side.holders), lambda side: f"{len(side.holders):,}"),
+        (gettext("People"), lambda side: side.people, lambda side: number(side.people)),
+        (gettext("Proposals"), lambda side: len(side.proposals), lambda side: number(len(side.proposals))),
+        (gettext("Listed holders"), lambda side: len(side.holders), lambda side: number(len(side.holders))),
     ]
     found = []
     for title, measure, shown in measures:

@@ -9,6 +9,7 @@ import msgspec
 from django.utils.safestring import SafeString, mark_safe
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.registry_toml import applied
 from muniment.store.lists.facets import Facet
 from muniment.store.lists.highlights import Updated, Vote
@@ -19,6 +20,7 @@ from muniment.web.presenters.company import day, day_or_text, rounds_of
 from muniment.web.presenters.differences import label_of
 from muniment.web.presenters.marks import mark_html
 from muniment.web.translating import gettext
+from muniment.web.wording.places import month_or_text
 
 TITLES_SHOWN: Final = 2
 """Of a company's votes that end on the same day."""
@@ -155,7 +157,8 @@ def fields_of(names: Sequence[str] | None) -> str:
 
 def new_news(items: Iterable[bytes]) -> list[News]:
     """Return the newest listings."""
-    return [News(item, (item.description or "",), item.created_at) for item in (item_of(each) for each in items)]
+    found = map(item_of, items)
+    return [News(item, (item.description or "",), month_or_text(item.created_at)) for item in found]
 
 
 def news_html(news: Iterable[News]) -> SafeString:
@@ -203,7 +206,7 @@ def facet_chart(
         ChartSlice(
             names.get(each.value, each.value),
             each.n,
-            f"{each.n:,}",
+            number(each.n),
             address=joined("/companies", [(name, each.value)]),
         )
         for each in counted

@@ -11,9 +11,11 @@ import msgspec
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import ngettext
 
-from muniment.schema.standard_kinds import country_names
+from muniment.languages.writing import number
 from muniment.store.lists.facets import Facet
 from muniment.web.lists.search import joined
+from muniment.web.translating import gettext
+from muniment.web.wording.places import country_names
 
 LEVELS: Final = 5
 _WORLD: Final = Path(__file__).with_name("world.json")
@@ -80,7 +82,12 @@ def steps_of(countries: Sequence[CountedCountry]) -> list[LegendStep]:
     for each in countries:
         held.setdefault(each.level, []).append(each.n)
     ranges = ((level, min(numbers), max(numbers)) for level, numbers in sorted(held.items()))
-    return [LegendStep(level, f"{low:,}" if low == high else f"{low:,} to {high:,}") for level, low, high in ranges]
+    return [LegendStep(level, _range(low, high)) for level, low, high in ranges]
+
+
+def _range(low: int, high: int) -> str:
+    words = {"low": number(low), "high": number(high)}
+    return number(low) if low == high else gettext("%(low)s to %(high)s") % words
 
 
 def picture(countries: Sequence[CountedCountry]) -> SafeString:
@@ -95,7 +102,7 @@ def picture(countries: Sequence[CountedCountry]) -> SafeString:
 
 
 def _country(country: CountedCountry, path: str) -> str:
-    count = ngettext("%(count)s company", "%(count)s companies", country.n) % {"count": f"{country.n:,}"}
+    count = ngettext("%(count)s company", "%(count)s companies", country.n) % {"count": number(country.n)}
     return (
         f'<a href="{escape(country.address)}" tabindex="-1"><title>{escape(country.name)}: {escape(count)}</title>'
         f'<path class="l{country.level}" d="{path}"/></a>'

@@ -57,7 +57,7 @@
     const title = document.createElement("bdi");
     title.textContent = name;
     words.className = "quiet small";
-    words.textContent = "Waiting";
+    words.textContent = form.dataset.waiting;
     bar.max = 1;
     bar.value = 0;
     bar.setAttribute("aria-label", name);
@@ -75,7 +75,7 @@
         const button = document.createElement("button");
         button.type = "button";
         button.className = "button slim";
-        button.textContent = "Try again";
+        button.textContent = form.dataset.again;
         button.addEventListener("click", () => {
           item.remove();
           again();
@@ -100,7 +100,7 @@
           const again = () => put(file, upload, shown, tries - 1);
           return pause(request.getResponseHeader("Retry-After")).then(again).then(resolve, reject);
         }
-        let said = "The server rejected the file.";
+        let said = form.dataset.rejected;
         try {
           const { error } = JSON.parse(request.responseText);
           said = `${error.message} ${error.hint}`;
@@ -111,7 +111,7 @@
         fault.gone = request.status === 404;
         reject(fault);
       });
-      request.addEventListener("error", () => reject(new Error("The connection was lost.")));
+      request.addEventListener("error", () => reject(new Error(form.dataset.lost)));
       request.send(file);
     });
 
@@ -121,7 +121,7 @@
       (each) => each.name === file.name && each.size === file.size && each.company === company,
     );
     try {
-      if (file.size > Number(form.dataset.max)) throw new Error("The file is larger than the limit.");
+      if (file.size > Number(form.dataset.max)) throw new Error(form.dataset.large);
       if (!upload) {
         const given = await ask("/manage/documents/begin", { company, filename: file.name, size: file.size, type: "" });
         upload = { ...given, name: file.name, size: file.size, company };
@@ -129,11 +129,11 @@
       }
       shown.say("0 %");
       await put(file, upload, shown);
-      shown.say("Checking");
+      shown.say(form.dataset.checking);
       await ask(`/manage/documents/${upload.uploadId}/complete`, {});
       forget(upload.uploadId);
       shown.fill(1);
-      shown.say("Uploaded");
+      shown.say(form.dataset.uploaded);
       kept += 1;
     } catch (fault) {
       if (fault.gone && upload) forget(upload.uploadId);
@@ -180,7 +180,7 @@
     for (const upload of remembered()) {
       const state = document.querySelector(`[data-document="${CSS.escape(upload.uploadId)}"]`)?.dataset.state;
       if (state === "pending") {
-        row(upload.name).say("Choose or drop the same file again to continue.");
+        row(upload.name).say(form.dataset.resume);
       } else {
         forget(upload.uploadId);
         if (state === "uploaded") {

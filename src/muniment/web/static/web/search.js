@@ -9,6 +9,7 @@
   const input = form?.querySelector("input");
   if (!input) return;
   const words = form.dataset;
+  const number = (value) => value.toLocaleString(document.documentElement.lang);
 
   const make = (name, className, text) => {
     const made = document.createElement(name);
@@ -96,20 +97,20 @@
     made.tabIndex = -1;
     made.setAttribute("role", "option");
     made.setAttribute("aria-selected", "false");
-    made.append(`${words.all} “`, make("bdi", "", q), total ? `” (${total.toLocaleString("en")})` : "”");
+    made.append(`${words.all} ${words.open}`, make("bdi", "", q), total ? `${words.shut} (${number(total)})` : words.shut);
     return made;
   };
 
   const understood = (reading) => {
     if (!reading?.total) return "";
     const parts = reading.filters.map((each) => each.words);
-    return `${words.asked}: ${(reading.q ? [`“${reading.q}”`, ...parts] : parts).join(" · ")}`;
+    return `${words.asked}: ${(reading.q ? [`${words.open}${reading.q}${words.shut}`, ...parts] : parts).join(" · ")}`;
   };
 
   const show = (q, found) => {
     const isClose = !found.data.length && found.closest?.length > 0;
     const shown = (isClose ? found.closest : found.data).slice(0, SHOWN);
-    const formerly = new Map((found.closest ?? []).filter((each) => each.why.startsWith("Formerly")).map((each) => [each.kind + each.id, each.why]));
+    const formerly = new Map((found.closest ?? []).filter((each) => each.why.startsWith("Formerly")).map((each) => [each.kind + each.id, words.former.replace("$1", each.why.match(/"(.*?)"/)?.[1] ?? "")]));
     const total = Object.values(found.totals).reduce((sum, each) => sum + each, 0);
     activate(-1);
     list.replaceChildren(
@@ -123,7 +124,7 @@
     panel.hidden = false;
     panel.scrollTop = 0;
     input.setAttribute("aria-expanded", "true");
-    status.textContent = note.textContent || `${total.toLocaleString("en")} ${words.count}`;
+    status.textContent = note.textContent || `${number(total)} ${words.count}`;
   };
 
   const ask = async () => {

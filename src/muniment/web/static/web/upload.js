@@ -17,13 +17,17 @@
     fault.replaceChildren(notice);
   };
 
+  // The texts of the page have $1 and $2 for values.
+  const said = (text, ...values) => text.replace(/\$(\d)/g, (_, place) => values[place - 1]);
+  const number = (value) => value.toLocaleString(document.documentElement.lang);
+
   const faultOf = (file) => {
     const accepted = picker.accept.split(",").some((end) => file.name.toLowerCase().endsWith(end));
-    if (!accepted) return `This link accepts ${picker.accept.replaceAll(",", " or ")} files, not ${file.name}.`;
-    if (!file.size) return "The file is empty.";
-    if (file.size > max) return `The file is too large: it has ${file.size.toLocaleString("en")} bytes.`;
+    if (!accepted) return said(form.dataset.kinds, picker.accept.replaceAll(",", ", "), file.name);
+    if (!file.size) return form.dataset.empty;
+    if (file.size > max) return said(form.dataset.large, number(file.size));
     if (file.size !== max && "exact" in form.dataset)
-      return `This is another file than the announced one: it has ${file.size.toLocaleString("en")} bytes.`;
+      return said(form.dataset.another, number(file.size));
     return "";
   };
 
@@ -43,13 +47,13 @@
     request.upload.addEventListener("progress", (event) => {
       const part = event.loaded / event.total;
       sending.querySelector("progress").value = part;
-      document.getElementById("part").textContent = part < 1 ? `${Math.floor(100 * part)} %` : "Checking";
+      document.getElementById("part").textContent = part < 1 ? `${Math.floor(100 * part)} %` : form.dataset.checking;
     });
     request.addEventListener("load", () => {
       rest(false);
       // The page says what became of the file, whether the form or this script has sent it.
       const shown = request.response?.getElementById("page");
-      if (!shown) return complain("The server could not receive the file. Try again in a moment.");
+      if (!shown) return complain(form.dataset.failed);
       const again = shown.querySelector("#upload");
       if (again) return fault.replaceChildren(...shown.querySelector("#fault").childNodes);
       document.title = request.response.title;
@@ -58,7 +62,7 @@
     });
     request.addEventListener("error", () => {
       rest(false);
-      complain("The connection was lost. Send the file again.");
+      complain(form.dataset.lost);
     });
     rest(true);
     request.send(body);
@@ -68,8 +72,8 @@
     event.preventDefault();
     fault.replaceChildren();
     const [file] = picker.files;
-    const said = faultOf(file);
-    if (said) complain(said);
+    const wrong = faultOf(file);
+    if (wrong) complain(wrong);
     else send(file);
   });
   for (const kind of ["dragenter", "dragover"]) {

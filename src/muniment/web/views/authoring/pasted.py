@@ -11,6 +11,7 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, TooMany
+from muniment.languages.writing import number
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.operations import OwnedCompany
@@ -49,7 +50,7 @@ def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             text, pasted = text[:MAX_CHARACTERS], None
             messages.error(
                 request,
-                gettext("The table is too long: at most %(count)s characters.") % {"count": f"{MAX_CHARACTERS:,}"},
+                gettext("The table is too long: at most %(count)s characters.") % {"count": number(MAX_CHARACTERS)},
             )
         else:
             pasted = _pasted(rows, mine, text, typed)

@@ -26,7 +26,7 @@ def connect(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "registry/connect.html", context)
 
 
-@published()
+@published(speaks=False)
 def connect_bundle(request: HttpRequest, key: str) -> HttpResponse:
     """Send the bundle of one tool server, for desktop apps."""
     public, manage = tool_servers(address(request), applied.registry_name())

@@ -16,6 +16,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.kernel.wire import format_price, timestamp
+from muniment.languages.writing import number
 from muniment.web.context import address
 from muniment.web.presenters.charts import ChartSlice, sparkline
 from muniment.web.requests.access import actor_of, signed_in
@@ -115,7 +116,7 @@ def _told(request: HttpRequest, actor: Actor) -> JSONObject | None:
 
 def _said(purchase: Purchase) -> JSONObject:
     tone, words = BOUGHT[PurchaseState(purchase.state)]
-    return {"tone": tone, "words": words % {"credits": f"{purchase.credits:,}", "id": purchase.pk}}
+    return {"tone": tone, "words": words % {"credits": number(purchase.credits), "id": purchase.pk}}
 
 
 @signed_in("GET", "HEAD")

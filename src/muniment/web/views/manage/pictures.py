@@ -6,6 +6,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.http.content_negotiation import etag, is_known
 from muniment.kernel.problems import BadRequest
+from muniment.languages.writing import digits
 from muniment.registry.company import operations, pictures
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import once
@@ -57,7 +58,7 @@ def read_picture(request: HttpRequest) -> bytes:
         raise BadRequest(gettext("No image was uploaded."), gettext("Choose an image file first."))
     if (sent.size or 0) > pictures.MAX_BYTES:
         raise BadRequest(
-            gettext("The image is too large: %(size)s MB.") % {"size": f"{(sent.size or 0) / (1 << 20):.1f}"},
+            gettext("The image is too large: %(size)s MB.") % {"size": digits(f"{(sent.size or 0) / (1 << 20):.1f}")},
             gettext("Upload a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."),
         )
     content: bytes = sent.read()

@@ -23,6 +23,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.kernel.wire import summary_path
+from muniment.languages.writing import digits
 from muniment.registry.models import Company, Framework
 from muniment.web.context import address
 from muniment.web.presenters import reports, scores
@@ -87,7 +88,7 @@ def _listed(run: RunView, outcome: comparison.Outcome | None) -> JSONObject:
     """Return a run as a row of the table."""
     score = None if outcome is None else outcome.score
     trend = None if outcome is None or score is None else scores.trend(score, outcome.before)
-    shown = "" if score is None else f"{score:g}"
+    shown = "" if score is None else digits(f"{score:g}")
     return {"run": run, "outcome": outcome, "score": shown, "trend": trend}
 
 
@@ -151,7 +152,11 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
                 {**each, "word": reports.SOURCES.get(each["source"], each["source"])}
                 for each in missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
-        waiting = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
+        waiting = {
+            "available": available(actor),
+            "missing_evidence": lacking,
+            "evaluator": operations.evaluator_now(seen.row.framework.slug),
+        }
         return manage_page(request, "manage/run.html", {**context, **waiting})
     report = operations.get_report(actor, seen.row.pk)
     context |= {

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import scopes
@@ -56,7 +57,7 @@ class NewTokenForm(forms.Form):
     chosen = forms.MultipleChoiceField(
         label=gettext_lazy("Selected permissions"),
         required=False,
-        choices=[(scope, f"{scopes.WORDS[scope]} ({scope})") for scope in SCOPES],
+        choices=[(scope, format_lazy("{} ({})", scopes.WORDS[scope], scope)) for scope in SCOPES],
         widget=forms.CheckboxSelectMultiple,
     )
 

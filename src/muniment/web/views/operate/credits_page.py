@@ -14,6 +14,7 @@ from muniment.credits.operations import grant, totals
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.wire import format_price
+from muniment.languages.writing import number
 from muniment.web.requests.access import actor_of, confirmed, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown
@@ -66,4 +67,4 @@ def _grant(request: HttpRequest) -> None:
         actor_of(request), email, int(amount), note=post.get("note", "")[:500], key=post.get("once", "")[:40]
     )
     said = gettext("%(email)s now has %(balance)s credits.")
-    messages.success(request, said % {"email": email, "balance": f"{balance.balance:,}"})
+    messages.success(request, said % {"email": email, "balance": number(balance.balance)})

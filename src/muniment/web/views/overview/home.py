@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.registry_toml import applied
-from muniment.schema.standard_kinds import country_names
 from muniment.store.lists.highlights import highlights
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
@@ -18,6 +18,7 @@ from muniment.web.presenters.overview import front
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
 from muniment.web.views.public.registry import json_for_script
+from muniment.web.wording.places import country_names
 
 SHOWN: Final = 6
 BARS: Final = 8
@@ -77,10 +78,10 @@ def _parts(keys: Iterable[str]) -> dict[str, front.Parts]:
 
 def _figures(stats: JSONObject) -> list[JSONObject]:
     every = [
-        (gettext("companies"), f"{stats['total']:,}", "/companies"),
-        (gettext("people"), f"{stats['founders']:,}", "/people"),
-        (gettext("raising now"), f"{stats['projectsRaising']:,}", "/companies?raising=true"),
+        (gettext("companies"), number(stats["total"]), "/companies"),
+        (gettext("people"), number(stats["founders"]), "/people"),
+        (gettext("raising now"), number(stats["projectsRaising"]), "/companies?raising=true"),
         (gettext("combined treasury"), stats["totalTreasury"], "/companies?sort=treasury"),
-        (gettext("frameworks"), f"{stats['frameworks']:,}", "/frameworks"),
+        (gettext("frameworks"), number(stats["frameworks"]), "/frameworks"),
     ]
     return [{"label": label, "value": value, "address": to} for label, value, to in every if value not in {"0", "$0"}]

@@ -11,6 +11,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.kernel.wire import summary_path
+from muniment.languages.writing import digits
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import scores
@@ -47,7 +48,11 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     name = found["frameworkName"]
     framework = reader().document("framework", framework_id)
     facts = msgspec.json.decode(framework.body)["data"] if framework else {}
-    evaluator = gettext("Rules and a language model") if found["evaluator"] == "model" else gettext("Rules")
+    evaluators = {
+        "model": gettext("Rules and a language model"),
+        "plugin": gettext("An evaluator of this registry"),
+    }
+    evaluator = evaluators.get(found["evaluator"], gettext("Rules"))
     shown = [
         (gettext("Framework"), name, f"/frameworks/{quote(framework_id, safe='')}"),
         (gettext("Version"), found["specificationVersion"], ""),
@@ -56,7 +61,7 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     ]
     if found.get("previousAssessedAt"):
         before = gettext("%(score)s on %(day)s") % {
-            "score": f"{found['previousScore']:g}",
+            "score": digits(f"{found['previousScore']:g}"),
             "day": day(found["previousAssessedAt"]),
         }
         shown.append((gettext("Score before"), before, ""))
@@ -76,7 +81,7 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     return TemplateResponse(request, "company/assessment.html", context)
 
 
-@published()
+@published(speaks=False)
 def badge(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """Draw the published score of a company by one framework."""
     company, _ = _company(slug)

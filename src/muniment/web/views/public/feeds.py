@@ -19,7 +19,7 @@ _SECONDS = len("2026-01-31T09:30:00")
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-@published()
+@published(speaks=False)
 def robots(request: HttpRequest) -> HttpResponse:
     private = ("/manage", "/review", "/operate", "/accounts", "/oauth")
     combined = "/*?*&"  # filters can be combined without end
@@ -30,7 +30,7 @@ def robots(request: HttpRequest) -> HttpResponse:
     )
 
 
-@published()
+@published(speaks=False)
 def sitemap(request: HttpRequest) -> HttpResponse:
     base = address(request)
     parts = "".join(
@@ -42,7 +42,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
     return HttpResponse(body, content_type="application/xml; charset=utf-8")
 
 
-@published()
+@published(speaks=False)
 def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
     kind = _ROOMS.get(room)
     first = (int(number) - 1) * ADDRESSES_A_MAP
@@ -62,7 +62,7 @@ def _dated_keys(kind: str, skip: int) -> list[tuple[str, str]]:
         return dated_keys(connection, kind, ADDRESSES_A_MAP, skip)
 
 
-@published()
+@published(speaks=False)
 def feed(request: HttpRequest) -> HttpResponse:
     """Return the newest listings as an Atom feed."""
     found = reader().companies(ListQuery(page=1, page_size=FEED_ENTRIES))

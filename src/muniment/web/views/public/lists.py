@@ -13,6 +13,7 @@ from django.template.response import TemplateResponse
 from django.utils.safestring import mark_safe
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.store.lists.facets import Facet
 from muniment.store.reader import ListPage
 from muniment.store.search.closest import Closest
@@ -26,6 +27,7 @@ from muniment.web.lists.search import ListName, Search
 from muniment.web.presenters.atom import Feed, atom
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import kept_part, published, reader
+from muniment.web.wording.guidance import guidance
 
 FEED_ENTRIES: Final = 50
 _ROWS: Final[dict[ListName, Callable[[Sequence[bytes]], Sequence[Any]]]] = {
@@ -59,19 +61,19 @@ def frameworks(request: HttpRequest) -> HttpResponse:
     return _list_page(request, "frameworks")
 
 
-@published(*names_of("companies"))
+@published(*names_of("companies"), speaks=False)
 def companies_feed(request: HttpRequest) -> HttpResponse:
     """Return the latest companies of a search as an Atom feed."""
     return _feed(request, "companies")
 
 
-@published(*names_of("people"))
+@published(*names_of("people"), speaks=False)
 def people_feed(request: HttpRequest) -> HttpResponse:
     """Return the latest people of a search as an Atom feed."""
     return _feed(request, "people")
 
 
-@published(*names_of("frameworks"))
+@published(*names_of("frameworks"), speaks=False)
 def frameworks_feed(request: HttpRequest) -> HttpResponse:
     """Return the frameworks of a search as an Atom feed."""
     return _feed(request, "frameworks")
@@ -131,11 +133,11 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "has_filters": "<details" in filters,
         "items": _ROWS[name](found.items),
         "total": found.total,
-        "total_shown": f"{found.total:,}+" if found.is_cut else f"{found.total:,}",
+        "total_shown": f"{number(found.total)}+" if found.is_cut else number(found.total),
         "chips": links.chips(search),
         "orders": links.orders(search),
         "closest": _by_reason(search, found.closest),
-        "hint": found.hint,
+        "hint": guidance(found.hint),
         "reliefs": [] if found.total else links.reliefs(search, lambda less: find(less, 1).total),
         "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
         "feed_address": links.feed_address(search),
@@ -180,7 +182,7 @@ def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, li
     """Return names and addresses of what is close, under each reason."""
     near: dict[str, list[tuple[str, str]]] = {}
     for each in closest:
-        near.setdefault(each.why, []).append((each.name, f"{search.of.path}/{quote(each.id)}"))
+        near.setdefault(guidance(each.why), []).append((each.name, f"{search.of.path}/{quote(each.id)}"))
     return list(near.items())
 
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.web.context import address
 from muniment.web.lists.search import joined
 from muniment.web.presenters import company_lists as lists
@@ -26,7 +27,8 @@ from muniment.web.presenters.company import (
     safe_link,
     shares,
 )
-from muniment.web.requests.page_cache import published, reader
+from muniment.web.presenters.plugged.sections import plugged_sections
+from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.translating import gettext, ngettext
 from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
@@ -75,7 +77,12 @@ _decode_person = msgspec.json.Decoder(_PersonDocument).decode
 @published(daily=True)
 def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one company: facts, and of its text and its long lists the beginning with a link to the whole."""
-    return TemplateResponse(request, "registry/company.html", company_context(request, bundle_of(slug)))
+    bundle = bundle_of(slug)
+    context = company_context(request, bundle)
+    found = plugged_sections("company", bundle)
+    context["plugged"] = found.sections
+    context["sections"] += [(each["anchor"], each["title"], 0) for each in found.sections]
+    return once_if(not found.is_complete, TemplateResponse(request, "registry/company.html", context))
 
 
 def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") -> JSONObject:
@@ -164,12 +171,14 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     home = f"/people/{quote(facts['slug'])}"
     positions = facts.get("positions") or []
     organizations = lists.organizations_of(positions)
+    found = plugged_sections("person", facts)
     context = {
         "room": "people",
         "has_claims": True,
         "home": home,
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": facts,
+        "plugged": found.sections,
         "tiles": _person_tiles(len(organizations), len(positions), home),
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
         "compare_address": _comparison(organizations),
@@ -183,7 +192,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "summary": markdown.plain(facts.get("bio") or "", 200),
         "canonical": f"{address(request)}{home}",
     }
-    return TemplateResponse(request, "registry/person.html", context)
+    return once_if(not found.is_complete, TemplateResponse(request, "registry/person.html", context))
 
 
 def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:
@@ -194,7 +203,7 @@ def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObj
         (ngettext("Organization", "Organizations", organizations), organizations, ""),
         (ngettext("Position", "Positions", positions), positions, f"{home}/positions"),
     ]
-    return [{"label": label, "value": f"{value:,}", "address": to} for label, value, to in tiles if value]
+    return [{"label": label, "value": number(value), "address": to} for label, value, to in tiles if value]
 
 
 def _comparison(organizations: list[lists.Organization]) -> str:

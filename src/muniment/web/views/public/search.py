@@ -12,6 +12,7 @@ from django.templatetags.static import static
 from django.utils.translation import ngettext
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
 from muniment.registry_toml import applied
 from muniment.store.published import KINDS
 from muniment.store.search import everything
@@ -21,6 +22,7 @@ from muniment.web.lists.questions import Meant, meant
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
+from muniment.web.wording.guidance import guidance
 
 SHOWN: Final = 8
 """Results of each kind side by side."""
@@ -60,14 +62,15 @@ def search(request: HttpRequest) -> HttpResponse:
             "groups": _groups(text, found, asked),
             "counts": ", ".join(_count(each, total) for each, total in found.totals.items()),
             "closest": [
-                (each.name, _path(of, each.id), each.why if each.is_former else "") for of, each in found.closest
+                (each.name, _path(of, each.id), guidance(each.why) if each.is_former else "")
+                for of, each in found.closest
             ],
             "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
         }
     return TemplateResponse(request, "registry/search.html", context)
 
 
-@published("q")
+@published("q", speaks=False)
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Return names for the search field of a browser, with their addresses."""
     text = everything.trimmed(request.GET.get("q", ""))
@@ -82,7 +85,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
     return HttpResponse(body, content_type="application/x-suggestions+json; charset=utf-8")
 
 
-@published()
+@published(speaks=False)
 def description(request: HttpRequest) -> HttpResponse:
     """Return the OpenSearch description, by which browsers search the registry from their address bar."""
     base, name = address(request), applied.registry_name()
@@ -135,7 +138,7 @@ def _count(kind: str, total: int) -> str:
         "person": ngettext("%(total)s person", "%(total)s people", total),
         "framework": ngettext("%(total)s framework", "%(total)s frameworks", total),
     }
-    return words[kind] % {"total": f"{total:,}"}
+    return words[kind] % {"total": number(total)}
 
 
 def _path(kind: str, key: str) -> str:

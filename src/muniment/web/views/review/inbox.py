@@ -11,6 +11,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.languages.writing import number
 from muniment.registry.inbox import assigning, deciding, items, replies, working
 from muniment.registry.inbox.checks import NAMES
 from muniment.registry.inbox.deciding import Chosen, Decision, Result
@@ -104,7 +105,7 @@ def go_on(request: HttpRequest, subject: str, said: str, name: str, *, undo: boo
         "name": name,
         "subject": subject if undo else "",
         "address": items.address_of(subject),
-        "left": ngettext("%(left)s item left.", "%(left)s items left.", left) % {"left": f"{left:,}"}
+        "left": ngettext("%(left)s item left.", "%(left)s items left.", left) % {"left": number(left)}
         if left
         else gettext("Nothing left to review."),
     }

@@ -16,6 +16,7 @@ from muniment.assessments.evaluation.preview import preview_report
 from muniment.assessments.operations import facts_of
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.languages.writing import digits
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.frameworks import drafts, operations
 from muniment.registry.frameworks.specification import EVALUATORS, SOURCES, faults_of
@@ -140,7 +141,9 @@ def _preview(request: HttpRequest, document: JSONObject) -> JSONObject:
     found = preview_report(document, facts, currency=settings.CURRENCY)
     sections = [{**each, "criteria": list(map(_judged, each["criteria"]))} for each in found["sections"]]
     scores = [
-        ChartSlice(each["title"], each["score"], f"{each['score']:g}") for each in sections if each["score"] is not None
+        ChartSlice(each["title"], each["score"], digits(f"{each['score']:g}"))
+        for each in sections
+        if each["score"] is not None
     ]
     title, described = gettext("Score by section"), gettext("Each section's score out of 100.")
     return {

@@ -12,7 +12,7 @@ import muniment.registry.fields
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [
-        ("registry", "0024_import_uploads"),
+        ("registry", "0028_instance_currency"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -1,0 +1,61 @@
+"""How days, times and numbers are written in the language in which texts are now made."""
+
+from datetime import date, datetime
+from typing import Final
+
+from django.utils import formats
+
+from muniment.languages.catalogues import SOURCE
+from muniment.languages.speaking import language
+
+DAY: Final = "j F Y"
+"""A day in English, as Django writes formats."""
+MONTH: Final = "F Y"
+
+
+def number(value: float) -> str:
+    """Return a number with separators: 1,234."""
+    if language() == SOURCE:
+        return f"{value:,}"
+    return formats.number_format(value, use_l10n=True, force_grouping=True)
+
+
+def digits(text: str) -> str:
+    """Return a number that is written in English, such as 1,234.5, with the separators of the language."""
+    code = language()
+    if code == SOURCE:
+        return text
+    thousands, point = (str(formats.get_format(name, code)) for name in ("THOUSAND_SEPARATOR", "DECIMAL_SEPARATOR"))
+    return text.translate({ord(","): thousands, ord("."): point})
+
+
+def day(at: date) -> str:
+    """Return a day: 21 November 2026."""
+    return f"{at:%-d %B %Y}" if language() == SOURCE else dated(at, DAY)
+
+
+def month(at: date) -> str:
+    """Return a month: November 2026."""
+    return f"{at:%B %Y}" if language() == SOURCE else dated(at, MONTH)
+
+
+def moment(at: datetime) -> str:
+    """Return a time: 21 November 2026, 09:30."""
+    return f"{day(at)}, {at:%H:%M}"
+
+
+def dated(at: date, style: str) -> str:
+    """Return *at* in a format of Django's, whose day or month is as the language writes it."""
+    return str(formats.date_format(at, local_style(style)))
+
+
+def local_style(style: str) -> str:
+    """Return a format with its day or month as the language writes it."""
+    code = language()
+    if code == SOURCE:
+        return style
+    if DAY in style:
+        return style.replace(DAY, str(formats.get_format("DATE_FORMAT", code)))
+    if MONTH in style:
+        return style.replace(MONTH, str(formats.get_format("YEAR_MONTH_FORMAT", code)))
+    return style

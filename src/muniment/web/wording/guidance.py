@@ -1,0 +1,67 @@
+"""What a search says where little or nothing is found, in the language of the page; the API says it in English."""
+
+import re
+from typing import Final
+
+from muniment.languages.catalogues import SOURCE
+from muniment.languages.speaking import language
+from muniment.web.translating import gettext, gettext_lazy
+
+_PATTERNS: Final = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r'The name is similar to "(?P<q>.*)"\.', gettext_lazy("The name is similar to “%(q)s”.")),
+        (r'Matches "(?P<q>.*)", but not the filters\.', gettext_lazy("Matches “%(q)s”, but not the filters.")),
+        (r'Matches a part of "(?P<q>.*)"\.', gettext_lazy("Matches a part of “%(q)s”.")),
+        (
+            r'Formerly "(?P<name>.*)", similar to "(?P<q>.*)"\.',
+            gettext_lazy("Formerly “%(name)s”, similar to “%(q)s”."),
+        ),
+        (r'Formerly "(?P<name>.*)"\.', gettext_lazy("Formerly “%(name)s”.")),
+        (
+            r"No \w+ has the (?P<name>\w+) (?P<values>\".*?\")\. Values in use: (?P<used>.*)\.",
+            gettext_lazy("No result has %(values)s as %(name)s. Values in use: %(used)s."),
+        ),
+        (
+            r"No \w+ has the (?P<name>\w+) (?P<values>\".*\")\.",
+            gettext_lazy("No result has %(values)s as %(name)s."),
+        ),
+        (
+            r"No \w+ matches everything\. Leave out (?P<name>.*)\.",
+            gettext_lazy("Nothing matches everything. Leave out %(name)s."),
+        ),
+        (
+            r"No \w+ matches all of (?P<names>[^.]*)\. Alone, (?P<counts>.*)\.",
+            gettext_lazy("Nothing matches all of these: %(names)s. Alone: %(counts)s."),
+        ),
+        (
+            r"No \w+ matches all of (?P<names>.*)\.",
+            gettext_lazy("Nothing matches all of these: %(names)s."),
+        ),
+        (
+            r'No \w+ matches "(?P<q>.*)"\. Use fewer or other words\. Or filter; values in use by (?P<used>.*)\.',
+            gettext_lazy("Nothing matches “%(q)s”. Use fewer or other words, or filter. Values in use by %(used)s."),
+        ),
+        (
+            r'No \w+ matches "(?P<q>.*)"\. Use fewer or other words\.',
+            gettext_lazy("Nothing matches “%(q)s”. Use fewer or other words."),
+        ),
+    )
+)
+_SEVERAL: Final = re.compile(r' or (?=")| or another$')
+
+
+def guidance(text: str) -> str:
+    """Return what a search says in the language of the page; a sentence that is not known stays as it is."""
+    if language() == SOURCE:
+        return text
+    for pattern, words in _PATTERNS:
+        if found := pattern.fullmatch(text):
+            return str(words) % {name: _local(value) for name, value in found.groupdict().items()}
+    return text
+
+
+def _local(text: str) -> str:
+    """Return a list of values with the word between them in the language of the page."""
+    counted = re.sub(r" matches (?=\d)", f" {gettext('finds')} ", text)
+    return _SEVERAL.sub(f" {gettext('or')} ", counted)
