@@ -241,7 +241,7 @@ admin.site.register(
 admin.site.register(
     models.ImportFile, ReadOnly, list_display=("upload", "kind"), search_fields=("upload__name",), exclude=("content",)
 )
-admin.site.register(models.InstanceCurrency, ReadOnly, list_display=("code",))
+admin.site.register(models.InstanceCurrency, ReadOnly, list_display=("code",), search_fields=("code",))
 admin.site.register(
     models.ImportMemory,
     ReadOnly,
