@@ -1,5 +1,7 @@
 """In a real browser: a reviewer works through a queue of 20, by keyboard alone and without JavaScript."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,11 +10,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from browser.test_people_and_pages import RULES, in_the_dark, violations
+from browser.keys import Keys
+from browser.test_people_and_pages import RULES, in_the_dark, look, violations
 from browser.tour import OWNER, PASSWORD, REVIEWER, origin, sign_in
 from services.owner import owned_registry
 from services.prepared import copied
-from services.product import Product, environment, run
+from services.product import DEMO, Product, environment, run
 
 QUEUE = 20
 
@@ -21,9 +24,24 @@ def _with_a_queue(data, **settings):
     owned_registry(data, **settings)
     reviewer = ("user", "create", REVIEWER, "--role", "reviewer", "--password-stdin")
     run(*reviewer, data=data, stdin=PASSWORD + "\n", **settings)
+    run("import", str(_large_framework(data.parent)), data=data, **settings)
     variables = {**environment(data, **settings), "DJANGO_SETTINGS_MODULE": "muniment.settings"}
     script = Path(__file__).parents[1] / "services" / "queued.py"
     subprocess.run([sys.executable, script, str(2 * QUEUE), OWNER], env=variables, check=True, timeout=110)
+
+
+def _large_framework(folder):
+    """Write a framework whose specification has more criteria than one form holds, to be imported."""
+    with (DEMO / "frameworks.jsonl").open() as file:
+        framework = json.loads(file.readline())
+    criteria = [{"id": f"c{n}", "title": f"Criterion {n}", "weight": 1, "requirement": "Is met."} for n in range(60)]
+    section = {"id": "all", "title": "All of them", "weight": 1, "criteria": criteria}
+    framework["framework"] |= {"frameworkId": "large", "frameworkName": "Large", "company": None}
+    framework["specification"]["sections"] = [section]
+    made = folder / "large"
+    made.mkdir(exist_ok=True)
+    (made / "frameworks.jsonl").write_text(json.dumps(framework) + "\n")
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +131,9 @@ def test_the_pages_of_the_queue_are_accessible(desk):
     page.get_by_role("button", name="Preview report").last.click()
     page.get_by_role("heading", name="Preview: ").wait_for()
     faults["specification"] = violations(Axe().run(page, options=RULES)) + in_the_dark(page)
+    for path in ("/review/frameworks/large/specification", "/review/frameworks/large/specification?section=0&page=2"):
+        page.goto(path)
+        faults[path] = look(page, path)
     page.goto("/review")
     page.get_by_label("Select all on this page").check()
     page.get_by_role("button", name="Decline…").click()
@@ -122,6 +143,22 @@ def test_the_pages_of_the_queue_are_accessible(desk):
     page.keyboard.press("?")
     faults["help"] = violations(Axe().run(page, options=RULES))
     assert not any(faults.values()), faults
+
+
+def test_a_large_specification_is_edited_by_section_and_published_by_keyboard(desk, site):
+    page, keys = desk, Keys(desk)
+    page.goto("/review/frameworks/large/specification")
+    expect(page.get_by_text("60 criteria.")).to_be_visible()
+    keys.press(page.get_by_role("link", name="All of them"))
+    keys.press(page.get_by_role("link", name="Next"))
+    keys.press(page.locator("summary").filter(has_text="Criterion 25 "))
+    keys.write(page.locator("[id='s.0.c.0.title']"), "The books are open")
+    keys.press(page.get_by_role("button", name="Save and show all sections"))
+    expect(page.get_by_text("You have a draft")).to_be_visible()
+    keys.press(page.get_by_role("button", name="Publish version"))
+    page.wait_for_url("**/review/frameworks/large")
+    expect(page.get_by_role("status").first).to_contain_text("published.")
+    expect(page.get_by_label("assessment-spec/1")).to_have_value(re.compile("The books are open"))
 
 
 @pytest.mark.parametrize("desk", [{"viewport": {"width": 320, "height": 640}}], indirect=True)

@@ -169,6 +169,13 @@ admin.site.register(
     search_fields=("framework__name", "framework__slug"),
 )
 admin.site.register(
+    models.SpecificationDraft,
+    ReadOnly,
+    list_display=("framework", "account", "version", "changed_at"),
+    list_filter=("changed_at",),
+    search_fields=("framework__name", "framework__slug", "account__email"),
+)
+admin.site.register(
     models.FundingRound,
     ReadOnly,
     list_display=("company", "name", "target_minor", "opened_on", "closed_on"),

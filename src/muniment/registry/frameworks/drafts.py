@@ -1,6 +1,6 @@
 """Drafts of specifications: what a reviewer has edited section by section and not published yet."""
 
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 from django.db import transaction
@@ -46,7 +46,8 @@ def save_draft(
         if (draft.revision if draft else 0) != revision:
             raise Conflict("Your draft was changed in another tab.", "Open the page again and repeat the last change.")
         if draft is None:
-            draft = SpecificationDraft(framework=framework, account_id=actor.account_id, version=version, revision=0)
+            account_id = cast("int", actor.account_id)  # commands have no drafts
+            draft = SpecificationDraft(framework=framework, account_id=account_id, version=version, revision=0)
         draft.document, draft.revision, draft.changed_at = document, draft.revision + 1, now()
         draft.save()
     return draft

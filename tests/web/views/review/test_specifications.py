@@ -210,6 +210,9 @@ def test_a_draft_is_its_reviewers_own_and_is_not_overwritten_from_another_tab(pa
     refused = page.post(f"{PAGE}?section=0", {**other_tab, "s.0.title": "Typed", "do": "save"})
     assert "changed in another tab" in text_of(refused)
     assert part(refused)["s.0.title"] == ["Typed"]
+    refused = page.post(PAGE, {**part(page.get(PAGE)), "revision": "0", "band.0.label": "Typed", "do": "publish"})
+    assert "changed in another tab" in text_of(refused)
+    assert part(refused)["band.0.label"] == ["Typed"]
     colleague = signed_in(account("colleague@harbour.example", "reviewer"))
     assert part(colleague.get(f"{PAGE}?section=0"))["s.0.title"] == ["S"]
     published({**of_size(30), "note": "other"})

@@ -68,15 +68,15 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
     version: int,
     preview: Any,
 ) -> HttpResponse:
-    shown = None
+    shown, typed = None, None
     if request.method == "POST":
-        do = request.POST.get("do", "")
+        do, typed = request.POST.get("do", ""), typed_fields(request.POST)
         if do == "discard":
             drafts.discard_draft(actor_of(request), framework)
             messages.success(request, gettext("Draft discarded."))
             return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
         try:
-            changed = _rearranged(with_general(document, typed_fields(request.POST)), do)
+            changed = _rearranged(with_general(document, typed), do)
             draft = _stored(request, framework, changed, document, draft, version)
             document = draft.document if draft else changed
             if do == "publish" and not faults_of(document):
@@ -89,6 +89,7 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
         except (BadFields, BadRequest, Conflict) as refusal:
             show_problem(request, refusal)
         else:
+            typed = None
             if do == "preview" and not faults_of(document):
                 shown = _of_sections(preview(request, document))
             elif do == "add-section":
@@ -104,7 +105,7 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
     page = lists.cut(rows, request.GET.get("page", ""), SECTIONS_SHOWN)
     context = {
         "draft": draft,
-        "fields": fields_of({**document, "sections": []}),
+        "fields": typed or fields_of({**document, "sections": []}),
         "rows": page.items,
         "pager": lists.pager(_home(framework), page),
         "criteria_total": sum(len(each["criteria"]) for each in document["sections"]),
