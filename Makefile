@@ -13,7 +13,7 @@ export MUNIMENT_SAMPLE_DATA ?= $(abspath $(wildcard ../shared/data/registry))
 export MUNIMENT_REFERENCE_BENCH ?= $(abspath $(wildcard ../shared/bench))
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --quiet --no-emit-index-url --custom-compile-command "make lock"
 
-.PHONY: mutate help install serve services test check prove bench bench-start bench-search bench-pages bench-load bench-visibility bench-visits bench-questions bench-agents reference pictures screenshots lock audit dist messages
+.PHONY: mutate help install serve services test check prove dist-check bench bench-start bench-search bench-pages bench-load bench-memory bench-visibility bench-visits bench-limits bench-questions bench-agents reference pictures screenshots lock audit dist messages
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -100,11 +100,17 @@ bench-pages: install ## measure the CPU time of pages on a real registry
 bench-load: install ## measure reads while a real registry is imported and changed
 	$(BIN)/python bench/under_load.py $(MUNIMENT_SAMPLE_DATA) $(BENCH_FLAGS)
 
+bench-memory: install ## measure memory under 30 minutes of mixed load
+	$(BIN)/python bench/under_load.py $(MUNIMENT_SAMPLE_DATA) --no-import --minutes 30 $(BENCH_FLAGS)
+
 bench-visibility: install services ## measure how soon a change shows in other processes and on other nodes
 	$(BIN)/python bench/visibility.py $(BENCH_FLAGS)
 
 bench-visits: install services ## visit pages of a real registry in Chromium over slow networks
 	$(BIN)/python bench/visits.py $(BENCH_FLAGS)
+
+bench-limits: install services ## check the height and size of a real registry's largest pages and of a sample
+	$(BIN)/python bench/limits.py $(BENCH_FLAGS)
 
 bench-questions: install ## ask a real registry in plain words
 	$(BIN)/python bench/questions.py $(BENCH_FLAGS)
@@ -122,7 +128,7 @@ pictures: install services ## take the pictures of the README from the demo
 	PYTHONPATH=tests $(BIN)/python tests/browser/pictures.py docs/pictures
 
 screenshots: install services ## pictures of every page in light, dark and phone width
-	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py screenshots
+	PYTHONPATH=tests $(BIN)/python tests/browser/screenshots.py $(SCREENSHOT_FLAGS)
 
 audit: install ## check every pinned version against a vulnerability database
 	$(BIN)/python checks/audit.py $(AUDIT_FLAGS)
@@ -134,6 +140,9 @@ dist: install ## build the wheel, the source archive, a list of what they need (
 		--output-reproducible --validate --output-format JSON --output-file $(DIST)/sbom.cdx.json requirements/runtime.lock
 	cp requirements/runtime.lock deploy/Containerfile $(DIST)/
 	cd $(DIST) && sha256sum * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS
+
+dist-check: dist ## install the wheel with pip, uvx and pipx, and serve the demo from each
+	$(BIN)/python checks/wheel.py $(DIST)
 
 lock: install ## pin every dependency by hash
 	$(COMPILE) pyproject.toml -o requirements/runtime.lock

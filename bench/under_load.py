@@ -40,6 +40,8 @@ COPY = "second-"
 """Begins the slugs of the companies that are imported meanwhile."""
 STALL_S = 0.1
 BEAT_S = 0.01
+LAST = 10
+"""Minutes over which memory should no longer grow."""
 LOW = 15
 """What import and worker have more in niceness than the server."""
 
@@ -65,7 +67,7 @@ def owner(data: Path) -> tuple[str, list[str], list[tuple[str, str]]]:
         for company in Company.objects.filter(state="published").order_by("pk")[:OWNED]:
             make_owner(COMMAND, company, account.pk)
     with contextlib.suppress(Exception):  # a registry without credits
-        grant(COMMAND, email, 10_000)
+        grant(COMMAND, email, 1_000_000)
     token = create_token(actor, f"load {time.time_ns()}", permitted=SCOPES, acts_without_asking=True).text
     slugs = list(Ownership.objects.filter(account=account).order_by("pk").values_list("company__slug", flat=True))
     open_ones = FrameworkSpecification.objects.filter(framework__closed=False, framework__published=True)
@@ -319,12 +321,7 @@ async def measure(given: argparse.Namespace, load: Load, pid: int, folder: Path,
         await done.wait()
         import_s = loop.time() - began
         log.close()
-    last = began
-    while loop.time() - began < given.minutes * 60:
-        await asyncio.sleep(1)
-        if loop.time() - last >= 60:
-            last = loop.time()
-            print(f"{(last - began) / 60:5.1f} min  {pss_mb(pid):6.1f} MB", flush=True)
+    await watch_memory(pid, began, given.minutes)
     load.is_over = True
     for task in tasks:
         task.cancel()
@@ -347,6 +344,22 @@ async def measure(given: argparse.Namespace, load: Load, pid: int, folder: Path,
     for reason, times in load.failed.items():
         print(f"failed {times} times: {reason}")
     print(f"mean of reads            {statistics.fmean(reads) * 1e3:9.2f} ms")
+
+
+async def watch_memory(pid: int, began: float, minutes: float) -> None:
+    """Print the memory of the server each minute, and whether it still grows at the end."""
+    loop = asyncio.get_running_loop()
+    last, found = began, [pss_mb(pid)]
+    while loop.time() - began < minutes * 60:
+        await asyncio.sleep(1)
+        if loop.time() - last >= 60:
+            last = loop.time()
+            found.append(pss_mb(pid))
+            print(f"{(last - began) / 60:5.1f} min  {found[-1]:6.1f} MB", flush=True)
+    if len(found) > 2 * LAST:
+        former, latest = (statistics.fmean(each) for each in (found[-2 * LAST : -LAST], found[-LAST:]))
+        print(f"memory at most           {max(found):9.1f} MB PSS")
+        print(f"mean of {LAST} minutes       {latest:9.1f} MB PSS, of those before {former:.1f} MB")
 
 
 def raise_priority(niceness: int) -> None:

@@ -164,7 +164,8 @@ class Config:
     storage_url = Setting(
         "",
         values.storage_url,
-        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents; default the data folder.",
+        "s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://… for documents, or an address of a plugin's scheme;"
+        " default the data folder.",
     )
     backups = Setting(
         "",
@@ -220,6 +221,17 @@ class Config:
     otlp_url = Setting(
         "", values.collector_url, "OpenTelemetry collector for traces, such as http://localhost:4318; default none."
     )
+    plugins = Setting(
+        "all",
+        values.plugins,
+        "Plugins to load, of the installed ones: all, off, or their names; see docs/PLUGINS.md.",
+    )
+    evaluator = Setting(
+        "",
+        values.evaluators,
+        "Who assesses reports: rules, model, or the name of a plugin's evaluator, for one framework as"
+        " framework-id=name; default the language model if there is one, else rules.",
+    )
     log_format = Setting("json", values.matching("json|text", "must be json or text"), "Log format: json or text.")
     log_requests = Setting("off", values.switch, "Log every request.")
 
@@ -261,11 +273,18 @@ class Config:
             unknown += setting_sources.unknown_names(from_file, known.values(), file)
         object.__setattr__(self, "origins", origins)
         object.__setattr__(self, "unknown", unknown)
+        self._require_consistency()
+
+    def _require_consistency(self) -> None:
+        """Raise ConfigError if a setting needs another one."""
         if len({each.key for each in self.providers}) < len(self.providers):
             message = "MUNIMENT_OIDC_PROVIDERS must not use the key sso: it is that of MUNIMENT_OIDC_ISSUER."
             raise ConfigError(message)
         if self.sign_in == "providers" and not self.providers:
             message = "MUNIMENT_SIGN_IN=providers needs MUNIMENT_OIDC_ISSUER or MUNIMENT_OIDC_PROVIDERS."
+            raise ConfigError(message)
+        if "model" in self.evaluator.values() and not self.model_url:
+            message = "MUNIMENT_EVALUATOR names the language model, which needs MUNIMENT_MODEL_URL."
             raise ConfigError(message)
         if self.model_url and not self.model_name:
             message = "MUNIMENT_MODEL_NAME must name a model when MUNIMENT_MODEL_URL is set."

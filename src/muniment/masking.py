@@ -18,7 +18,7 @@ _IN_WORDS: Final = (
     # Some links carry their secret in the path; a sign-in on the way repeats it in its query. What follows the secret
     # is masked with it.
     re.compile(
-        r"(?i)((?:/|\\|%2f)(?:uploads|downloads|confirm-email|key|invitations|shared)(?:(?:/|\\|%2f)\.{0,2})+)"
+        r"(?i)((?:/|\\|%2f)(?:uploads|downloads|confirm-email|key|invitations|shared|setup)(?:(?:/|\\|%2f)\.{0,2})+)"
         r"[^\s?&'\"]+"
     ),
 )

@@ -62,6 +62,26 @@ def words(value: str) -> tuple[str, ...]:
     return tuple(word for word in re.split(r"[\s,]+", value) if word)
 
 
+def plugins(value: str) -> tuple[str, ...]:
+    names = words(value)
+    if not names or (len(names) > 1 and {"all", "off"} & {*names}):
+        message = "must be all, off, or names of plugins"
+        raise ValueError(message)
+    return names
+
+
+def evaluators(value: str) -> dict[str, str]:
+    """Read the evaluators of reports, by framework; that of all others has an empty name."""
+    found: dict[str, str] = {}
+    for word in words(value):
+        framework, equals, name = word.rpartition("=")
+        if framework in found or not name or (equals and not framework):
+            message = "must be a name, framework-id=name, or several of these for different frameworks"
+            raise ValueError(message)
+        found[framework] = name
+    return found
+
+
 def networks(value: str) -> tuple[ipaddress.IPv4Network | ipaddress.IPv6Network, ...]:
     return tuple(ipaddress.ip_network(word, strict=False) for word in words(value))
 
@@ -120,7 +140,22 @@ mail_url = url(
     {"smtp", "smtps", "smtp+tls"},
     "must be smtp://user:password@host:587, or smtps:// or smtp+tls:// for an encrypted connection",
 )
-storage_url = url({"s3"}, "must be a URL such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1")
+
+
+def storage_url(value: str) -> str:
+    """Read the address of the document store: of S3, or of another scheme, which a plugin knows."""
+    parts = urlsplit(value)
+    is_s3 = parts.scheme == "s3" and bool(parts.hostname)
+    is_other = parts.scheme not in {"", "s3", "file", "http", "https"} and value.startswith(f"{parts.scheme}://")
+    if value and not is_s3 and not is_other:
+        message = (
+            "must be a URL such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1, or of the scheme of a plugin"
+        )
+        raise ValueError(message)
+    return value
+
+
+s3_url = url({"s3"}, "must be a URL such as s3://KEY:SECRET@bucket/prefix?region=eu-central-1")
 database_url = matching(
     r"(?:postgres(?:ql)?://.+)?",
     "must be postgresql://user:password@host/database, or empty for SQLite in the data folder",
@@ -139,7 +174,7 @@ def backup_address(value: str) -> str:
     """Read the place of backups: off, an S3 address, or the path of a folder; raise ValueError for anything else."""
     if value == "off" or not value.startswith("s3:"):
         return value if value == "off" or not value else str(path(value).absolute())
-    return storage_url(value)
+    return s3_url(value)
 
 
 PERIODS: Final = ("recent", "hourly", "daily", "weekly", "monthly")

@@ -11,6 +11,7 @@ from muniment.declared_fields import declarations
 from muniment.languages.catalogues import SOURCE, installed, locale_paths
 from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
+from muniment.web.site.folder import template_settings
 
 config = process.current()
 
@@ -125,10 +126,9 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "muniment.web.urls"
 TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-        "OPTIONS": {
+    template_settings(
+        config.site,
+        {
             # Every template has texts, and many have parts that are kept or that are templates of their own.
             "builtins": [f"muniment.web.templatetags.{name}" for name in ("texts", "keeping", "composing")],
             "context_processors": [
@@ -139,7 +139,7 @@ TEMPLATES = [
                 "muniment.web.context.visitor",
             ],
         },
-    }
+    )
 ]
 
 DATABASES = {"default": database(config)}
@@ -227,6 +227,7 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = True
 STATIC_URL = "/static/"
+STATICFILES_DIRS = [found] if (found := config.site / "static").is_dir() else []
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.InMemoryStorage"},
     "staticfiles": {"BACKEND": "muniment.web.requests.static_files.HashedStorage"},

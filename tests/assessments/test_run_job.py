@@ -167,7 +167,7 @@ def test_a_criterion_that_was_judged_is_not_asked_again_after_a_crash(model, set
     spent = []
     chosen = run_job.choose_evaluator
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(run_job, "choose_evaluator", lambda earlier: spent.append(earlier) or chosen(earlier))
+        patched.setattr(run_job, "choose_evaluator", lambda earlier, of: spent.append(earlier) or chosen(earlier, of))
         run_job.execute(queue.claim("second"))
     # The first two are judged by rules: they compare a fact, and find no document to look at.
     assert before == ["w0"]
@@ -264,7 +264,7 @@ class Judge:
 )
 def test_without_a_judgement_of_the_model_there_is_no_report(monkeypatch, settings, judge, outcome):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
-    monkeypatch.setattr(run_job, "choose_evaluator", lambda _: judge)
+    monkeypatch.setattr(run_job, "choose_evaluator", lambda *_: judge)
     me = owner()
     run_id = executed(me)
     attempt = queue.claim("tests")

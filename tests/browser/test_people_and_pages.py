@@ -6,6 +6,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from browser.importing import stages
 from browser.tour import (
     COMPANY,
     OPERATOR,
@@ -21,9 +22,9 @@ from browser.tour import (
     stand,
 )
 from browser.waiting import a_days_work, in_the_queue
+from browser.wrongly import refusals
 from services.mail import Mailbox, text_of
 from services.ports import SEEN_WITHIN_S, wait_until
-from services.product import run
 
 RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -170,24 +171,35 @@ def look_at(page, site, paths):
 
     Nothing runs over at 320 px, nor with text of twice the size, which is cut nowhere.
     """
-    axe, faults = Axe(), []
+    faults = []
     for path in paths:
         watch = Watch(page, origin(site))
         page.set_viewport_size({"width": 1280, "height": 900})
         page.emulate_media(color_scheme="light")
         answer = page.goto(path)
-        faults += [(path, "light", each) for each in violations(axe.run(page, options=RULES))]
-        faults += [(path, "dark", each) for each in in_the_dark(page)]
-        page.evaluate("document.documentElement.style.fontSize = '32px'")
-        faults += [(path, "200 %", each) for each in page.evaluate(TOO_BIG)]
-        page.evaluate("document.documentElement.style.fontSize = ''")
-        page.set_viewport_size({"width": 320, "height": 640})
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        if wide > 320:
-            faults.append((path, "320 px", wide))
+        faults += look(page, path)
         missing = "Failed to load resource" if answer.status >= 400 else "\0"
         faults += [(path, "seen", each) for each in watch.seen if missing not in each]
     assert faults == []
+
+
+def look(page, name):
+    """Return what is wrong with the page that is open: on a desk, in the dark, on a phone, with large text."""
+    axe = Axe()
+    faults = [(name, "light", each) for each in violations(axe.run(page, options=RULES))]
+    faults += [(name, "dark", each) for each in in_the_dark(page)]
+    page.evaluate("document.documentElement.style.fontSize = '32px'")
+    faults += [(name, "200 %", each) for each in page.evaluate(TOO_BIG)]
+    page.evaluate("document.documentElement.style.fontSize = ''")
+    page.set_viewport_size({"width": 390, "height": 844})
+    faults += [(name, "phone, dark", each) for each in violations(axe.run(page, options=RULES))]
+    page.set_viewport_size({"width": 320, "height": 640})
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    if wide > 320:
+        faults.append((name, "320 px", wide))
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.emulate_media(color_scheme="light")
+    return faults
 
 
 def test_the_eyes_of_these_tests_are_open(visitor):
@@ -235,10 +247,26 @@ def test_every_page_of_a_reviewer_is_accessible(browser, site):
 
 
 def test_every_page_of_an_operator_is_accessible(browser, site):
-    made = ("user", "create", OPERATOR, "--role", "operator", "--password-stdin")
-    run(*made, data=site.data, stdin=PASSWORD + "\n")
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     look_at(sign_in(context, site, OPERATOR), site, OPERATOR_PATHS)
+    context.close()
+
+
+def test_every_page_of_an_import_is_accessible(browser, site):
+    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
+    page = sign_in(context, site, OPERATOR)
+    assert [fault for name in stages(page, site) for fault in look(page, name)] == []
+    context.close()
+
+
+def test_every_refused_form_is_accessible(browser, site):
+    context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
+    page = sign_in(context, site, OWNER)
+    faults = []
+    for name in refusals(page, site):
+        expect(page.locator("[aria-invalid=true], [role=alert], .notice.bad, .pasted .wrong").first).to_be_visible()
+        faults += look(page, name)
+    assert faults == []
     context.close()
 
 
@@ -308,6 +336,12 @@ def test_on_a_phone_the_open_tab_is_in_sight_and_an_anchor_stays_where_it_leads(
     expect(page.get_by_role("navigation", name="Manage").get_by_role("link", name="Credits")).to_be_in_viewport(ratio=1)
     page.goto("/manage/tokens#make")
     expect(page.get_by_role("heading", name="Create token")).to_be_in_viewport()
+    context.close()
+    context = browser.new_context(base_url=origin(site), viewport={"width": 360, "height": 640})
+    page = sign_in(context, site, OPERATOR)
+    page.goto("/operate/audit")
+    tabs = page.get_by_role("navigation", name="Operate")
+    expect(tabs.get_by_role("link", name="Audit log")).to_be_in_viewport(ratio=1)
     context.close()
 
 

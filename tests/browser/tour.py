@@ -10,6 +10,12 @@ from services.product import Product, run
 
 OWNER, REVIEWER, OPERATOR = EMAIL, "reviewer@harbour.example", "operator@harbour.example"
 PERSON, FRAMEWORK = "ilsabet-moorhen", "tide-score"
+LEGAL = """
+[legal]
+imprint = "# Imprint\\n\\nGuild of Ferrymen, Quay 4\\n\\n## Contact\\n\\noffice@harbour.example"
+privacy = "# Privacy\\n\\nWe store what you enter, and nothing else."
+terms = "# Terms\\n\\n1. Be truthful.\\n2. Be kind."
+"""
 
 WIDTHS = {"light": (1280, 900, "light"), "dark": (1280, 900, "dark"), "phone": (360, 740, "light")}
 
@@ -24,8 +30,9 @@ def stand(folder: Path, **settings: str):
 
 def _with_people(data: Path, **settings: str) -> None:
     owned_registry(data, **settings)
-    reviewer = ("user", "create", REVIEWER, "--role", "reviewer", "--password-stdin")
-    run(*reviewer, data=data, stdin=PASSWORD + "\n", **settings)
+    for email, role in ((REVIEWER, "reviewer"), (OPERATOR, "operator")):
+        run("user", "create", email, "--role", role, "--password-stdin", data=data, stdin=PASSWORD + "\n", **settings)
+    (data / "registry.toml").write_text(LEGAL)
 
 
 def origin(product: Product) -> str:
@@ -79,6 +86,9 @@ def public_paths(product: Product) -> list[str]:
         "/accounts/signup/passkey/",
         "/accounts/login/code/",
         "/accounts/password/reset/",
+        "/imprint",
+        "/privacy",
+        "/terms",
     ]
 
 
@@ -140,7 +150,7 @@ FURTHER_OWNER_PATHS = [
     "/manage/tokens",
     "/manage/security",
     "/manage/searches",
-    "/manage/searches/new?of=companies&q=tide",
+    "/manage/searches/new?list=companies&q=tide",
     "/manage/applications",
     f"/manage/companies/{COMPANY}/paste/positions",
     f"/companies/{COMPANY}/domain",
@@ -165,4 +175,8 @@ OPERATOR_PATHS = [
     "/operate/backups",
     "/operate/audit",
     "/operate/settings",
+    "/operate/registry",
+    "/operate/import",
+    "/operate/listings?q=tide",
+    "/operate/accounts?q=nobody",
 ]

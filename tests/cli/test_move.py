@@ -116,7 +116,7 @@ def test_a_new_store_that_refuses_its_key_is_an_error_although_there_is_no_docum
 
 
 def test_an_invalid_target_is_refused_at_once():
-    for wrong in (("--to", "mysql://x"), ("--to", "sqlite:"), ("--to", "sqlite:x", "--storage", "ftp://x")):
+    for wrong in (("--to", "mysql://x"), ("--to", "sqlite:"), ("--to", "sqlite:x", "--storage", "https://x")):
         told = CliRunner().invoke(main, ["move", *wrong])
         assert (told.exit_code, " must be " in told.output) == (2, True)
 

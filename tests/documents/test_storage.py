@@ -7,7 +7,10 @@ import os
 import pytest
 
 from muniment.config import Config, ConfigError
+from muniment.documents.plugged.storage import StoreFault, storage_at
 from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.plugins import hook
+from services.plugins import plugged, steward
 from services.s3 import S3, SECRET
 
 CONTENT = os.urandom(1 << 20) * 12
@@ -20,11 +23,15 @@ def s3(tmp_path_factory):
         yield server
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", "s3", "plugin"])
 def storage(request, tmp_path):
     if request.param == "folder":
         return Storage(tmp_path / "blobs")
-    return Storage(tmp_path, request.getfixturevalue("s3").url())
+    if request.param == "s3":
+        return Storage(tmp_path, request.getfixturevalue("s3").url())
+    (tmp_path / "drive").mkdir()
+    with plugged(steward=steward()):
+        return storage_at(tmp_path / "blobs", f"folder://{tmp_path / 'drive'}")
 
 
 async def stream(content=CONTENT, *, fails_after=None):
@@ -111,4 +118,45 @@ def test_a_half_written_file_of_a_dead_process_is_found_and_removed(tmp_path):
 
 def test_an_address_that_is_no_store_is_refused_by_name():
     with pytest.raises(ConfigError, match="MUNIMENT_STORAGE_URL must be a URL such as s3://"):
-        Config({"MUNIMENT_STORAGE_URL": "ftp://somewhere"})
+        Config({"MUNIMENT_STORAGE_URL": "https://somewhere"})
+
+
+class Poor:
+    """A store of a plugin that fails in its own way."""
+
+    @hook
+    def blob_store(self, scheme, url):
+        if scheme == "shut":
+            raise ValueError("no such account")
+        return self if scheme == "poor" else None
+
+    def get(self, key):
+        raise ValueError("unreadable")
+
+    def put(self, key, chunks):
+        raise ConnectionError("away")
+
+
+def test_faults_of_a_plugins_store_are_those_of_a_store(tmp_path):
+    with plugged(poor=Poor(), gone=ImportError("gone")):
+        poor = storage_at(tmp_path / "blobs", "poor://here")
+        with pytest.raises(StoreFault, match="the store of poor:// failed: ValueError: unreadable") as fault:
+            poor.stream("a")
+        assert poor.is_away(fault.value)
+        with pytest.raises(ConnectionError):
+            poor.write("a", b"1")
+        with pytest.raises(StorageUnavailable, match="cannot write: away"):
+            poor.probe()
+        assert "poor" in repr(poor)
+        with pytest.raises(StoreFault, match="plugin poor cannot open its store: ValueError: no such account"):
+            storage_at(tmp_path / "blobs", "shut://here")
+        with pytest.raises(StoreFault, match="no installed plugin knows stores of gs://; gone could not be loaded"):
+            storage_at(tmp_path / "blobs", "gs://bucket")
+
+
+@pytest.mark.parametrize("address", ["gs://bucket/prefix", "folder:///mnt/documents"])
+def test_the_setting_takes_the_scheme_of_a_plugin(address):
+    assert Config({"MUNIMENT_STORAGE_URL": address}).storage_url == address
+    for wrong in ("documents", "https://bucket.example", "s3:///prefix", "gs:bucket"):
+        with pytest.raises(ConfigError, match="MUNIMENT_STORAGE_URL must be a URL such as s3"):
+            Config({"MUNIMENT_STORAGE_URL": wrong})

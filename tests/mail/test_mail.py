@@ -8,6 +8,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 
 from make.accounts import Letters, deliver_mail
+from make.declared import declared
 from muniment import config
 from muniment.jobs import queue
 from muniment.jobs.models import Job, State
@@ -244,3 +245,14 @@ def test_every_mail_has_the_name_and_mark_of_the_registry_and_loads_nothing(sett
     assert "prefers-color-scheme: dark" in html
     for loads in ("<img", "url(", "@import", "src=", "<link"):
         assert loads not in html
+
+
+def test_lines_that_begin_with_a_dash_are_a_list_and_the_registrys_colors_are_used():
+    html = as_html("", "It can:\n\n- View <it>\n- Edit it\n\n- Not\na list")
+    assert "<li>View &lt;it&gt;</li><li>Edit it</li></ul>" in html
+    assert html.count("<li>") == 2
+    assert "background:#8a2b2b;color:#ffffff" in html
+    with declared(brand={"accent": "#0b5d3b"}):
+        html = as_html("", "Hello.")
+    assert "background:#0b5d3b;color:#ffffff" in html
+    assert "#8a2b2b" not in html

@@ -12,8 +12,8 @@ from muniment.registry import history
 from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
-from muniment.registry.models import Company, GivenSlug, HistoryEntry
-from muniment.registry.sql import insert, rows, stored
+from muniment.registry.models import Company, GivenSlug, HistoryEntry, Position
+from muniment.registry.sql import insert, insert_values, rows, stored
 
 pytestmark = pytest.mark.django_db
 EVERYTHING = CompanyChange(
@@ -69,6 +69,35 @@ def test_inserted_rows_are_stored_as_the_orm_stores_them():
     whole = {each["slug"]: each for each in stored(Company, "SELECT * FROM registry_company WHERE 1 = %s", [1])}
     assert whole["by-sql"] == Company.objects.values().get(slug="by-sql")
     assert twins[1].pk == whole["by-sql"]["id"]
+
+
+def test_rows_inserted_by_their_values_are_stored_as_the_orm_stores_them():
+    company = Company.objects.get(slug=create_company(owner(), EVERYTHING).slug)
+    values = {"company_id": company.pk, "item_id": "7c2m", "title": None, "extra": {"größe": [1, None], "a": {}}}
+    Position.objects.create(rank=8, name="Ida Löwe", **values)
+    insert_values(Position, ("rank", "name", *values), [(9, "Ida Löwe", *values.values())])
+    insert_values(Position, ("rank", "name", *values), [])
+    names = "company_id, person_id, name, item_id, title, extra"
+    by_orm, by_values = rows(f"SELECT {names} FROM registry_position WHERE rank IN (%s, %s) ORDER BY rank", [8, 9])
+    assert by_orm == by_values
+
+
+def test_rows_inserted_by_their_values_are_refused_as_the_orm_refuses_them():
+    names, text = ("kind", "slug"), "of\0nothing"
+    with pytest.raises(BadRequest, match="slug contains the character"):
+        insert_values(GivenSlug, names, [("company", "whole"), ("company", text)])
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert_values(GivenSlug, names, [("company", "twice"), ("company", "twice")])
+    assert not GivenSlug.objects.filter(slug__in=["whole", "twice"]).exists()
+
+
+def test_the_entries_of_created_rows_are_those_of_an_empty_change():
+    me = owner()
+    company = Company.objects.get(slug=create_company(me, EVERYTHING).slug)
+    history.insert_creations(me, "imported", "company", [company.pk], None)
+    insert([history.entry(me, "imported", before={}, after={}, company=company)])
+    one, other = HistoryEntry.objects.filter(action="imported").order_by("pk").values()
+    assert {name for name in one if one[name] != other[name]} == {"id", "at"}
 
 
 def test_inserted_rows_refer_to_rows_that_had_no_key_yet():

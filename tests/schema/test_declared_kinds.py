@@ -19,19 +19,19 @@ from muniment.api.contract import openapi_document
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.operations import create_company, revert_company, update_company
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.models import Company, Person
+from muniment.registry.models import Company, HistoryEntry, Person
 from muniment.registry.people import profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing.documents import render
 from muniment.registry.publishing.upgrade import bring_up_to_date
 from muniment.registry.settings.operations import apply_settings, follow
+from muniment.registry.tables.operations import import_table, prepare
 from muniment.registry_toml.document import RegistrySettings
 from muniment.schema.objects import registry_schema
 from muniment.store.exports.exports import Exports
-from muniment.web.lists.catalog import registry_list
 from muniment.web.requests import page_cache
 from services.manage import manage
 from services.mcp import public_server
@@ -175,7 +175,6 @@ class Declared:
 def declare_fields(settings, tmp_path, monkeypatch):
     monkeypatch.setattr(config, "_current", Config({}, data=tmp_path))
     settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
-    registry_list.cache_clear()
 
     def declared(*tables):
         apply_settings(COMMAND, RegistrySettings(fields=tables))
@@ -183,30 +182,7 @@ def declare_fields(settings, tmp_path, monkeypatch):
         bring_up_to_date()
         return settings.SCHEMA
 
-    yield declared
-    registry_list.cache_clear()
-
-
-@pytest.mark.parametrize("place", ["company", "person"])
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
-def test_a_declared_field_is_in_all_ten_places(case, place, declare_fields, tmp_path):
-    table = {"of": place, "key": "berth", "label": LABEL, "kind": case.kind, "help": HELP, **case.options}
-    schema = declare_fields(table)
-    registry = Declared(case, place)
-    is_validated(registry)
-    is_edited_on_the_page(registry)
-    is_in_the_owner_tool(registry)
-    is_imported_and_exported(registry, tmp_path)
-    rest = Rest(tmp_path, schema)
-    try:
-        rest.publish(*registry.documents())
-        is_searched_filtered_and_faceted(registry, rest)
-        is_in_openapi(registry, schema)
-        is_in_the_public_tool(registry, rest, schema)
-        is_shown_on_the_pages(registry, rest)
-        is_exported_as_csv(registry, rest, schema, tmp_path)
-    finally:
-        rest.close()
+    return declared
 
 
 def is_validated(registry: Declared) -> None:
@@ -221,6 +197,7 @@ def is_validated(registry: Declared) -> None:
 
 
 def is_edited_on_the_page(registry: Declared) -> None:
+    registry.change(berth=None)
     browser = signed_in(registry.who)
     page = f"/manage/companies/{registry.slug}/edit/about" if registry.is_company else "/manage/profile"
     html = browser.get(page).content.decode()
@@ -341,3 +318,94 @@ def is_exported_as_csv(registry: Declared, rest: Rest, schema, tmp_path) -> None
     rows = csv.DictReader(io.StringIO(gzip.decompress(exports.find(name).path.read_bytes()).decode()))
     key = "id" if registry.is_company else "slug"
     assert {row[key]: row["berth"] for row in rows}[registry.slug] == str(registry.case.value)
+
+
+def is_compared(registry: Declared, rest: Rest) -> None:
+    page_cache.use(rest.reader)
+    try:
+        html = Client().get(f"/compare?c={registry.slugs[0]}&c={registry.slugs[1]}").content.decode()
+        assert LABEL in html
+        assert registry.case.shown in html
+    finally:
+        page_cache.pages.clear()
+        page_cache._reader = None
+
+
+def is_checked_before_a_submission(registry: Declared) -> None:
+    draft = create_company(registry.actor, CompanyChange(name="Mole", berth=registry.case.value))
+    html = signed_in(registry.who).get(f"/manage/companies/{draft.slug}/check").content.decode()
+    assert LABEL in html
+    assert str(registry.case.value) in html
+
+
+def is_in_the_history_and_reverted(registry: Declared) -> None:
+    registry.change(berth=registry.case.other)
+    rows = HistoryEntry.objects.filter(action="updated")
+    named = {"company__slug": registry.slug} if registry.is_company else {"person__slug": registry.slug}
+    entry = rows.filter(**named).latest("pk")
+    assert (entry.before["berth"], entry.after["berth"]) == (registry.case.value, registry.case.other)
+    history = f"/manage/companies/{registry.slug}/history" if registry.is_company else "/manage/profile/history"
+    assert LABEL in signed_in(registry.who).get(history).content.decode()
+    if registry.is_company:
+        revert_company(registry.actor, registry.slug, entry.pk)
+        assert registry.stored() == registry.case.value
+
+
+def is_read_from_a_table(registry: Declared, tmp_path) -> None:
+    file = tmp_path / f"{registry.collection}.csv"
+    first = {"Name": "Harbour 9"} if registry.is_company else {"First name": "Ada", "Last name": "Moor"}
+    with file.open("w", newline="") as out:
+        rows = csv.writer(out)
+        rows.writerow([*first, LABEL])
+        rows.writerow([*first.values(), registry.case.typed])
+        rows.writerow([*(f"{each} Two" for each in first.values()), "=cmd(7)"])
+    found = prepare(file)
+    assert found.mapping.table[0].column[-1].field == "berth"
+    assert [each.reason for each in import_table(found).losses] == ["is a formula, not a value"]
+    model = Company if registry.is_company else Person
+    assert model.objects.get(name=" ".join(first.values())).extra == {"berth": registry.case.value}
+
+
+LIVE = {  # over the rows of the database
+    "validated": lambda registry, _: is_validated(registry),
+    "in the form": lambda registry, _: is_edited_on_the_page(registry),
+    "in Check and submit": lambda registry, _: is_checked_before_a_submission(registry),
+    "in the owner tool": lambda registry, _: is_in_the_owner_tool(registry),
+    "in the history": lambda registry, _: is_in_the_history_and_reverted(registry),
+    "in import and export": is_imported_and_exported,
+    "in tables": is_read_from_a_table,
+}
+PUBLISHED = {  # over published documents
+    "in search, filters, facets": lambda registry, rest, *_: is_searched_filtered_and_faceted(registry, rest),
+    "in OpenAPI": lambda registry, _, schema, __: is_in_openapi(registry, schema),
+    "in the public tool": lambda registry, rest, schema, _: is_in_the_public_tool(registry, rest, schema),
+    "on pages and lists": lambda registry, rest, *_: is_shown_on_the_pages(registry, rest),
+    "in comparisons": lambda registry, rest, *_: is_compared(registry, rest),
+    "in CSV": is_exported_as_csv,
+}
+
+
+OF_COMPANIES = {"in Check and submit", "in comparisons"}
+
+
+@pytest.mark.parametrize(
+    ("place", "where"),
+    [
+        *(("company", where) for where in (*LIVE, *PUBLISHED)),
+        *(("person", where) for where in (*LIVE, *PUBLISHED) if where not in OF_COMPANIES),
+    ],
+)
+@pytest.mark.parametrize("case", CASES, ids=NAMES)
+def test_a_declared_field_is_wherever_a_built_in_one_is(case, place, where, declare_fields, tmp_path):
+    table = {"of": place, "key": "berth", "label": LABEL, "kind": case.kind, "help": HELP, **case.options}
+    schema = declare_fields(table)
+    registry = Declared(case, place)
+    if where in LIVE:
+        LIVE[where](registry, tmp_path)
+        return
+    rest = Rest(tmp_path, schema)
+    try:
+        rest.publish(*registry.documents())
+        PUBLISHED[where](registry, rest, schema, tmp_path)
+    finally:
+        rest.close()

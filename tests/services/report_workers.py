@@ -42,7 +42,7 @@ def main() -> None:
         tell("begin")
         run_job.execute(run)
 
-    run_job.choose_evaluator = lambda _: Slow()
+    run_job.choose_evaluator = lambda *_: Slow()
     found = handlers.handler(operations.KIND)
     assert found is not None
     handlers.register(dataclasses.replace(found, work=execute))

@@ -6,16 +6,16 @@ from html.parser import HTMLParser
 _SENT_INPUTS = {"text", "hidden", "search", "number", "email", "url", "date", "checkbox", "radio"}
 
 
-def unedited(html: str) -> dict[str, list[str]]:
+def unedited(html: str, mark: str = "version") -> dict[str, list[str]]:
     """
-    Return what a browser sends when the form with a version is saved as it was opened.
+    Return what a browser sends when the form with the field *mark* is saved as it was opened.
 
     An input of one line loses its line breaks, and all other line breaks are sent as CR LF (HTML, form submission).
     """
     parser = _Forms()
     parser.feed(html.replace("\r\n", "\n").replace("\r", "\n"))
     parser.close()
-    [form] = [form for form in parser.forms if "version" in dict(form)]
+    [form] = [form for form in parser.forms if mark in dict(form)]
     fields: dict[str, list[str]] = {}
     for name, value in form:
         fields.setdefault(name, []).append(re.sub(r"\r\n?|\n", "\r\n", value))

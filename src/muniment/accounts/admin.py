@@ -17,6 +17,8 @@ from muniment.accounts.models import (
     PersonalToken,
     SecretKey,
     SecurityEvent,
+    SetupLink,
+    SetupStep,
 )
 from muniment.accounts.read_only_admin import ReadOnly
 from muniment.accounts.security.events import Event
@@ -120,3 +122,20 @@ class KeyHolderAdmin(ReadOnly):
 
     list_display = ("name", "fingerprints", "signs_with", "seen_at")
     search_fields = ("name", "fingerprints")
+
+
+@admin.register(SetupLink)
+class SetupLinkAdmin(ReadOnly):
+    """The link that sets up an instance without an operator."""
+
+    list_display = ("made_at", "expires_at", "node")
+    search_fields = ("node",)
+    exclude = ("digest", "opened_by")
+
+
+@admin.register(SetupStep)
+class SetupStepAdmin(ReadOnly):
+    """The steps of the set-up that were taken or left out."""
+
+    list_display = ("name", "is_skipped", "at")
+    search_fields = ("name",)

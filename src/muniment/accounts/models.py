@@ -8,6 +8,8 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.accounts.first_run.tables import SetupLink as SetupLink  # noqa: PLC0414 - Django finds tables here
+from muniment.accounts.first_run.tables import SetupStep as SetupStep  # noqa: PLC0414 - Django finds tables here
 from muniment.accounts.security.models import SecurityEvent as SecurityEvent  # noqa: PLC0414 - Django finds tables here
 from muniment.kernel.actor import Actor, Via
 from muniment.kernel.ids import now

@@ -20,6 +20,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, Asks, PersonalToken
+from muniment.accounts.operations import find_account, require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
@@ -161,6 +162,21 @@ def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
         _end_now(row)
         record(Event.TOKEN_REVOKED, account=row.account_id, actor=actor, detail={"name": row.name})
     return row
+
+
+def revoke_all(actor: Actor, email: str) -> int:
+    """Revoke every token of the account *email*, on an operator's decision; return how many."""
+    require_operator(actor)
+    with transaction.atomic():
+        account = find_account(email)
+        rows = list(PersonalToken.objects.select_for_update().filter(account=account, revoked_at=None))
+        for row in rows:
+            _end_now(row)
+            record(Event.TOKEN_REVOKED, account=account, actor=actor, detail={"name": row.name})
+    if rows:
+        said = gettext("The operator revoked every personal access token of your account. Create new ones if need be.")
+        outgoing.send(account.email, gettext("Your tokens were revoked"), said)
+    return len(rows)
 
 
 def revoke_presented(text: str) -> bool:

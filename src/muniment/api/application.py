@@ -106,7 +106,7 @@ class Api:
 
     def encode(self, key: object, answer: Answer, encoding: bytes, *, at_once: bool) -> Response | None:
         """Return *answer* in *encoding*; with *at_once*, None if compressing would take long."""
-        made = answer.form(encoding)
+        made = answer.forms.get(encoding)
         if made is None:
             if at_once and encoding and len(answer.body) > QUICK_BYTES:
                 return None

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from muniment.api.parameters import Parameter
+from muniment.api.responses import declared_licence
 from muniment.api.routes import Route, routes_of
 from muniment.api.schemas import ENVELOPES, ERROR_EXAMPLES, examples, ref, schemas
 from muniment.config import Config
@@ -99,8 +100,8 @@ def _terms(config: Config) -> Part:
     settings = current()
     declared = settings.registry
     found: Part = {"license": {"name": "Apache-2.0", "identifier": "Apache-2.0"}}
-    if declared.licence:
-        found["license"] = {"name": declared.licence} | ({"url": declared.licence_url} if declared.licence_url else {})
+    if licence := declared_licence():
+        found["license"] = licence
     if declared.contact:
         found["contact"] = {"email" if "@" in declared.contact else "url": declared.contact}
     if settings.legal.terms:

@@ -10,6 +10,7 @@ from muniment.api.responses import EXPOSED
 from muniment.kernel.asgi import Header, Receive, Scope, Send
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.wire import parse_timestamp
+from muniment.registry_toml.applied import current
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import LATEST, FoundFile
 
@@ -73,6 +74,8 @@ async def send_export(found: FoundFile, scope: Scope, receive: Receive, send: Se
         "Cache-Control": "public, max-age=30" if found.is_latest else "public, max-age=86400, immutable",
         "X-Content-Type-Options": "nosniff",
     }
+    if address := current().registry.licence_url:
+        headers["Link"] = f'<{address}>; rel="license"'
     headers["ETag"] = f'"{found.file.sha256}"'
     headers["Last-Modified"] = format_datetime(parse_timestamp(found.file.at), usegmt=True)
     if _has_it(scope["headers"], headers["ETag"], headers["Last-Modified"]):

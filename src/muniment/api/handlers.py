@@ -10,7 +10,7 @@ import msgspec
 
 from muniment.api.parameters import truncated
 from muniment.api.queries import LISTINGS, MAX_IDS, counted, list_query, of_collection, selected
-from muniment.api.responses import Answer, link_line
+from muniment.api.responses import Answer, declared_licence, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
@@ -305,7 +305,10 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
 def list_exports(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
     version = context.reader.version
     files = context.exports.files()
-    body = msgspec.json.encode({"data": [_export(context, file) for file in files]})
+    licence = declared_licence()
+    body = msgspec.json.encode(
+        {"data": [_export(context, file) for file in files], **({"license": licence} if licence else {})}
+    )
     at = max((file.at for file in files), default="")
     # Files appear without a new edition, so the response is not cached.
     return _result(body, at, headers, version)

@@ -6,7 +6,7 @@ import msgspec
 
 from muniment.api.contract import openapi_document
 from muniment.api.handlers import Context
-from muniment.api.responses import Answer
+from muniment.api.responses import Answer, declared_licence
 from muniment.api.routes import ROUTES
 from muniment.config import Config
 from muniment.kernel.ids import digest
@@ -47,6 +47,8 @@ def llms_text(config: Config) -> str:
     Source: llmstxt.org.
     """
     base = config.base_url
+    licence = declared_licence()
+    terms = f"\n\nThe data are licensed under {' '.join(licence.values())}." if licence else ""
     routes = "\n".join(f"- [{route.summary}]({base}{route.path}): {route.description}" for route in ROUTES)
     return f"""# {registry_name()}
 
@@ -56,7 +58,7 @@ the frameworks that assess them. Read-only JSON over HTTP GET without an API key
 Lists take `page` and `pageSize` (at most 100) or `cursor`, and `q` to search. Details take the \
 `id` (companies), `slug` (people) or `frameworkId` of a list item. \
 Errors are `{{"error": {{"code", "message", "hint"}}}}`; \
-the hint says what to do next. Responses have an `ETag`; send it as `If-None-Match`.
+the hint says what to do next. Responses have an `ETag`; send it as `If-None-Match`.{terms}
 
 ## REST API
 

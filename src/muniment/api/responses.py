@@ -8,6 +8,7 @@ import msgspec
 
 from muniment.kernel.asgi import Header
 from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, http_date, is_known, negotiated
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.registry_toml.applied import current
 from muniment.store.modified import proves, shown
@@ -86,12 +87,9 @@ class Answer(msgspec.Struct, gc=False):
     """Additional header lines."""
     content_type: bytes = JSON
     cache_control: bytes = CACHE_CONTROL
-    _forms: dict[bytes, Response] = {}
+    forms: dict[bytes, Response] = {}
+    """The cached responses by encoding; empty for none."""
     _unchanged: dict[bytes, Response] = {}
-
-    def form(self, encoding: bytes) -> Response | None:
-        """Return the cached response in *encoding* (empty for none), or None."""
-        return self._forms.get(encoding)
 
     def make(self, encoding: bytes) -> Response:
         body = encode(self.body, encoding)
@@ -102,7 +100,7 @@ class Answer(msgspec.Struct, gc=False):
             etag(self.tag, encoding),
             self._common(),
         )
-        made = self._forms[encoding] = Response(200, head, body)
+        made = self.forms[encoding] = Response(200, head, body)
         return made
 
     def encoding(self, accepted: bytes) -> bytes:
@@ -127,6 +125,13 @@ class Answer(msgspec.Struct, gc=False):
         modified = b"last-modified: %s\r\n" % http_date(shown(self.modified_at)) if self.modified_at else b""
         rest = (self.cache_control, CORS, self.lines + licence_line())
         return b"%scache-control: %s\r\nvary: Accept-Encoding\r\n%s%s" % (modified, *rest)
+
+
+def declared_licence() -> JSONObject:
+    """Return the license of the data as the contract and the list of exports state it; empty if none is declared."""
+    declared = current().registry
+    found = {"name": declared.licence, "url": declared.licence_url}
+    return {name: text for name, text in found.items() if text} if declared.licence else {}
 
 
 def licence_line() -> bytes:

@@ -241,7 +241,18 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
         "feedId",
         "head",
     ),
-    "ExportList": _list_of("Export"),
+    "ExportList": {
+        **_list_of("Export"),
+        "properties": {
+            **_list_of("Export")["properties"],
+            "license": {
+                "type": "object",
+                "description": "The license of the data, if the registry declares one.",
+                "properties": {"name": {"type": "string"}, "url": {"type": "string", "format": "uri"}},
+                "required": ["name"],
+            },
+        },
+    },
 }
 
 

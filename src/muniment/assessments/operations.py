@@ -16,6 +16,7 @@ from django.db.models import F, Q
 
 from muniment.accounts.models import Account
 from muniment.assessments.evaluation.missing_evidence import missing_evidence
+from muniment.assessments.evaluation.plugged import BUILT_IN, chosen_evaluator
 from muniment.assessments.models import ACTIVE, Report, ReportRun, RunState
 from muniment.assessments.run_views import RUN, RunView, count_criteria, is_expired, read_runs
 from muniment.credits import operations as credits_
@@ -55,15 +56,17 @@ class StartedRun:
             **self.run.to_wire(),
             "available": self.available,
             "missingEvidence": self.missing_evidence,
-            "evaluator": evaluator_now(),
+            "evaluator": evaluator_now(self.run.row.framework.slug),
             "expiresAt": timestamp(self.run.row.expires_at),
         }
 
 
-def evaluator_now() -> JSONObject:
-    """Return the configured evaluator; a model receives passages of the evidence."""
-    model = settings.MODEL.name if settings.MODEL.url else None
-    return {"kind": "model" if model else "rules", "model": model}
+def evaluator_now(framework_id: str) -> JSONObject:
+    """Return the evaluator that the settings choose; a model and a plugin receive passages of the evidence."""
+    name = chosen_evaluator(framework_id)
+    if name not in BUILT_IN:
+        return {"kind": "plugin", "model": None, "name": name}
+    return {"kind": name, "model": settings.MODEL.name if name == "model" else None}
 
 
 def facts_of(slug: str) -> JSONObject:

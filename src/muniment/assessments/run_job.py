@@ -24,6 +24,7 @@ from muniment.assessments.evaluation.inputs import DocumentText, Inputs, input_h
 from muniment.assessments.evaluation.judgement import Evaluator, Judged, Usage, settle
 from muniment.assessments.evaluation.language_model.endpoint import ModelUnavailable
 from muniment.assessments.evaluation.language_model.evaluator import UNUSABLE, LanguageModel
+from muniment.assessments.evaluation.plugged import BUILT_IN, chosen_evaluator, plugged_evaluator
 from muniment.assessments.evaluation.rules import Rules
 from muniment.assessments.models import ACTIVE, Report, ReportRun, RunState
 from muniment.assessments.operations import KIND, facts_of
@@ -71,7 +72,8 @@ def execute(run: JobRun) -> None:
     checkpoints = [msgspec.json.decode(each, type=_Checkpoint) for each in run.kept("judge:")]
     found = {each["id"]: each for part in checkpoints for each in part.settled}
     tokens = max((each.tokens for each in checkpoints), default=0)
-    evaluator = choose_evaluator(Usage(tokens, max((each.seconds for each in checkpoints), default=0.0)))
+    spent = Usage(tokens, max((each.seconds for each in checkpoints), default=0.0))
+    evaluator = choose_evaluator(spent, row.framework.slug)
     try:
         _judge(run, evaluator, question, found)
     except ModelUnavailable as error:
@@ -88,8 +90,12 @@ def execute(run: JobRun) -> None:
     _finish(run, row, input_hash(facts, texts, specification), aggregate(specification, found), evaluator)
 
 
-def choose_evaluator(spent: Usage) -> Evaluator:
-    return LanguageModel(settings.MODEL, spent) if settings.MODEL.url else Rules()
+def choose_evaluator(spent: Usage, framework_id: str) -> Evaluator:
+    """Return the evaluator that the settings choose; without the plugin that they name, the run is tried again."""
+    name = chosen_evaluator(framework_id)
+    if name not in BUILT_IN:
+        return plugged_evaluator(name)
+    return LanguageModel(settings.MODEL, spent) if name == "model" else Rules()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,12 @@ def _finish(run: JobRun, row: ReportRun, hashed: str, found: JSONObject, evaluat
         "createdAt": timestamp(moment),
         "inputHash": hashed,
         **found,
-        "evaluator": {"kind": evaluator.kind, "model": evaluator.model, "promptHash": evaluator.prompt_hash},
+        "evaluator": {
+            "kind": evaluator.kind,
+            "model": evaluator.model,
+            "promptHash": evaluator.prompt_hash,
+            **({"name": chosen_evaluator(row.framework.slug)} if evaluator.kind == "plugin" else {}),
+        },
     }
     with transaction.atomic():
         run.finish()

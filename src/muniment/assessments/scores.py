@@ -79,6 +79,7 @@ def publish_score(
             "grade": overall["band"] or "",
             "specification_version": document["specificationVersion"],
             "model": document["evaluator"]["model"] or "",
+            "evaluator": document["evaluator"].get("name", ""),
             "sections": _sections(report) if sections else None,
             "assessed_at": report.created_at,
             "published_at": now(),

@@ -19,14 +19,12 @@ class BackupConfig(AppConfig):
     verbose_name = "Backups"
 
     def ready(self) -> None:
-        from muniment.backup.scheduled import job
+        from muniment.backup.scheduled import job, schedule
         from muniment.web.views.operate import contributed as console
 
         console.backups = (_read, _ask)
-
-        settings = config.current()
-        if settings.backup_place:
-            register(job.HANDLER, every_s=settings.backup_interval_s)
+        if config.current().backup_place:
+            register(job.HANDLER, every_s=schedule.pace_s)
 
 
 def _read() -> "contributed.BackupList":

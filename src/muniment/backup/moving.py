@@ -13,8 +13,9 @@ from django.db import OperationalError, connections
 from muniment.backup.loading import Loaded, Tell, load, require_empty
 from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
+from muniment.documents.plugged.storage import storage_at
 from muniment.documents.records import storage
-from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.documents.storage import StorageUnavailable
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.people import suppression
 from muniment.settings import database
@@ -42,7 +43,10 @@ def move(source: Config, target: Config, *, tell: Tell = lambda _: None) -> Load
     target.data.mkdir(mode=0o700, parents=True, exist_ok=True)
     _require_working_store()
     living = RunningInstance(
-        source, SOURCE, None if alike else Storage(source.data / "blobs", source.storage_url), check=_require_exclusive
+        source,
+        SOURCE,
+        None if alike else storage_at(source.data / "blobs", source.storage_url),
+        check=_require_exclusive,
     )
     try:
         with closing(living.parts()) as parts:

@@ -32,7 +32,13 @@ CACHES: Final = frozenset({"accounts_cache", "web_forms"})
 IN_EVERY_INSTANCE: Final = frozenset(
     {
         *("django_content_type", "auth_permission", "django_site", "django_session", "jobs_job", "jobs_step"),
-        *("accounts_securityevent", "accounts_secretkey", "accounts_databaseform", "published_chain"),
+        *(
+            "registry_instancecurrency",
+            "accounts_securityevent",
+            "accounts_secretkey",
+            "accounts_databaseform",
+            "published_chain",
+        ),
     }
 )
 """Tables that are not empty in a new instance: migrations and a server that starts write to them."""

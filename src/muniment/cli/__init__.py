@@ -1,5 +1,5 @@
 """The command line: each command is a few lines around an operation."""
 
-from muniment.cli.command import main, use_django
+from muniment.cli.command import main, published_documents, use_django
 
-__all__ = ["main", "use_django"]
+__all__ = ["main", "published_documents", "use_django"]

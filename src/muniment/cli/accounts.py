@@ -38,6 +38,25 @@ def user_create(email: str, role: str, *, password_stdin: bool, no_password: boo
     click.echo(f"{account.email} is now {account.role}.")
 
 
+@user.command("invite")
+@click.argument("email")
+@click.option("--role", type=click.Choice(["owner", "reviewer", "operator"]), default="owner", show_default=True)
+@click.option("--own", default="", metavar="SLUG", help="The listing that the person will own.")
+def user_invite(email: str, role: str, own: str) -> None:
+    """
+    Mail EMAIL a link with which the person creates an account, once and within 7 days.
+
+    It works also where sign-up is closed. Operators see, resend and revoke invitations at /operate/invitations.
+    """
+    migrated()
+    from muniment.registry.inviting.operations import invite_person
+
+    base_url = config.current().base_url or "http://127.0.0.1:8000"
+    with problems_as_errors():
+        made = invite_person(COMMAND, email, role=role, own=own, base_url=base_url)
+    click.echo(f"An invitation to {made.email} as {made.role} is on its way; it expires on {made.expires_at:%Y-%m-%d}.")
+
+
 @user.command("token")
 @click.argument("email")
 @click.option("--name", required=True, help="Name of the token in lists and in the history.")

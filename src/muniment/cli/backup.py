@@ -92,6 +92,7 @@ def _to_place(*, scheduled: bool) -> None:
     from muniment.backup.scheduled import status
     from muniment.backup.scheduled.making import make_backup
     from muniment.backup.scheduled.pace import Pace
+    from muniment.backup.scheduled.schedule import schedule
 
     settings = config.current()
     if scheduled:
@@ -102,7 +103,7 @@ def _to_place(*, scheduled: bool) -> None:
     result = status.JobResult(
         place=found.place,
         covered_at=found.covered_at,
-        interval_s=settings.backup_interval_s,
+        interval_s=schedule(settings).interval_s,
         name=found.name,
         size_bytes=found.size_bytes,
         kept=found.kept,
@@ -273,8 +274,10 @@ def move(to: str, storage: str) -> None:
 
 def _target(source: config.Config, to: str, storage: str) -> config.Config:
     storage_url = source.storage_url if not storage else "" if storage == "folder" else storage
-    if storage_url and not storage_url.startswith("s3://"):
-        raise click.UsageError("--storage must be s3://KEY:SECRET@bucket/prefix, or folder.")
+    try:
+        setting_values.storage_url(storage_url)
+    except ValueError as error:
+        raise click.UsageError(f"--storage {error}, or folder.") from None
     scheme, colon, rest = to.partition(":")
     if scheme in {"postgresql", "postgres"} and rest.startswith("//"):
         return config.Config(database_url=to, storage_url=storage_url)

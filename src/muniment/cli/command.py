@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import msgspec
 
 from muniment import config, private_files
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.masking import masked
 from muniment.server.process.exit_status import REFUSED
@@ -25,13 +27,15 @@ if TYPE_CHECKING:
 MODULES: Final = {
     **dict.fromkeys(("backup", "backups", "move", "restore"), "backup"),
     **dict.fromkeys(("credits", "user"), "accounts"),
-    **dict.fromkeys(("connect-kit", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
+    "setup-link": "starting.setup_link",
+    **dict.fromkeys(("connect-kit", "currency", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
     **dict.fromkeys(("export", "former-name", "framework", "import", "logos", "own"), "registry"),
     "audit": "audit",
     "feed": "feed",
     "fields": "declared.fields",
     "keys": "keys",
     "person": "people",
+    "plugins": "installed.plugins",
     "serve": "serving",
     "settings": "imports.registry_file",
     "worker": "worker",
@@ -43,12 +47,14 @@ class Commands(click.Group):
     """The main group. It loads the module of a command on first use, and its errors begin with ``error:``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return sorted(MODULES)
+        return sorted({*MODULES, *_of_plugins()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in MODULES:
             importlib.import_module(f"muniment.cli.{MODULES[cmd_name]}")
         found = super().get_command(ctx, cmd_name)
+        if found is None:
+            found = _of_plugins().get(cmd_name)
         if found is not None:
             _take_data(found)
         return found
@@ -73,6 +79,9 @@ class Commands(click.Group):
         except click.Abort:
             click.echo("error: aborted", err=True)
             sys.exit(1)
+        except Problem as problem:
+            click.echo(f"error: {problem.message} {problem.hint}", err=True)
+            sys.exit(1)
         except Exception as error:
             fault = disk_fault(error)
             if not fault:
@@ -80,6 +89,12 @@ class Commands(click.Group):
             click.echo(f"error: {fault}: {masked(str(error)).strip()}; what was not confirmed is not done", err=True)
             sys.exit(1)
         sys.exit(code)
+
+
+def _of_plugins() -> dict[str, click.Command]:
+    from muniment.cli.installed.commands import commands_of_plugins
+
+    return commands_of_plugins(frozenset(MODULES))
 
 
 def _take_data(command: click.Command) -> None:
@@ -141,6 +156,16 @@ def use_django(*, may_lack_instance: bool = False, tells: bool = True) -> None:
     django.setup()
 
 
+def published_documents(kind: str) -> Iterator[JSONObject]:
+    """Yield each public document of a kind (company, person, framework) in the form of the API, for plugins."""
+    migrated()
+    from muniment.registry.publishing.documents import all_documents
+
+    for document in all_documents():
+        if document.kind == kind:
+            yield msgspec.json.decode(document.body)["data"]
+
+
 def tell_unknown_settings() -> None:
     """Name each variable, and each name in the settings file, that no setting has."""
     for unknown in config.current().unknown:
@@ -192,10 +217,13 @@ def refusals() -> Iterator[None]:
 def _upgraded() -> "Upgrade":
     from django.db import DatabaseError
 
+    from muniment.registry.currency import OtherCurrency
     from muniment.registry.publishing.upgrade import bring_up_to_date
 
     try:
         return bring_up_to_date()
+    except OtherCurrency as error:
+        raise Refused(str(error)) from None
     except DatabaseError as error:
         message = f"{masked(str(error)).strip()}\nNothing was changed. Run muniment doctor, then try again."
         raise click.ClickException(message) from None

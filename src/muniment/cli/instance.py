@@ -10,7 +10,7 @@ import click
 from muniment import __version__, config
 from muniment.api.contract import openapi_document
 from muniment.backup.proof import verify
-from muniment.cli.command import main, migrated, problems_as_errors, record_command, use_django
+from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
 from muniment.declared_fields import instance_schema
 from muniment.kernel.json import JSONObject
 from muniment.registry_toml.applied import registry_name
@@ -146,6 +146,35 @@ def republish(*, rebuild: bool) -> None:
     click.echo(f"State digest: {done.before or 'unreadable'} before, {done.after or 'unreadable'} after.")
     if done.is_rebuilt:
         click.echo("Every document was written again, under a new feed: nodes and followers start over.")
+
+
+@main.command()
+@click.argument("code", required=False)
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def currency(code: str | None, *, yes: bool) -> None:
+    """
+    Show the currency of the stored amounts, or declare that they are in CODE.
+
+    Amounts are stored as numbers, and the first start stores MUNIMENT_CURRENCY beside them. A process with another
+    setting does not start. With CODE, this command relabels every amount and converts none: use it once, if the amounts
+    were entered under the wrong setting. Stop all processes before.
+    """
+    use_django()
+    from muniment.registry import currency as stored
+    from muniment.store.database.migrations import migrate as apply_migrations
+
+    with refusals():
+        apply_migrations()
+    present = stored.stored_currency()
+    if code is None:
+        click.echo(present or "None is stored yet; the next start stores MUNIMENT_CURRENCY.")
+        return
+    if not yes:
+        click.confirm(f"Every amount is now in {present}. Label it {code}, without conversion?", abort=True, err=True)
+    with problems_as_errors():
+        stored.relabel(code)
+    record_command("currency", before=present, after=code)
+    click.echo(f"The amounts are in {code}; every document was published again.")
 
 
 @main.command()

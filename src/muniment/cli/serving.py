@@ -9,7 +9,8 @@ import click
 
 from muniment import config, private_files
 from muniment.cli.command import Refused, main, tell_unknown_settings
-from muniment.cli.extras import require_extras
+from muniment.cli.installed.extras import require_extras
+from muniment.cli.starting.setup_link import tell_setup_link
 from muniment.registry_toml.applied import registry_name
 from muniment.server.app.startup import Refusal
 from muniment.server.observability import logs
@@ -42,8 +43,9 @@ _LOGOS = (
     is_flag=True,
     help="Serve a small fictional registry from its own data folder, muniment-demo, or from the one that is named.",
 )
+@click.option("--first", is_flag=True, hidden=True, help="Print the set-up link, as the first process of a start.")
 @click.option("--member", hidden=True, help="State inherited from the supervisor.")
-def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None) -> None:
+def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member: str | None) -> None:
     """
     Serve the registry.
 
@@ -55,7 +57,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     settings = _apart() if demo else config.current()
     require_extras(settings)
     if member is not None:
-        _serve_among(member, _with_base_url(settings, host, port), demo=demo)
+        _serve_among(member, _with_base_url(settings, host, port), demo=demo, is_first=first)
         return
     try:
         is_new = not settings.on_postgresql and not settings.database_file.exists()
@@ -75,10 +77,10 @@ def serve(host: str, port: int, workers: int, *, demo: bool, member: str | None)
     if workers > 1:
         logs.set_up(settings.log_format)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
-        first = [*command, "--demo"] if demo else command
-        supervisor = Supervisor(listener, workers, command=command, first_command=first, admin=admin)
+        at_first = [*command, "--demo" if demo else "--first"]
+        supervisor = Supervisor(listener, workers, command=command, first_command=at_first, admin=admin)
         sys.exit(supervisor.run())
-    if refusal := run(settings, listener, admin=admin, load=_load_demo if demo else None):
+    if refusal := run(settings, listener, admin=admin, load=_load_demo if demo else tell_setup_link):
         raise Refused(refusal)
 
 
@@ -121,10 +123,11 @@ def _with_base_url(settings: config.Config, host: str, port: int) -> config.Conf
     return config.use(config.Config(base_url=f"http://{shown}:{port}"))
 
 
-def _serve_among(inherited: str, settings: config.Config, *, demo: bool) -> None:
+def _serve_among(inherited: str, settings: config.Config, *, demo: bool, is_first: bool) -> None:
     member = WorkerProcess.inherited(inherited)
-    load = functools.partial(_load_demo, tells=member.number == 1)
-    if run(settings, member.listener, admin=member.admin, load=load if demo else None, member=member):
+    tells = tell_setup_link if is_first and member.number == 1 else None
+    load = functools.partial(_load_demo, tells=member.number == 1) if demo else tells
+    if run(settings, member.listener, admin=member.admin, load=load, member=member):
         sys.exit(REFUSED)
 
 

@@ -34,10 +34,10 @@ ALIVE_EVERY_S: Final = RECEIVING_S / 4
 
 @lru_cache(maxsize=1)
 def storage() -> "Storage":
-    from muniment.documents.storage import Storage  # 4 MB: imported on first use
+    from muniment.documents.plugged.storage import storage_at  # 4 MB: imported on first use
 
     settings = config.current()
-    return Storage(settings.data / "blobs", settings.storage_url)
+    return storage_at(settings.data / "blobs", settings.storage_url)
 
 
 def has_stored() -> bool:

@@ -156,7 +156,8 @@ class Storage:
     @staticmethod
     def is_away(error: Exception) -> bool:
         """Return whether an error of a read says that the store does not answer, and not that a blob is missing."""
-        return isinstance(error, obstore.exceptions.BaseError) and not isinstance(error, FileNotFoundError)
+        is_fault = isinstance(error, obstore.exceptions.BaseError | ConnectionError | TimeoutError)
+        return is_fault and not isinstance(error, FileNotFoundError)
 
     def probe(self) -> None:
         """Write, read and delete a small blob; raise StorageUnavailable, which says what failed and why."""

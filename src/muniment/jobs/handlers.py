@@ -41,13 +41,19 @@ class Handler:
 
 
 _handlers: dict[str, Handler] = {}
-_periodic: dict[str, int] = {}
+_periodic: dict[str, int | Callable[[], int]] = {}
 clock_watchers: list[tuple[Callable[[], None], Callable[[], None]]] = []
 set_back_watchers: list[Callable[[], None]] = []
 
 
-def register(handler: Handler, *, every_s: int = 0) -> None:
-    """Register a handler; with *every_s*, its job is enqueued at that interval, once for all workers together."""
+def register(handler: Handler, *, every_s: int | Callable[[], int] = 0) -> None:
+    """
+    Register a handler.
+
+    Args:
+        every_s: its job is enqueued at this interval, once for all workers together. A function is asked each time, and
+            returns 0 while the job is paused.
+    """
     _handlers[handler.kind] = handler
     if every_s:
         _periodic[handler.kind] = every_s
@@ -83,5 +89,6 @@ def lanes() -> list[str]:
 
 
 def periodic() -> dict[str, int]:
-    """Return the interval in seconds of each periodic kind."""
-    return dict(_periodic)
+    """Return the interval in seconds of each periodic kind that is not paused."""
+    found = {kind: every_s if isinstance(every_s, int) else every_s() for kind, every_s in _periodic.items()}
+    return {kind: every_s for kind, every_s in found.items() if every_s}

@@ -13,6 +13,7 @@ MAX_CLIENTS: Final = 50_000
 OVERDRAFT: Final = 1.0
 """How far a cost charged afterwards may overdraw a bucket, in depths of the bucket."""
 _ROUNDING: Final = 1e-6
+_ceil: Final = math.ceil
 
 
 class Verdict(msgspec.Struct, frozen=True, gc=False):
@@ -66,14 +67,20 @@ class Limiter:
             return _UNLIMITED
         with self._lock:
             now = self._clock()
-            deficit_s = self._deficit_s(client, now)
+            # As in _deficit_s and _keep, whose calls would cost a cached response a tenth of its time.
+            full_at = self._young.get(client)
+            if full_at is None:
+                full_at = self._old.get(client, now)
+            deficit_s = full_at - now if full_at > now else 0.0
             ahead_s = deficit_s + cost * self._interval_s
             if ahead_s - self._depth_s > _ROUNDING:
                 if deficit_s > _ROUNDING or cost <= self.burst:
                     return self._refusal(deficit_s, min(ahead_s - self._depth_s, deficit_s))
                 ahead_s = min(ahead_s, self._lowest_s)
-            self._keep(client, now + ahead_s, now)
-            return self._verdict(ahead_s)
+            if now - self._rotated_at > self._lowest_s or len(self._young) >= self._max_clients:
+                self._rotate(now)
+            self._young[client] = now + ahead_s
+        return self._verdict(ahead_s)
 
     def charge(self, client: str, cost: float) -> Verdict:
         """Charge a *cost* that has been spent already. It may overdraw the bucket, which refuses until refilled."""
@@ -116,8 +123,11 @@ class Limiter:
 
     def _keep(self, client: str, full_at: float, now: float) -> None:
         if now - self._rotated_at > self._lowest_s or len(self._young) >= self._max_clients:
-            self._old, self._young, self._rotated_at = self._young, {}, now
+            self._rotate(now)
         self._young[client] = full_at
+
+    def _rotate(self, now: float) -> None:
+        self._old, self._young, self._rotated_at = self._young, {}, now
 
     @staticmethod
     def _refusal(deficit_s: float, excess_s: float) -> Verdict:
@@ -126,7 +136,7 @@ class Limiter:
 
     def _verdict(self, ahead_s: float) -> Verdict:
         remaining = int((self._depth_s - ahead_s) / self._interval_s + _ROUNDING)
-        return Verdict(allowed=True, remaining=max(0, remaining), reset_s=math.ceil(ahead_s), retry_after_s=0)
+        return Verdict(True, max(0, remaining), _ceil(ahead_s), 0)  # noqa: FBT003 - keywords cost time
 
 
 _UNLIMITED: Final = Verdict(allowed=True, remaining=0, reset_s=0, retry_after_s=0)

@@ -11,24 +11,43 @@ from django.utils.translation import gettext
 
 from muniment.languages.offered import base_direction
 from muniment.languages.speaking import language
-from muniment.registry_toml import applied
+from muniment.mail.mark import CONTENT_ID, HEIGHT, Mark
+from muniment.registry_toml import applied, contrast
 
 _REST: Final = r"(?:/[^\s<>\"']*(?<![.,;:!?)])|(?=[\s)]|[.,;:!?](?:\s|$)|$))"
 """What follows a base URL: a path without the punctuation after it, or the end of the address."""
+_ACCENT: Final = "#8a2b2b"
+_ACCENT_DARK: Final = "#e08a80"
+"""The built-in colors of links and buttons."""
 _CODE: Final = re.compile(r"\s*[A-Z0-9]{3,}(?:-[A-Z0-9]+)*\s*")
 
 
-def as_html(subject: str, text: str) -> str:
-    """Return *text* as an HTML document. Only addresses of this registry become links: others were typed by people."""
+def as_html(subject: str, text: str, mark: Mark | None = None) -> str:
+    """
+    Return *text* as an HTML document. Only addresses of this registry become links: others were typed by people.
+
+    Args:
+        mark: the picture of the registry, which the message contains.
+    """
     name = applied.registry_name()
     blocks = [_block(each) for each in re.split(r"\n\s*\n", _without_signature(text.strip(), name))]
+    brand = applied.current().brand
+    light, dark = contrast.pair(brand.accent, brand.accent_dark)
+    light, dark = light or _ACCENT, dark or _ACCENT_DARK
     context = {
+        "accent": light,
+        "accent_dark": dark,
+        "ink": contrast.ink_on(light),
+        "ink_dark": contrast.ink_on(dark),
         "subject": subject,
         "language": language(),
         "direction": base_direction(language()),
         "heading": subject.removeprefix(f"[{name}] "),
         "blocks": blocks,
         "registry": name,
+        "mark": mark,
+        "mark_address": f"cid:{CONTENT_ID}",
+        "mark_height": HEIGHT,
         "initial": next((each for each in name if each.isalnum()), "·").upper(),
         "address": settings.BASE_URL,
         "open_label": gettext("Open in %(registry)s") % {"registry": name},
@@ -39,8 +58,11 @@ def as_html(subject: str, text: str) -> str:
 def _block(text: str) -> dict[str, object]:
     """Return a paragraph; one that is only an address of this registry becomes a button."""
     address = re.fullmatch(re.escape(settings.BASE_URL) + _REST, text.strip()) if settings.BASE_URL else None
+    lines = text.strip().split("\n")
+    is_list = all(each.startswith("- ") for each in lines)
     return {
         "text": mark_safe(_linked(text)),  # noqa: S308 - escaped there
+        "items": [mark_safe(_linked(each[2:])) for each in lines] if is_list else (),  # noqa: S308 - escaped there
         "is_code": bool(_CODE.fullmatch(text)),
         "address": address[0] if address else "",
     }

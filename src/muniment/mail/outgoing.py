@@ -22,6 +22,7 @@ from muniment.jobs.models import Job
 from muniment.jobs.queue import enqueue
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
+from muniment.mail import mark
 from muniment.mail.html import as_html
 from muniment.registry_toml import applied
 
@@ -57,7 +58,10 @@ def send_message(message: EmailMessage, *, kind: str = NOTICE, expires_at: datet
     if not message.to:
         return
     if isinstance(message, EmailMultiAlternatives) and not message.alternatives:
-        message.attach_alternative(as_html(str(message.subject), str(message.body)), "text/html")
+        shown = mark.source() if mark.source is not None else None
+        message.attach_alternative(as_html(str(message.subject), str(message.body), shown), "text/html")
+        if shown is not None:
+            mark.attach(message, shown)
     message.extra_headers.setdefault("Message-ID", make_msgid(domain=_host()))
     latest = now() + LASTS
     payload = {

@@ -110,7 +110,7 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
         if row is None or row.client.identifier != client_id:
             outcome = Refusal("invalid_grant", "The code was not issued to this client.")
         elif row.grant is not None:
-            _end(row.grant, "code used twice")
+            end_grant(row.grant, "code used twice")
             outcome = Refusal("invalid_grant", "The code was already used; its tokens have been revoked.")
         elif now() >= row.expires_at:
             outcome = Refusal("invalid_grant", "The code has expired; start again.")
@@ -225,7 +225,7 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
 
 def _used_again(grant: Grant) -> Refusal:
     """End a connection whose refresh token is used long after it was replaced, as a thief would."""
-    _end(grant, "refresh token used again")
+    end_grant(grant, "refresh token used again")
     return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
 
 
@@ -254,7 +254,7 @@ def revoke(token: str) -> None:
             if grant is not None and not _is_of(grant, presented) and not token_pairs.was_issued(token):
                 grant = None
         if grant is not None:
-            _end(grant, "revoked by the app")
+            end_grant(grant, "revoked by the app")
 
 
 def _is_of(grant: Grant, presented: str) -> bool:
@@ -276,7 +276,7 @@ def disconnect(actor: Actor, grant_id: int) -> Grant:
     """Disconnect an app everywhere within a second; raise NotFound if it is not connected to the account."""
     with transaction.atomic():
         grant = _own(actor, grant_id)
-        _end(grant, "disconnected", actor)
+        end_grant(grant, "disconnected", actor)
     return grant
 
 
@@ -320,7 +320,8 @@ def _app(grant: Grant) -> Actor:
     return Actor(account_id=None, role="owner", via="app", credential=str(grant.client), scopes=frozenset())
 
 
-def _end(grant: Grant, because: str, actor: Actor | None = None) -> None:
+def end_grant(grant: Grant, because: str, actor: Actor | None = None) -> None:
+    """Disconnect an app, in the caller's transaction."""
     if grant.revoked_at is None:
         grant.revoked_at, grant.revoked_because = now(), because
         grant.save(update_fields=["revoked_at", "revoked_because"])

@@ -234,6 +234,7 @@ admin.site.register(
 admin.site.register(
     models.ImportFile, ReadOnly, list_display=("upload", "kind"), search_fields=("upload__name",), exclude=("content",)
 )
+admin.site.register(models.InstanceCurrency, ReadOnly, list_display=("code",))
 admin.site.register(
     models.ImportMemory,
     ReadOnly,
@@ -247,4 +248,14 @@ admin.site.register(
     list_filter=("via",),
     search_fields=("note", "account__email"),
     ordering=("-number",),
+)
+admin.site.register(
+    models.AccountInvitation,
+    ReadOnly,
+    list_display=("email", "role", "company", "invited_by", "invited_at", "expires_at", "accepted_at", "revoked_at"),
+    search_fields=("email", "company__slug", "invited_by__email"),
+    exclude=("token_digest",),
+)
+admin.site.register(
+    models.BrandFont, ReadOnly, list_display=("digest", "made_at"), search_fields=("digest",), exclude=("content",)
 )

@@ -6,7 +6,7 @@ from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
 from muniment.accounts.keys import signed
-from muniment.jobs.handlers import Handler, register
+from muniment.jobs.handlers import Handler, register, watch_clock
 
 
 def _make_published_tables(using: str, **_: Any) -> None:
@@ -30,14 +30,21 @@ class RegistryConfig(AppConfig):
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
+        from muniment.mail import mark
+        from muniment.plugins import loading
         from muniment.registry import own_data
         from muniment.registry.company import pictures
+        from muniment.registry.declared import applying, current
+        from muniment.registry.inviting.operations import forget_ended
         from muniment.registry.people import suppression
+        from muniment.registry.plugged import publications
         from muniment.registry.publishing import comparison, upgrade
+        from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR
         from muniment.registry.verification.repeating import repeat_proofs
         from muniment.scrub import checks
 
+        mark.source = declared_mark
         personal_data.register(own_data.PART)
         kept.register(suppression.SECRET)
         signed.register("codes that prove a domain", CODE_VALID_FOR)
@@ -45,6 +52,10 @@ class RegistryConfig(AppConfig):
         checks.register(comparison.CHAIN)
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
+        register(applying.HANDLER)
+        watch_clock(current.look, lambda: None)
+        register(publications.HANDLER)
+        loading.installed()  # before a change needs them, and its transaction waits for their import
         register(Handler(kind="registry.proofs_aged", work=lambda _: repeat_proofs(), lease_s=120), every_s=3_600)
-
+        register(Handler(kind="registry.invitations_ended", work=lambda _: forget_ended()), every_s=86_400)
         post_migrate.connect(_make_published_tables, sender=self, dispatch_uid="muniment.registry.published")

@@ -22,6 +22,8 @@ class Text(_Column):
     """Text that both databases can store; the last check after each operation's own."""
 
     def get_prep_value(self, value: Any) -> Any:
+        if type(value) is str and value.isascii() and "\0" not in value:
+            return value
         prepared = super().get_prep_value(value)
         if isinstance(prepared, str) and (fault := text_fault(prepared)):
             raise _refuse(self.name, fault)

@@ -10,14 +10,15 @@ from django.db.models.functions import Cast, Coalesce, Length
 
 from muniment.kernel import fairness
 from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.registry.changed_parts import reduce_change, undo
 from muniment.registry.models import HistoryEntry
-from muniment.registry.sql import marks, rows
+from muniment.registry.sql import insert_values, marks, rows
 from muniment.schema.record import Record
 
-_NAMES: Final = {"run_cost": "runCost"}
+_NAMES: Final = {"opens_on": "opensOn", "closes_on": "closesOn", "run_cost": "runCost"}
 """Columns of frameworks that have another name in history; the others keep theirs."""
 REQUESTS: Final = ("asked", "request withdrawn", "change refused")
 """Actions that changed no field: a request waits for a reviewer."""
@@ -65,6 +66,28 @@ def entry(actor: Actor, action: str, *, before: JSONObject, after: JSONObject, *
         changed=names_of(after, before),
         **subject,
     )
+
+
+def insert_creations(actor: Actor, action: str, subject: str, keys: Iterable[int], import_run: int | None) -> None:
+    """
+    Insert the history entries of new rows, which changed no field.
+
+    Args:
+        subject: company, person or framework.
+    """
+    of_all = {
+        "action": action,
+        "account_id": actor.account_id,
+        "via": actor.via,
+        "credential": actor.credential,
+        "before": {},
+        "after": {},
+        "changed": [],
+        "note": "",
+        "import_run_id": import_run,
+    }
+    names, values = (f"{subject}_id", "at", *of_all), tuple(of_all.values())
+    insert_values(HistoryEntry, names, [(key, now(), *values) for key in keys])
 
 
 def charge(actor: Actor, *values: Any) -> None:

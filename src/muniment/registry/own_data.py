@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
@@ -14,6 +14,7 @@ from muniment.registry import history
 from muniment.registry.company.editing import publish_owners
 from muniment.registry.company.operations import get_company
 from muniment.registry.models import (
+    AccountInvitation,
     Company,
     DomainProof,
     HistoryEntry,
@@ -130,6 +131,20 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
             for each in invitations.select_related("company").order_by("pk")
         ],
     )
+    yield ArchiveEntry(
+        "account-invitations.json",
+        [
+            {"email": each.email, "role": each.role, "invitedAt": timestamp(each.invited_at), "state": each.state}
+            for each in _account_invitations(account).order_by("pk")
+        ],
+    )
+
+
+def _account_invitations(account: Account) -> QuerySet[AccountInvitation]:
+    """Return those that the account sent, accepted, or was sent."""
+    return AccountInvitation.objects.filter(
+        Q(invited_by=account) | Q(accepted_by=account) | Q(email__iexact=account.email)
+    )
 
 
 def _entry(row: HistoryEntry) -> JSONObject:
@@ -189,6 +204,7 @@ def _delete(account: Account) -> None:
     ReviewerSettings.objects.filter(account=account).delete()
     SavedReply.objects.filter(account=account).update(account=None)
     (Invitation.objects.filter(invited_by=account) | Invitation.objects.filter(email=account.email)).delete()
+    _account_invitations(account).delete()
     person = Person.objects.select_for_update().filter(account=account).first()
     if person is not None and not person.published:
         erase_profile(person)

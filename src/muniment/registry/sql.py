@@ -5,7 +5,7 @@ Also rows of a model that many changes read, and the insertion of many rows: com
 takes longer than executing it for each of them.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
 from operator import attrgetter
 from typing import Any, Final
@@ -91,6 +91,34 @@ def insert(made: Sequence[models.Model]) -> None:
                     values[place] = prepare(values[place])
             row.pk = execute(statement, values).lastrowid
             row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS  # noqa: SLF001 - Django's public name
+
+
+def insert_values(model: type[models.Model], names: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
+    """
+    Insert rows that are not needed as objects: their values by the names of the columns; other columns are NULL.
+
+    An object costs more than its row: Django sets each of its fields.
+    """
+    if connection.vendor != "sqlite":
+        model._default_manager.bulk_create(model(**dict(zip(names, each, strict=True))) for each in values)  # noqa: SLF001 - Django's public name
+        return
+    meta = model._meta  # noqa: SLF001 - Django's public name
+    fields = {field.attname: field for field in meta.concrete_fields}
+    chosen = [fields[name] for name in names]
+    columns = ", ".join(f'"{field.column}"' for field in chosen)
+    statement = f'INSERT INTO "{meta.db_table}" ({columns}) VALUES ({", ".join("?" * len(chosen))})'
+    prepared = [(place, prepare) for place, field in enumerate(chosen) if (prepare := _preparation_of(field))]
+
+    def rows() -> Iterator[list[Any]]:
+        for each in values:
+            row = list(each)
+            for place, prepare in prepared:
+                if row[place] is not None:
+                    row[place] = prepare(row[place])
+            yield row
+
+    with transaction.atomic(), connection.wrap_database_errors:
+        connection.connection.executemany(statement, rows())
 
 
 def _refer(row: models.Model, relations: list[Any]) -> None:

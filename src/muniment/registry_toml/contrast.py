@@ -52,6 +52,13 @@ def nearest(accent: str, mode: Papers) -> str:
     return BLACK if mode is LIGHT else WHITE
 
 
+def pair(light: str, dark: str) -> tuple[str, str]:
+    """Return the accent colors for light and dark paper; the one that is not declared is made from the other."""
+    if not light and not dark:
+        return "", ""
+    return light or nearest(dark, LIGHT), dark or nearest(light, DARK)
+
+
 def wash(accent: str, mode: Papers) -> str:
     """Return the background that a little of *accent* gives."""
     mixed = (under + (over - under) * mode.share for over, under in zip(_parts(accent), _parts(mode.base), strict=True))

@@ -14,6 +14,7 @@ class Registry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
     Args:
         languages: those that visitors can choose, the default first; empty for all complete ones.
+        fetch_logos: whether logos that listings name by URL are fetched; MUNIMENT_FETCH_LOGOS overrides it.
     """
 
     name: str = ""
@@ -21,6 +22,7 @@ class Registry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
     licence: str = ""
     licence_url: str = ""
     languages: tuple[str, ...] = ()
+    fetch_logos: bool = False
 
 
 class Words(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -57,6 +59,9 @@ class Brand(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
         logo_ratio: width by height of the logo in percent; set when it is stored.
         accent: ``#rrggbb`` of links and buttons on light paper.
         accent_dark: the same on dark paper.
+        typeface: ``system`` for the fonts of the visitor's system; empty for the bundled ones.
+        font_text: the path of a stored WOFF2 font of texts, or of a file beside ``registry.toml``.
+        font_headings: the same for headings.
     """
 
     logo: str = ""
@@ -64,6 +69,9 @@ class Brand(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     logo_ratio: int = 0
     accent: str = ""
     accent_dark: str = ""
+    typeface: str = ""
+    font_text: str = ""
+    font_headings: str = ""
 
 
 class Texts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -83,6 +91,21 @@ class Legal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     terms: str = ""
 
 
+class Backups(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """
+    The schedule of backups, where the environment sets none; see MUNIMENT_BACKUP_INTERVAL_S and MUNIMENT_BACKUP_KEEP.
+
+    Args:
+        interval_min: minutes between backups; 0 for the default.
+        keep: as the setting; empty for the default.
+        paused: whether none are made by themselves.
+    """
+
+    interval_min: int = 0
+    keep: str = ""
+    paused: bool = False
+
+
 class RegistrySettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """All that ``registry.toml`` declares."""
 
@@ -93,11 +116,17 @@ class RegistrySettings(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
     brand: Brand = Brand()
     texts: Texts = Texts()
     legal: Legal = Legal()
+    backups: Backups = Backups()
     fields: tuple[dict[str, Any], ...] = ()
 
     def __hash__(self) -> int:
         # Without the fields: their tables have no hash.
-        return hash((self.registry, self.words, self.sections, self.vocabulary, self.brand, self.texts, self.legal))
+        return hash(
+            (
+                *(self.registry, self.words, self.sections, self.vocabulary),
+                *(self.brand, self.texts, self.legal, self.backups),
+            )
+        )
 
 
 DEFAULT: Final = RegistrySettings()
@@ -109,5 +138,6 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "brand": Brand,
     "texts": Texts,
     "legal": Legal,
+    "backups": Backups,
 }
 """The tables of the file; ``[[fields]]`` is a list of tables."""

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from muniment import setting_values
 from muniment.registry_toml import contrast
 from muniment.registry_toml.document import SECTIONS, RegistrySettings
 
@@ -31,6 +32,9 @@ _LENGTHS: Final = {
     "words.companies": 40,
     "brand.logo": 200,
     "brand.mark": 200,
+    "brand.font_text": 200,
+    "brand.font_headings": 200,
+    "backups.keep": 200,
     "texts.heading": 200,
     "texts.lead": 500,
     "texts.tagline": 200,
@@ -41,6 +45,8 @@ _LENGTHS: Final = {
 }
 PICTURE: Final = re.compile(r"/pictures/[0-9a-f]{32}-512\.webp")
 _FILE_NAME: Final = re.compile(r"[\w][\w. -]*\.(?:svg|png|jpe?g|webp)", re.IGNORECASE)
+FONT: Final = re.compile(r"/fonts/[0-9a-f]{32}\.woff2")
+_FONT_FILE: Final = re.compile(r"[\w][\w. -]*\.woff2", re.IGNORECASE)
 _TEXT_FILE: Final = re.compile(r"[\w][\w. -]*\.md")
 _WORD: Final = re.compile(r"\w[\w .-]*")
 _LANGUAGE: Final = re.compile(r"[a-z]{2,3}(?:-[a-z]{2,8})?")
@@ -207,6 +213,13 @@ def _text(place: str, value: Any) -> str:
     if place in {"brand.logo", "brand.mark"}:
         is_picture = PICTURE.fullmatch(found) or _FILE_NAME.fullmatch(found)
         _require(bool(is_picture), "must be the name of an SVG, PNG, JPEG or WebP file beside registry.toml")
+    if place in {"brand.font_text", "brand.font_headings"}:
+        is_font = FONT.fullmatch(found) or _FONT_FILE.fullmatch(found)
+        _require(bool(is_font), "must be the name of a WOFF2 file beside registry.toml")
+    if place == "brand.typeface":
+        _require(found == "system", "must be system, or left out for the bundled fonts")
+    if place == "backups.keep":
+        setting_values.retention(found)
     if section == "words":
         _require(bool(_WORD.fullmatch(found)), "must be letters, digits, spaces, dots and hyphens")
     if place == "registry.licence_url":

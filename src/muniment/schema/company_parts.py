@@ -17,7 +17,7 @@ from muniment.schema.standard_kinds import Country, Day, Email, Profile
 from muniment.schema.validation import Path, Validation
 
 PROOF_METHODS: Final = ("dns", "file", "mail")
-EVALUATORS: Final = ("rules", "model")
+EVALUATORS: Final = ("rules", "model", "plugin")
 _SUMMARY: Final = "https://registry.example/companies/blue-river-trust/assessments/"
 LOGO: Final = Record(
     "Logo",
@@ -294,7 +294,7 @@ ASSESSMENT: Final = Record(
             "evaluator",
             Choice(EVALUATORS),
             "Assessed by",
-            "Rules alone, or also a language model.",
+            "Rules alone, also a language model, or an evaluator that this registry has added.",
             example="rules",
             promised=True,
         ),

@@ -11,7 +11,7 @@ from muniment.schema.company import CSV_LAST
 from muniment.schema.company_parts import SCORE, logo_field
 from muniment.schema.filters import Filter
 from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Items, Slug, Text
-from muniment.schema.parsed_kinds import MOMENT
+from muniment.schema.parsed_kinds import DATE, MOMENT
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
 
@@ -48,6 +48,18 @@ def _programs_have_a_company(found: JSONObject, path: Path, validation: Validati
     company = found.get("company") or {}
     if found.get("kind") == "program" and not (company.get("slug") or company.get("id")):
         validation.refuse((*path, "company"), "is missing: a program needs the company that runs it")
+    check_dates(found, path, validation)
+
+
+def check_dates(found: JSONObject, path: Path, validation: Validation) -> None:
+    """Judge the days on which a program opens and closes; a score has none."""
+    opens, closes = found.get("opensOn"), found.get("closesOn")
+    if found.get("kind") == "score":
+        for name in ("opensOn", "closesOn"):
+            if found.get(name):
+                validation.refuse((*path, name), "is only for programs")
+    elif opens and closes and opens > closes:
+        validation.refuse((*path, "closesOn"), "is before opensOn")
 
 
 FRAMEWORK: Final = Record(
@@ -84,6 +96,8 @@ FRAMEWORK: Final = Record(
             editable=False,
             filters=(Filter("Whether they can be run."),),
         ),
+        Field("opensOn", DATE, "Opens", "The first day of a program's applications.", example="2026-09-01"),
+        Field("closesOn", DATE, "Closes", "The last day of a program's applications.", example="2026-11-30"),
         Field(
             "company",
             COMPANY_OF_FRAMEWORK,

@@ -9,7 +9,7 @@ may only warn.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
@@ -69,20 +69,19 @@ class Kind(Struct, frozen=True):
         stored: Any = ABSENT,
         *,
         by_row: bool = False,  # noqa: ARG002 - lists look at it
-    ) -> Iterator[Breach]:
+    ) -> Iterable[Breach]:
         """
-        Yield the rules that *value*, in wire form, breaks.
+        Return the rules that *value*, in wire form, breaks.
 
         Args:
             stored: the value before; what is unchanged breaks no rule.
             by_row: a changed row is judged whole; otherwise by its changed members.
         """
-        if value is not None and (stored is ABSENT or value != stored):
-            yield from self.own_breaches(value, path)
+        return () if value is None or (stored is not ABSENT and value == stored) else self.own_breaches(value, path)
 
-    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:  # noqa: ARG002 - kinds with rules look at it
-        """Yield the rules that *value* breaks; of a wrong type it breaks none."""
-        yield from ()
+    def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:  # noqa: ARG002 - kinds with rules look at it
+        """Return the rules that *value* breaks; of a wrong type it breaks none."""
+        return ()
 
     def wire(self, value: Any) -> Any:
         """Return a stored value as JSON that reads back as the same value; None where it is empty."""
@@ -138,17 +137,15 @@ class Text(Kind, frozen=True):
             return None
         return value.strip() if self.strip and validation.change else value
 
-    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
+    def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
         if type(value) is not str:
-            return
-        text = value.strip() if self.strip else value
-        yield from too_long(text, self.max, path)
+            return ()
+        found = too_long(value.strip() if self.strip else value, self.max, path)
         bare = value.strip()
         fault = line_fault(value) if self.line else None
         if not fault and bare and (self.max is None or len(bare) <= self.max):
             fault = self.form_fault(bare)
-        if fault:
-            yield Breach(path, fault)
+        return (*found, Breach(path, fault)) if fault else found
 
     def form_fault(self, text: str) -> str:  # noqa: ARG002 - texts of a form look at it
         """Return what is wrong with the form of *text*, which is not empty and not too long."""
@@ -196,11 +193,11 @@ class ItemId(Kind, frozen=True):
             validation.refuse(path, f"must be text, not {kind_of(value)}")
         return value or None
 
-    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
-        if type(value) is str:
-            yield from too_long(value, self.max, path)
-            if fault := line_fault(value):
-                yield Breach(path, fault)
+    def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
+        if type(value) is not str:
+            return ()
+        found, fault = too_long(value, self.max, path), line_fault(value)
+        return (*found, Breach(path, fault)) if fault else found
 
     def wire(self, value: Any) -> Any:
         return value or None
@@ -258,9 +255,9 @@ class Number(Kind, frozen=True):
         if type(value) not in {int, float}:
             return
         if self.least is not None and value < self.least:
-            yield Breach(path, f"must be at least {self.least:,g}, not {shown(value)}")
+            yield Breach(path, f"must be at least {self.least:,.15g}, not {shown(value)}")
         elif self.most is not None and value > self.most:
-            yield Breach(path, f"must be at most {self.most:,g}, not {shown(value)}")
+            yield Breach(path, f"must be at most {self.most:,.15g}, not {shown(value)}")
 
 
 class Boolean(Kind, frozen=True):
@@ -338,10 +335,9 @@ class Anything(Kind, frozen=True):
         return None
 
 
-def too_long(text: str, most: int | None, path: Path) -> Iterator[Breach]:
-    """Yield the breach of a text of more than *most* characters."""
-    if most is not None and len(text) > most:
-        yield Breach(path, length_fault(text, most), is_limit=True)
+def too_long(text: str, most: int | None, path: Path) -> tuple[Breach, ...]:
+    """Return the breach of a text of more than *most* characters."""
+    return () if most is None or len(text) <= most else (Breach(path, length_fault(text, most), is_limit=True),)
 
 
 def length_fault(text: str, most: int) -> str:

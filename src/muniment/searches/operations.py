@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Final
+from urllib import parse
 
 from django.db import transaction
 
@@ -51,6 +52,12 @@ def save_search(actor: Actor, list_name: str, query: str, name: str) -> SavedSea
 def list_searches(actor: Actor) -> Sequence[SavedSearch]:
     """Return the searches that the actor's account has saved, newest first; raise Forbidden without an account."""
     return list(SavedSearch.objects.filter(account=account_of(actor)).order_by("-saved_at", "-pk"))
+
+
+def count_searches_by(list_name: str, parameters: Sequence[str]) -> int:
+    """Return how many searches of all accounts filter a list by any of some parameters."""
+    queries = SavedSearch.objects.filter(list=list_name).values_list("query", flat=True)
+    return sum(not parse.parse_qs(query, keep_blank_values=True).keys().isdisjoint(parameters) for query in queries)
 
 
 def rename_search(actor: Actor, search_id: int, name: str) -> SavedSearch:

@@ -19,12 +19,14 @@ from muniment import private_files
 from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import Config
 from muniment.credits.billing import WEBHOOK
-from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.documents.plugged.storage import storage_at
+from muniment.documents.storage import StorageUnavailable
 from muniment.masking import masked
 from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.findings import Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
+from muniment.server.installed_checks import plugin_findings, template_findings
 from muniment.server.limits import by_account, by_address
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
 from muniment.shown_settings import shown_settings, shown_value
@@ -47,22 +49,30 @@ def settings_lines(config: Config) -> Iterator[str]:
 
 
 def examine(config: Config) -> list[Finding]:
-    checks = (
-        *(_database, _replication, _secret_key, _published, _store, _backups, _mail, _proxies, _connections, _billing),
-        _model,
-    )
+    first = (_database, _currency, _replication, _secret_key, _published, _store)
+    checks = (*first, _backups, _mail, _proxies, _connections, _billing, _model)
     unknown = [warning("settings", says) for says in config.unknown]
     return [
         *unknown,
         _folder(config.data),
         *_keys(config.data / "keys"),
         *(check(config) for check in checks),
+        *plugin_findings(config),
+        *_templates(config),
         *_limits(config),
     ]
 
 
 def _limits(config: Config) -> list[Finding]:
     return [good("limits by address", by_address(config)), good("limits by account", by_account(config))]
+
+
+def _templates(config: Config) -> list[Finding]:
+    if not (config.site / "templates").is_dir():
+        return []
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
+    django.setup()
+    return list(template_findings(config))
 
 
 def _folder(folder: Path) -> Finding:
@@ -121,6 +131,26 @@ def _replication(config: Config) -> Finding:
     asked = replication.patroni_settings(config.patroni_url) if config.patroni_url else None
     verdict = replication.judge(found, config.patroni_url, asked)
     return Finding(what, is_good=True, says=verdict.says, warns=verdict.warns)
+
+
+def _currency(config: Config) -> Finding:
+    """Compare the setting with the currency of the stored amounts."""
+    what = "currency"
+    if not config.on_postgresql and not config.database_file.exists():
+        return good(what, f"{config.currency}, stored by the first start")
+    try:
+        if pending():
+            return good(what, "compared after the migrations")
+        from muniment.registry.currency import OtherCurrency, stored_currency
+
+        stored = stored_currency()
+    except (DatabaseError, OSError):
+        return good(what, "compared when the database answers")
+    finally:
+        connection.close()
+    if stored and stored != config.currency:
+        return bad(what, str(OtherCurrency(stored, config.currency)))
+    return good(what, f"amounts are in {stored or config.currency}")
 
 
 def _secret_key(config: Config) -> Finding:
@@ -182,7 +212,7 @@ def _store(config: Config) -> Finding:
         return good("document store", "a folder, does not exist yet; the first start creates it")
     place = masked(config.storage_url) or str(config.data / "blobs")
     try:
-        Storage(config.data / "blobs", config.storage_url).probe()
+        storage_at(config.data / "blobs", config.storage_url).probe()
     except (StorageUnavailable, OSError) as error:
         return bad("document store", masked(f"{place} {error}"))
     return good("document store", f"{place}: a probe was written, read and deleted")

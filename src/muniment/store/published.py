@@ -301,6 +301,7 @@ def apply(
     totals, values, chain = Totals(), Values(connection), links.Chain(connection)
     words = Words(connection)
     texts = Replacements(connection, words)
+    feed: list[_FeedRow] = []
     for entry in entries:
         if not is_copy:
             chain.add(entry.sequence, entry.kind, entry.key, entry.change, entry.body)
@@ -313,13 +314,14 @@ def apply(
                 _put(connection, entry.document, old, values, texts)
             elif old is not None:
                 _remove(connection, entry.kind, old, values, texts)
-        record(connection, entry)
+        feed.append(_feed_row(entry))
         last, at = max(last, entry.sequence), max(at, entry.at)
     totals.write(connection)
     values.write(last)
     texts.write()
     words.write()
     chain.write()
+    connection.executemany(_RECORD, feed)
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
     if last > changes_kept:
@@ -365,11 +367,16 @@ def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[s
     return {key: (body, stamp) for key, body, stamp in connection.execute(statement, (kind, *keys))}
 
 
+_FeedRow = tuple[int, str, str, str, str, str | None]
+_RECORD: Final = "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?, ?)"
+
+
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
-    connection.execute(
-        "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?, ?)",
-        (entry.sequence, entry.kind, entry.key, entry.change, entry.at, encode_fields(entry.fields)),
-    )
+    connection.execute(_RECORD, _feed_row(entry))
+
+
+def _feed_row(entry: PublishedEntry) -> _FeedRow:
+    return entry.sequence, entry.kind, entry.key, entry.change, entry.at, encode_fields(entry.fields)
 
 
 def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | None:
@@ -403,6 +410,17 @@ def provenance_member(document: PublishedDocument) -> str:
     return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""
 
 
+_COLUMNS: Final = (
+    *("position", "sort_name", "updated_at", "raising", "treasury_minor", "team_size", "company_count", "provenance"),
+    *("facets", "texts_digest", "etag", "body", "modified_at"),
+)
+_UPDATE: Final = f"UPDATE published_document SET {', '.join(f'{each} = ?' for each in _COLUMNS)} WHERE id = ?"
+_INSERT: Final = (
+    f"INSERT INTO published_document ({', '.join(_COLUMNS)}, id, kind, key)"
+    f" VALUES ({', '.join('?' * len(_COLUMNS))}, ?, ?, ?)"
+)
+
+
 def _put(
     connection: sqlite3.Connection,
     document: PublishedDocument,
@@ -431,14 +449,10 @@ def _put(
     texts_digest = columns.digest
     if moved or old is None or old.texts_digest != texts_digest:
         texts.add(kind, None if old is None else old.position, position, columns)
+    # An update leaves the indexes of columns that have not changed as they are.
     connection.execute(
-        "INSERT OR REPLACE INTO published_document (id, kind, key, position, sort_name, updated_at, raising,"
-        " treasury_minor, team_size, company_count, provenance, facets, texts_digest, etag, body, modified_at)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        _UPDATE if old else _INSERT,
         (
-            old.id if old else _free_id(connection, kind, document.key),
-            kind,
-            document.key,
             position,
             fold(document.name),
             document.updated_at,
@@ -452,6 +466,7 @@ def _put(
             digest(document.body),
             document.body,
             document.modified_at,
+            *((old.id,) if old else (_free_id(connection, kind, document.key), kind, document.key)),
         ),
     )
     if moved:

@@ -83,8 +83,11 @@ def indexed(text: str) -> str:
     A run of a script without spaces becomes its bigrams and its last character, so that each of its characters starts
     some word.
     """
+    split = pieces(text)
+    if text.isascii():
+        return " ".join(split)
     words: list[str] = []
-    for piece in pieces(text):
+    for piece in split:
         if _UNSPACED.match(piece):
             words += _bigrams(piece)
             words.append(piece[-1])

@@ -33,11 +33,13 @@ class Branding(NamedTuple):
     What templates show of the settings.
 
     Args:
-        css: the address of the style sheet with the declared colors; empty for the built-in ones.
+        css: the address of the style sheet with the declared colors and fonts; empty for the built-in ones.
+        is_bundled: whether pages use the bundled fonts.
     """
 
     settings: RegistrySettings
     css: str
+    is_bundled: bool
     logo: Logo | None
     mark: str
     legal: tuple[LegalLink, ...]
@@ -68,6 +70,7 @@ def brand_of(settings: RegistrySettings) -> Branding:
     return Branding(
         settings,
         f"/brand.{hashlib.sha256(sheet.encode()).hexdigest()[:12]}.css" if sheet else "",
+        not (brand.typeface or brand.font_text or brand.font_headings),
         _logo(brand.logo, brand.logo_ratio) if brand.logo else None,
         brand.mark.replace("-512.webp", SMALL),
         legal_links(settings),
@@ -88,7 +91,11 @@ def legal_links(settings: RegistrySettings) -> tuple[LegalLink, ...]:
 
 
 def style_sheet(settings: RegistrySettings) -> str:
-    """Return the declared colors as a style sheet; empty if there are none."""
+    """Return the declared colors and fonts as a style sheet; empty if there are none."""
+    return _colors(settings) + _fonts(settings)
+
+
+def _colors(settings: RegistrySettings) -> str:
     light, dark = accents(settings)
     if not light:
         return ""
@@ -102,12 +109,29 @@ def style_sheet(settings: RegistrySettings) -> str:
     return f":root {{\n{lines}}}\n"
 
 
+def _fonts(settings: RegistrySettings) -> str:
+    """Return the rules of the declared fonts: text and headings each are uploaded, the system's, or the bundled one."""
+    brand, rules, values = settings.brand, "", []
+    for name, family, path, bundled in (
+        ("--sans", "Registry text", brand.font_text, ""),
+        ("--serif", "Registry headings", brand.font_headings, brand.font_text and "Registry text"),
+    ):
+        if path:
+            rules += (
+                f'@font-face {{\n  font-family: "{family}";\n  src: url("{path}") format("woff2");\n'
+                "  font-weight: 100 900;\n  font-display: swap;\n}\n"
+            )
+            values.append(f'  {name}: "{family}", system-ui, sans-serif;\n')
+        elif brand.typeface == "system":
+            values.append(f"  {name}: system-ui, sans-serif;\n")
+        elif bundled:
+            values.append(f'  {name}: "{bundled}", system-ui, sans-serif;\n')
+    return f"{rules}:root {{\n{''.join(values)}}}\n" if values else ""
+
+
 def accents(settings: RegistrySettings) -> tuple[str, str]:
     """Return the accent colors for light and dark paper; the one that is not declared is made from the other."""
-    light, dark = settings.brand.accent, settings.brand.accent_dark
-    if not light and not dark:
-        return "", ""
-    return light or contrast.nearest(dark, contrast.LIGHT), dark or contrast.nearest(light, contrast.DARK)
+    return contrast.pair(settings.brand.accent, settings.brand.accent_dark)
 
 
 def _logo(path: str, ratio: int) -> Logo:
@@ -119,5 +143,5 @@ def _logo(path: str, ratio: int) -> Logo:
 
 
 def scoped_sheet(settings: RegistrySettings, selector: str) -> str:
-    """Return the colors of *settings* for the elements that *selector* finds, for a preview."""
+    """Return colors and fonts of *settings* for the elements that *selector* finds, for a preview."""
     return style_sheet(settings).replace(":root", selector)

@@ -27,8 +27,9 @@ from muniment.web.views.manage import (
 )
 from muniment.web.views.operate import django_admin
 from muniment.web.views.operate.addresses import OPERATE
-from muniment.web.views.public import claims, domain, uploads
+from muniment.web.views.public import claims, domain, site_pages, uploads
 from muniment.web.views.review import decisions, frameworks, inbox, people, replies, specifications
+from muniment.web.views.setting_up import first_account, invitations
 from muniment.web.wording import visitor_language
 
 django_admin.prepare()
@@ -112,6 +113,7 @@ urlpatterns = [
     path("review/frameworks/<str:framework_id>/validate", frameworks.validate),
     path("review/frameworks/<str:framework_id>/author", frameworks.author),
     re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", pictures.picture),
+    re_path(r"^fonts/(?P<digest>[0-9a-f]{32})\.woff2$", site_pages.font),
     # With and without a trailing slash: a redirect would turn a POST into a GET.
     re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
     re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),
@@ -160,6 +162,9 @@ urlpatterns = [
     re_path(r"^manage/security/log\.(?P<form>csv|jsonl)$", security_log.download),
     path("review/audit", security_log.audit, name="audit"),
     re_path(r"^review/audit/log\.(?P<form>csv|jsonl)$", security_log.audit_download),
+    path("invitations/<str:token>", invitations.accept),
+    path("setup", first_account.first_account),
+    path("setup/<str:token>", first_account.open_link),
     *OPERATE,
     path("admin/", admin.site.urls),
     *PUBLIC,  # the middleware answers reads of these

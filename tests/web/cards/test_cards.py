@@ -63,7 +63,7 @@ def test_a_page_has_a_picture_that_is_kept_until_it_changes(visitor, page):
     assert told in visitor.get(page).content.decode()
     answer = visitor.get(f"{page}/card.png")
     assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
-    assert size_of(answer.content) == (960, 504)
+    assert size_of(answer.content) == (880, 462)
     assert answer["Cache-Control"] == "public, max-age=3600"
     known = visitor.get(f"{page}/card.png", headers={"If-None-Match": answer["ETag"]})
     assert (known.status_code, known.content) == (304, b"")
@@ -185,7 +185,7 @@ def test_a_picture_that_is_too_large_is_not_read_as_the_next_one(monkeypatch):
         with monkeypatch.context() as small:
             small.setattr(renderer, "MAX_PICTURE_BYTES", 100)
             assert own.draw(CARD)[0] == b""
-        assert size_of(own.draw(CARD)[0]) == (960, 504)
+        assert size_of(own.draw(CARD)[0]) == (880, 462)
     finally:
         own.close()
 
@@ -210,10 +210,10 @@ def test_more_requests_than_may_wait_are_told_to_come_again():
 def test_a_renderer_that_has_ended_is_started_again():
     own = renderer.Renderer()
     try:
-        assert size_of(own.draw(CARD)[0]) == (960, 504)
+        assert size_of(own.draw(CARD)[0]) == (880, 462)
         os.kill(own._process.pid, signal.SIGKILL)
         own._process.wait()
-        assert size_of(own.draw(CARD)[0]) == (960, 504)
+        assert size_of(own.draw(CARD)[0]) == (880, 462)
     finally:
         own.close()
 

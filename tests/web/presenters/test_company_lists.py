@@ -81,6 +81,19 @@ def test_listed_holders_say_whether_they_are_all(shares, sentence):
     assert lists.completeness_of([{"percentage": share} for share in shares]) == sentence
 
 
+@pytest.mark.parametrize(
+    ("shares", "label"),
+    [
+        ([60, 40], "Holders of all tokens"),
+        ([100], "Holder of all tokens"),
+        ([30, 0.1, 0.2], "Listed holders of 30.3% of tokens"),
+        ([30, None], "Listed holders"),
+    ],
+)
+def test_the_number_of_holders_says_of_what_share(shares, label):
+    assert lists.holders_label([{"percentage": share} for share in shares]) == label
+
+
 def test_a_text_is_cut_between_paragraphs_and_short_lines_count_as_full_ones():
     paragraphs = [f"{n} " + "word " * 60 for n in range(20)]
     parts = lists.parts_of("\n\n".join(paragraphs), 1_000)

@@ -63,6 +63,10 @@ class Event(StrEnum):
     JOB_RETRIED = "job_retried"
     JOB_DROPPED = "job_dropped"
     TEST_MESSAGE_SENT = "test_message_sent"
+    SETUP_LINK_CREATED = "setup_link_created"
+    PERSON_INVITED = "person_invited"
+    INVITATION_REVOKED = "invitation_revoked"
+    INVITATION_ACCEPTED = "invitation_accepted"
 
 
 class Meaning(NamedTuple):
@@ -133,4 +137,8 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.JOB_RETRIED: Meaning(gettext_lazy("Job retried"), is_audited=True),
     Event.TEST_MESSAGE_SENT: Meaning(gettext_lazy("Test message sent"), is_audited=True),
     Event.JOB_DROPPED: Meaning(gettext_lazy("Job canceled"), is_audited=True),
+    Event.SETUP_LINK_CREATED: Meaning(gettext_lazy("Set-up link created"), is_audited=True),
+    Event.PERSON_INVITED: Meaning(gettext_lazy("Person invited"), is_audited=True),
+    Event.INVITATION_REVOKED: Meaning(gettext_lazy("Invitation revoked"), is_audited=True),
+    Event.INVITATION_ACCEPTED: Meaning(gettext_lazy("Invitation accepted"), is_audited=True),
 }

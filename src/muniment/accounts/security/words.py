@@ -112,7 +112,7 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
     """Return label and value of each detail."""
     lines = [(gettext("About"), f"/{event.subject}")] if event.subject else []
     for name, value in event.detail.items():
-        if name == "changed" and isinstance(value, list):
+        if name == "changed" and isinstance(value, list):  # places in the registry's own settings
             lines.append((gettext("Changed"), ", ".join(map(str, value))))
         elif name == "changed":
             lines += [(setting, " → ".join(map(_setting, pair))) for setting, pair in value.items()]

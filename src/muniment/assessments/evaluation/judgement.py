@@ -52,7 +52,7 @@ class Judged:
 
     number: int
     judgement: Judgement
-    by: Literal["rules", "model"]
+    by: Literal["rules", "model", "plugin"]
     note: str = ""
     """For the reader: why this evaluator replaced the requested one."""
 

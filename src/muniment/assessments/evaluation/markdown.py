@@ -45,7 +45,9 @@ def to_markdown(report: JSONMapping) -> str:
         reached = "" if section["score"] is None else f" ({section['score']:g} of 100)"
         lines += ["", f"## {plain(section['title'])}{reached}"]
         for criterion in section["criteria"]:
-            by = ", by rules" if report["evaluator"]["model"] and criterion.get("evaluator") == "rules" else ""
+            by = (
+                ", by rules" if report["evaluator"]["kind"] != "rules" and criterion.get("evaluator") == "rules" else ""
+            )
             lines += ["", *_criterion(criterion, by)]
     return "\n".join(lines) + "\n"
 
@@ -57,6 +59,8 @@ def _certainty(report: JSONMapping) -> str:
 
 
 def _judge(evaluator: JSONMapping) -> str:
+    if evaluator.get("name"):
+        return f"the evaluator {plain(evaluator['name'])}"
     return f"the model {plain(evaluator['model'])}" if evaluator["model"] else "rules"
 
 

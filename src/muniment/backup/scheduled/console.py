@@ -10,14 +10,16 @@ from muniment.accounts.operations import require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.backup.scheduled.place import Place
+from muniment.backup.scheduled.schedule import next_at, schedule
 from muniment.backup.scheduled.status import KIND, JobResult, backup_status, described
 from muniment.config import Config
 from muniment.jobs.models import Job, State
 from muniment.jobs.queue import UNFINISHED, enqueue
 from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from muniment.masking import masked
-from muniment.web.views.operate.contributed import BackupList, BackupRow
+from muniment.web.views.operate.contributed import BackupList, BackupRow, BackupSchedule
 
 MOST: Final = 100
 
@@ -32,7 +34,20 @@ def read_backups(config: Config) -> BackupList:
     place = config.backup_place
     is_running = Job.objects.filter(kind=KIND, state__in=UNFINISHED).exclude(payload={}).exists()
     rows = [] if not place else _made_by_jobs() if place.startswith("s3:") else _in_folder(place, config)
-    return BackupList(masked(place), masked(says), needs_attention, is_running, rows[:MOST])
+    return BackupList(masked(place), masked(says), needs_attention, is_running, rows[:MOST], _schedule(config))
+
+
+def _schedule(config: Config) -> BackupSchedule:
+    found = schedule(config)
+    is_made = config.backup_place and not found.is_paused
+    return BackupSchedule(
+        interval_min=max(1, round(found.interval_s / 60)),
+        keep=",".join(f"{name}={number}" for name, number in found.keep.items()),
+        is_paused=found.is_paused,
+        is_interval_fixed=found.is_interval_fixed,
+        is_keep_fixed=found.is_keep_fixed,
+        next_at=next_at(now(), found.interval_s) if is_made else None,
+    )
 
 
 def ask_for_backup(actor: Actor, config: Config) -> None:

@@ -14,6 +14,7 @@ from typing import IO, Final
 
 import msgspec
 
+from muniment.backup.scheduled.schedule import pace_s
 from muniment.backup.scheduled.status import KIND, JobResult, has_run
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun, Postponed
@@ -29,14 +30,14 @@ log = logging.getLogger(__name__)
 
 def run_backup(run: JobRun) -> JSONObject:
     """
-    Make a backup, unless this is the first run of an instance: its first backup follows one interval later.
+    Make a backup, unless they are paused, or this is the first run: an instance's first follows one interval later.
 
     One that an operator asks for is made at once.
 
     Raises:
         Postponed: it failed, and is tried again.
     """
-    if not run.payload.get("asked") and not has_run(except_job=run.id):
+    if not run.payload.get("asked") and (pace_s() == 0 or not has_run(except_job=run.id)):
         return {}
     out, error, code = _watched(run)
     if code != 0:

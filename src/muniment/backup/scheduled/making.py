@@ -17,6 +17,7 @@ from muniment.backup.scheduled.checking import check_some
 from muniment.backup.scheduled.files import Beside
 from muniment.backup.scheduled.pace import Pace
 from muniment.backup.scheduled.place import ARCHIVE, BackupRecord, Place, name_of, open_place
+from muniment.backup.scheduled.schedule import schedule
 from muniment.backup.snapshot import RunningInstance, no_instance, pieces_of
 from muniment.config import Config
 from muniment.documents.records import storage
@@ -176,7 +177,7 @@ class _Run:
 
     def _prune(self, good: list[BackupRecord], beside: Beside) -> int:
         """Remove what is not kept. Damaged backups stay until they are older than every good one."""
-        stay = retention.kept((each.made_at for each in good), self._config.backup_keep)
+        stay = retention.kept((each.made_at for each in good), schedule(self._config).keep)
         names = {each.name for each in good if each.made_at in stay} | {good[-1].name}
         oldest = min(names)
         gone = [each.name for each in good if each.name not in names]

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from muniment.backup.scheduled.schedule import schedule
 from muniment.config import Config
 from muniment.jobs.models import Job, State
 from muniment.kernel.ids import new_id, now
@@ -67,7 +68,7 @@ def backup_status(config: Config) -> BackupStatus:
     newest = jobs.exclude(error="").order_by("-run_at").values_list("run_at", "error", "state").first()
     done_at = results[0][0] if results else None
     failed = newest is not None and newest[2] != State.SUCCEEDED and (done_at is None or newest[0] > done_at)
-    interval_s = last.interval_s if last else config.backup_interval_s
+    interval_s = last.interval_s if last else schedule(config).interval_s
     patience = timedelta(seconds=2 * interval_s) + GRACE
     return BackupStatus(
         last=last,
@@ -87,7 +88,7 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
             " set MUNIMENT_BACKUPS (off if you have others, such as an archive of the write-ahead log)"
         ), True
     if found.last is None:
-        words = f"none yet in {_shown(config)}; the first follows within {_span(config.backup_interval_s)}"
+        words = f"none yet in {_shown(config)}; the first follows within {_span(schedule(config).interval_s)}"
     else:
         last = found.last
         words = (
@@ -96,7 +97,9 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
             f" {_span(last.interval_s)} with changes, {last.kept:,} are kept"
         )
     faults = []
-    if found.is_overdue:
+    if schedule(config).is_paused:
+        faults.append("paused on /operate/backups: none are made until an operator resumes them")
+    elif found.is_overdue:
         faults.append("OVERDUE")
     if found.error:
         faults.append(f"the last run failed: {found.error}")

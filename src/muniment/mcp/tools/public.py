@@ -39,6 +39,7 @@ from muniment.mcp.tools.output_schemas import (
 from muniment.mcp.tools.public_changes import ChangeTools
 from muniment.mcp.tools.public_lookups import MAX_IDS, PublicTools
 from muniment.mcp.tools.public_search import SearchTools
+from muniment.registry_toml.applied import current
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.reader import Reader
@@ -377,7 +378,7 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
         title=registry_name,
         version=__version__,
         description=f"{registry_name}: companies, people and assessment frameworks, read-only."[:100],
-        instructions=_INSTRUCTIONS,
+        instructions=_INSTRUCTIONS + _licence(),
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
         tools=declared,
@@ -386,6 +387,13 @@ def public_declarations(reader: Reader, *, base_url: str, registry_name: str, sc
         resources=_resources(tools),
         prompts=_prompts(tools),
     )
+
+
+def _licence() -> str:
+    """Return the sentence about the license of the data, if the registry declares one."""
+    declared = current().registry
+    terms = " ".join(filter(None, (declared.licence, declared.licence_url)))
+    return f"- License of the data: {terms}\n" if terms else ""
 
 
 def public_server(

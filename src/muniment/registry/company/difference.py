@@ -50,6 +50,12 @@ class Difference:
     def __bool__(self) -> bool:
         return bool(self.after)
 
+    @property
+    def lists(self) -> tuple[JSONObject, JSONObject]:
+        """Return the lists beside the listing's object that change, before and after."""
+        names = [name for name in self.after if name in _PARTS]
+        return {name: self.before[name] for name in names}, {name: self.after[name] for name in names}
+
     def write_columns(self, row: Company | Person) -> None:
         for name, value in self.columns.items():
             setattr(row, name, value)

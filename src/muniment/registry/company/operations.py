@@ -41,6 +41,7 @@ from muniment.registry.models import (
     PendingChange,
     State,
 )
+from muniment.registry.plugged.checking import refuse_company
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_mark, company_object
 from muniment.registry.sql import rows
@@ -184,6 +185,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
             Ownership.objects.create(account_id=account_id, company=company)
             difference = compare(company, edit, actor=actor)
             refuse_broken_rules(company, difference)
+            refuse_company(actor, company, difference.columns, difference.lists)
             write(actor, company, difference, "created")
             return _read_whole(actor, company)
     except IntegrityError:
@@ -249,6 +251,9 @@ def _update(
     withdrawn = [name for name in (pending.changes if pending else ()) if name in waiting.keys() - requested.after]
     for each in (difference, requested):
         refuse_broken_rules(company, each)
+    if difference or requested:
+        columns, lists = {**difference.columns, **requested.columns}, difference.lists
+        refuse_company(actor, company, columns, lists)
     if approve is not None:
         approve(company, difference.to_wire())
     view = None

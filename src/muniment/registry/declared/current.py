@@ -1,5 +1,8 @@
 """The declared fields that this process uses, which are those of the applied settings."""
 
+import threading
+from typing import Final
+
 from django.conf import settings
 
 from muniment.declared_fields import declarations
@@ -9,19 +12,35 @@ from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
 from muniment.store.change_feed import mark_in
 
+_lock: Final = threading.Lock()
+_replaced = 0
+
 
 def refresh() -> bool:
     """Use the declared fields of the applied settings from now on; return whether they were others before."""
-    found = declarations()
-    if found == settings.DECLARED_FIELDS:
-        return False
-    settings.DECLARED_FIELDS = found
-    settings.SCHEMA = declare(registry_schema(settings.CURRENCY), found, settings.CURRENCY)
+    global _replaced  # noqa: PLW0603 - one count for the process, as its schema is one
+    with _lock:
+        found = declarations()
+        if found == settings.DECLARED_FIELDS:
+            return False
+        settings.SCHEMA = declare(registry_schema(settings.CURRENCY), found, settings.CURRENCY)
+        settings.DECLARED_FIELDS = found
+        _replaced += 1
     return True
+
+
+def times_replaced() -> int:
+    """Return how often this process has begun to use other fields."""
+    return _replaced
+
+
+def look() -> None:
+    """Use the fields that another process has applied, in a process that only runs jobs."""
+    follow()
+    refresh()
 
 
 def use_fields_of(epoch: str) -> None:
     """Use the fields that the documents of *epoch* have: another process may have applied others than this one's."""
     if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
-        follow()
-        refresh()
+        look()

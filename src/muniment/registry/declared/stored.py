@@ -15,6 +15,9 @@ from muniment.schema.record import Field
 from muniment.schema.validation import Validation
 
 _NAMED: Final = 3
+"""Rows in a sentence."""
+_SHOWN: Final = 20
+"""Rows on a page."""
 _TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person}
 
 
@@ -25,18 +28,19 @@ class StoredValues(NamedTuple):
     Args:
         n: how many rows have one.
         unfit: how many do not fit.
-        examples: the first of these, each with its slug and what is wrong.
+        examples: the slugs of the first of these, each with what is wrong.
     """
 
     declared: Declaration
     n: int
     unfit: int
-    examples: tuple[str, ...]
+    examples: tuple[tuple[str, str], ...]
 
     @property
     def fault(self) -> str:
         key = self.declared.key
-        return f"{key} ({self.declared.kind}): {self.unfit:,} of {self.n:,} stored values: {'; '.join(self.examples)}"
+        named = "; ".join(f"{slug}: {says}" for slug, says in self.examples[:_NAMED])
+        return f"{key} ({self.declared.kind}): {self.unfit:,} of {self.n:,} stored values: {named}"
 
 
 def stored_values(declarations: Sequence[Declaration]) -> list[StoredValues]:
@@ -57,7 +61,8 @@ def unfit_values(declarations: Sequence[Declaration]) -> list[str]:
 def _of_table(model: type[models.Model], declarations: Sequence[Declaration]) -> list[StoredValues]:
     fields = [field_of(each, settings.CURRENCY) for each in declarations]
     counts = [0] * len(fields)
-    unfit: list[list[str]] = [[] for _ in fields]
+    unfit = [0] * len(fields)
+    examples: list[list[tuple[str, str]]] = [[] for _ in fields]
     rows = model._default_manager.exclude(extra={}).order_by("pk").values_list("slug", "extra")  # noqa: SLF001 - Django's public name
     for slug, extra in rows.iterator():
         for place, field in enumerate(fields):
@@ -66,9 +71,11 @@ def _of_table(model: type[models.Model], declarations: Sequence[Declaration]) ->
                 continue
             counts[place] += 1
             if not declarations[place].retired and (fault := fault_of(field, value)):
-                unfit[place].append(f"{slug}: {fault}")
-    made = zip(declarations, counts, unfit, strict=True)
-    return [StoredValues(each, n, len(bad), tuple(bad[:_NAMED])) for each, n, bad in made]
+                unfit[place] += 1
+                if unfit[place] <= _SHOWN:
+                    examples[place].append((slug, fault))
+    made = zip(declarations, counts, unfit, examples, strict=True)
+    return [StoredValues(each, n, bad, tuple(named)) for each, n, bad, named in made]
 
 
 def fault_of(field: Field, value: Any) -> str:

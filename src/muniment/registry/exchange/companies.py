@@ -5,12 +5,10 @@ Parts absent from a row stay unchanged; the company object replaces the stored o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import models
-from django.db.models import Value
-from django.db.models.functions import Coalesce
 
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
@@ -44,7 +42,7 @@ from muniment.registry.exchange.positions import (
     without_unknown_people,
 )
 from muniment.registry.exchange.rows import CompanyRow
-from muniment.registry.fields import Text
+from muniment.registry.exchange.stored.parts import NO_PARTS, StoredParts, place_key, stored_parts
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -57,9 +55,10 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.names import former, keeping
+from muniment.registry.plugged.importing import is_company_refused
 from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
-from muniment.registry.sql import insert
+from muniment.registry.sql import insert, insert_values
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
 from muniment.schema.objects import Schema
@@ -69,32 +68,12 @@ from muniment.schema.validation import Fault
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
 _DATES: Final = ("listed_on", "listed_month_only")
-_Parts = dict[str, dict[int, list[Any]]]
-"""Stored parts, by the part's name in a row and the company's key."""
-
-
-_NO_PARTS: Final[Mapping[str, list[Any]]] = {}
-
-
-def _parts(keys: list[int]) -> _Parts:
-    def stored(model: type[models.Model], *columns: Any) -> Iterable[Any]:
-        found = model._default_manager.filter(company_id__in=keys).order_by("company_id", "rank")  # noqa: SLF001 - Django's public name
-        return found.values_list("company_id", *columns)
-
-    parts: _Parts = defaultdict(lambda: defaultdict(list))
-    names = (Coalesce("person__slug", Value("", Text())), Coalesce("person__name", "name"), "title", "extra", "item_id")
-    for key, person, *place in stored(Position, "person_id", *names):
-        parts["positions"][key].append((PositionRow(*place), person))
-    for name, model in (("proposals", Proposal), ("cap_table", CapTableEntry)):
-        for key, document in stored(model, "document"):
-            parts[name][key].append(document)
-    for key, *values in stored(FundingRound, *RoundRow._fields):
-        parts["funding_rounds"][key].append(RoundRow(*values))
-    return parts
-
-
-def _key(place: PositionRow) -> tuple[Any, ...]:
-    return place.slug or (place.name,), place.title, place.extra, place.item_id
+_PART_COLUMNS: Final[dict[type[models.Model], tuple[str, ...]]] = {
+    Position: ("company_id", "rank", "person_id", "name", "item_id", "title", "extra"),
+    Proposal: ("company_id", "rank", "document"),
+    CapTableEntry: ("company_id", "rank", "document"),
+    FundingRound: ("company_id", "rank", *RoundRow._fields),
+}
 
 
 def _is_raising(row: CompanyRow) -> bool:
@@ -123,7 +102,7 @@ def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> Batch
 
 def stored_line(company: Company, schema: Schema) -> JSONObject:
     """Return a stored listing in the form of its line."""
-    return _CompanyBatch(BatchRun(COMMAND, schema, dry=True)).on_wire(company, _parts([company.pk]))
+    return _CompanyBatch(BatchRun(COMMAND, schema, dry=True)).on_wire(company, stored_parts([company.pk]))
 
 
 class _CompanyBatch:
@@ -152,7 +131,7 @@ class _CompanyBatch:
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = without_used_slugs(self.run, "company", rows, stored)
         keys = [company.pk for company in stored.values()]
-        parts = _parts(keys)
+        parts = stored_parts(keys)
         by_key = {company.pk: company for company in stored.values()}
         self.edits = edits_of("company", keys, lambda key, member: self._member(by_key[key], member, parts))
         rows = without_bad_values(self.run, rows, lambda slug: self.on_wire(stored.get(slug), parts))
@@ -170,16 +149,16 @@ class _CompanyBatch:
             if row.positions and company:
                 row.positions = self.answers.without_refused(company, row.positions, self.run, line)
             if company is None:
-                self._new(row, people)
+                self._new(line, row, people)
             elif self.run.skips(line, company):
                 self.counts.unchanged += 1
             else:
-                self._compare(line, row, company, parts, people)
+                self._change(line, row, company, parts, people)
         if not self.run.dry:
             self._write(people)
         return self.counts
 
-    def on_wire(self, company: Company | None, parts: _Parts) -> JSONObject:
+    def on_wire(self, company: Company | None, parts: StoredParts) -> JSONObject:
         """Return a stored listing in the form of its line; empty for a new one."""
         if company is None:
             return {}
@@ -193,7 +172,7 @@ class _CompanyBatch:
             "fundingRounds": self._part_on_wire(parts["funding_rounds"][company.pk]),
         }
 
-    def _member(self, company: Company, member: str, parts: _Parts) -> Any:
+    def _member(self, company: Company, member: str, parts: StoredParts) -> Any:
         """Return a stored member of a listing, of its object or beside it."""
         line = self.on_wire(company, parts)
         return line[member] if member in line else line["company"].get(member)
@@ -208,7 +187,7 @@ class _CompanyBatch:
         return [PositionRow.from_document(each) for each in found]
 
     def _give_ids(
-        self, row: CompanyRow, parts: Mapping[str, list[Any]] = _NO_PARTS, company: Company | None = None
+        self, row: CompanyRow, parts: Mapping[str, list[Any]] = NO_PARTS, company: Company | None = None
     ) -> None:
         """Set the id of every row of the lists: its own, that of the equal stored row, or a new one."""
         for name, kind in (("proposals", PROPOSALS), ("cap_table", CAP_TABLE)):
@@ -233,9 +212,7 @@ class _CompanyBatch:
             stored_pools = ((company and company.distribution) or {}).get("pools") or ()
             row.columns["distribution"] = {**distribution, "pools": POOLS.with_ids(pools, stored_pools)}
 
-    def _new(self, row: CompanyRow, people: NamedPeople) -> None:
-        self.counts.new += 1
-        self.run.names["company"].add(row.slug)
+    def _new(self, line: int, row: CompanyRow, people: NamedPeople) -> None:
         self._give_ids(row)
         names = keeping.of_import(Company(slug=row.slug), row.columns["name"], row.columns.pop("former_names", None))
         company = Company(
@@ -247,18 +224,36 @@ class _CompanyBatch:
             listed_ahead=is_ahead(row.columns["listed_on"]),
             **row.columns,
         )
+        places = self._places(row, [], people)
+        if self._is_refused(line, company, {}, self._lists(row, places, people), {}):
+            return
+        self.counts.new += 1
+        self.run.names["company"].add(row.slug)
         self.made.append(company)
         self.order.append(company)
-        self.new_parts.append((company, row, self._places(row, [], people)))
+        self.new_parts.append((company, row, places))
 
-    def _compare(self, line: int, row: CompanyRow, company: Company, parts: _Parts, people: NamedPeople) -> None:
-        stored: StoredPositions = parts["positions"][company.pk]
+    def _change(self, line: int, row: CompanyRow, company: Company, parts: StoredParts, people: NamedPeople) -> None:
         columns = self._settle(line, row, company, {name: of[company.pk] for name, of in parts.items()}, people)
-        places = self._places(row, stored, people)
+        places = self._places(row, parts["positions"][company.pk], people)
+        if not self._is_refused(line, company, columns, self._lists(row, places, people), parts):
+            self._compare(row, company, columns, places, parts=parts, people=people)
+
+    def _compare(
+        self,
+        row: CompanyRow,
+        company: Company,
+        columns: JSONObject,
+        places: list[PositionRow] | None,
+        *,
+        parts: StoredParts,
+        people: NamedPeople,
+    ) -> None:
+        stored: StoredPositions = parts["positions"][company.pk]
         kept = CompanyRow(row.slug, {})
         before: JSONObject = {}
         after: JSONObject = {}
-        if places is not None and [_key(place) for place in places] != [_key(place) for place, _ in stored]:
+        if places is not None and [place_key(place) for place in places] != [place_key(place) for place, _ in stored]:
             before["positions"] = [place.to_document() for place, _ in stored]
             after["positions"] = [place._replace(name=people.name_of(place)).to_document() for place in places]
             self.stale[Position].append(company.pk)
@@ -302,6 +297,20 @@ class _CompanyBatch:
             self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
+
+    def _lists(self, row: CompanyRow, places: list[PositionRow] | None, people: NamedPeople) -> JSONObject:
+        """Return the lists that a row gives, in wire form."""
+        named = None if places is None else [each._replace(name=people.name_of(each)).to_document() for each in places]
+        others = {"proposals": row.proposals, "capTable": row.cap_table, "fundingRounds": row.funding_rounds}
+        given = {"positions": named, **others}
+        return {name: self._part_on_wire(part) for name, part in given.items() if part is not None}
+
+    def _is_refused(self, line: int, company: Company, columns: JSONObject, lists: JSONObject, of: StoredParts) -> bool:
+        both = (self.on_wire(company, of) if company.pk else {}, lists)
+        if not is_company_refused(self.run, line, company, columns, lists=both, paths=self.paths):
+            return False
+        self.edits.pop(company.pk, None)  # nothing of the row is remembered
+        return True
 
     def _settle(
         self, line: int, row: CompanyRow, company: Company, parts: Mapping[str, list[Any]], people: NamedPeople
@@ -360,24 +369,23 @@ class _CompanyBatch:
             end_proofs(self.moved)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
-        parts: dict[type[models.Model], list[Any]] = defaultdict(list)
+        parts: dict[type[models.Model], list[tuple[Any, ...]]] = {each: [] for each in _PART_COLUMNS}
         for company, row, places in self.new_parts:
             for rank, place in enumerate(places or ()):
                 person = people.known.get(place.slug) or people.made.get(place.slug)
-                columns = {"item_id": place.item_id, "title": place.title, "extra": place.extra}
-                name = "" if person else place.name
-                parts[Position].append(Position(company=company, person=person, name=name, rank=rank, **columns))
+                key, name = (person.pk, "") if person else (None, place.name)
+                parts[Position].append((company.pk, rank, key, name, place.item_id, place.title, place.extra))
                 if person:
                     self.affected_people[person.pk] = None
             for table, documents in ((Proposal, row.proposals), (CapTableEntry, row.cap_table)):
-                parts[table] += [table(company=company, rank=n, document=d) for n, d in enumerate(documents or ())]
-            rounds = enumerate(row.funding_rounds or ())
-            parts[FundingRound] += [FundingRound(company=company, rank=n, **each._asdict()) for n, each in rounds]
-        for made in parts.values():
-            insert(made)
+                parts[table] += [(company.pk, rank, each) for rank, each in enumerate(documents or ())]
+            parts[FundingRound] += [(company.pk, rank, *each) for rank, each in enumerate(row.funding_rounds or ())]
+        for table, values in parts.items():
+            insert_values(table, _PART_COLUMNS[table], values)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
-        new = [self._entry(company, {}, {}) for company in self.made]
-        insert([*new, *self.entries])
+        run = self.run
+        history.insert_creations(run.actor, IMPORTED, "company", [each.pk for each in self.made], run.import_run)
+        insert(self.entries)
         remember("company", self.edits)
         self._publish(people)
 

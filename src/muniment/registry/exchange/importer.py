@@ -8,7 +8,7 @@ Source: decisions, section 6.
 """
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
+from muniment.registry.declared.current import refresh
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
@@ -280,7 +281,8 @@ class _Import:
     def run(self, sources: list[Source]) -> Summary:
         for source in sources:
             for batch in self._batches(self._rows(source)):
-                self._write(source, batch)
+                if present := self._as_declared(source, batch):
+                    self._write(source, present)
                 self.others_wait = not self.state.dry and _give_way()
         return self.summary
 
@@ -300,22 +302,37 @@ class _Import:
     def _rows(self, source: Source) -> Iterator[tuple[ImportLine, Any]]:
         seen: dict[str, int] = {}
         for line in read_lines(source.path):
-            validation = Validation(change=False)
-            row = None if line.value is None else _READ[source.kind](line.value, self.state.schema, validation)
-            faults = [line.fault] if line.fault else validation.faults
-            if row is not None and row.slug in seen:
-                faults = [Fault(_SLUG_FIELDS[source.kind], f"{row.slug!r} is already in line {seen[row.slug]}")]
-            if row is None or faults:
-                self.summary.bad += 1
-                for fault in faults:
-                    self.tell(RowFault(source.path.name, line.number, *fault))
-                self.progress(source.path, line.read)
-                continue
-            for warning in validation.warnings:
-                self.summary.warnings += 1
-                self.warn(RowFault(source.path.name, line.number, *warning))
-            seen[row.slug] = line.number
-            yield line, row
+            row = self._read(source, line, seen)
+            if row is not None:
+                seen[row.slug] = line.number
+                yield line, row
+
+    def _read(self, source: Source, line: ImportLine, seen: Mapping[str, int]) -> Any:
+        """Return the row of a line; None if it has faults, which are told."""
+        validation = Validation(change=False)
+        row = None if line.value is None else _READ[source.kind](line.value, self.state.schema, validation)
+        faults = [line.fault] if line.fault else validation.faults
+        if row is not None and row.slug in seen:
+            faults = [Fault(_SLUG_FIELDS[source.kind], f"{row.slug!r} is already in line {seen[row.slug]}")]
+        if row is None or faults:
+            self.summary.bad += 1
+            for fault in faults:
+                self.tell(RowFault(source.path.name, line.number, *fault))
+            self.progress(source.path, line.read)
+            return None
+        for warning in validation.warnings:
+            self.summary.warnings += 1
+            self.warn(RowFault(source.path.name, line.number, *warning))
+        return row
+
+    def _as_declared(self, source: Source, batch: list[tuple[ImportLine, Any]]) -> list[tuple[ImportLine, Any]]:
+        """Return a batch, read again if an operator has declared other fields since."""
+        refresh()
+        if settings.SCHEMA is self.state.schema:
+            return batch
+        self.state.schema = settings.SCHEMA
+        read = ((line, self._read(source, line, {})) for line, _ in batch)
+        return [(line, row) for line, row in read if row is not None]
 
     def _write(self, source: Source, batch: list[tuple[ImportLine, Any]]) -> None:
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.registry import history
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -19,11 +20,12 @@ from muniment.registry.exchange.batch import (
     with_stored_extra,
     without_used_slugs,
 )
-from muniment.registry.exchange.edits import Edits, edits_of, remember
+from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
 from muniment.registry.exchange.keeping import settle_columns
 from muniment.registry.exchange.rows import PersonRow
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.suppression import Suppressions
+from muniment.registry.plugged.importing import is_person_refused
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.sql import insert
 from muniment.schema.validation import Fault
@@ -49,13 +51,16 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             continue
         columns = {name: value for name, value in row.columns.items() if value or name != "document_id"}
         if person is None:
-            run.names["person"].add(row.slug)
             person = Person(slug=row.slug, listed=not run.draft, updated_at=row.updated_at or now(), **columns)
-            made.append(person)
-            entries.append(history_entry(run, {}, {}, person=person))
+            if not is_person_refused(run, line, person, {}):
+                run.names["person"].add(row.slug)
+                made.append(person)
             continue
         columns, found = given_columns(run, person, columns, row.given), edits.get(person.pk)
         counts.kept += _settle(run, line, person, columns, found)
+        if is_person_refused(run, line, person, columns):
+            edits.pop(person.pk, None)  # nothing of the row is remembered
+            continue
         adopted += _adopt(run, line, person, columns)
         before = update_row(person, columns, row.updated_at)
         if row.updated_at != person.updated_at:
@@ -71,17 +76,31 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts
+    remember("person", edits)
+    _store(run, made, changed, adopted=adopted, renamed=renamed, entries=entries)
+    return counts
+
+
+def _store(
+    run: BatchRun,
+    made: list[Person],
+    changed: list[Person],
+    *,
+    adopted: list[int],
+    renamed: list[int],
+    entries: list[HistoryEntry],
+) -> None:
+    """Write new and changed people with their history, and publish them."""
     insert_rows("person", made)
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
+    history.insert_creations(run.actor, IMPORTED, "person", [person.pk for person in made], run.import_run)
     insert(entries)
-    remember("person", edits)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:
         affected.person_with_companies(*renamed)
         Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=now())
     publish(affected)
-    return counts
 
 
 def _settle(run: BatchRun, line: int, person: Person, columns: JSONObject, edits: Edits | None) -> int:

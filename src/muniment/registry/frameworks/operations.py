@@ -24,9 +24,11 @@ from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.schema.framework import check_dates
 from muniment.schema.validation import Fault, Validation
 
 _TASK: Final = "author frameworks"
+_DAYS: Final = {"opensOn": "opens_on", "closesOn": "closes_on"}
 
 
 def _framework(framework_id: str) -> Framework:
@@ -101,6 +103,8 @@ def update_framework(
     name: str | Unset = UNSET,
     description: str | Unset = UNSET,
     run_cost: int | Unset | None = UNSET,
+    opens_on: str | Unset | None = UNSET,
+    closes_on: str | Unset | None = UNSET,
     listed: bool | Unset = UNSET,
     closed: bool | Unset = UNSET,
 ) -> Framework:
@@ -109,6 +113,8 @@ def update_framework(
 
     Args:
         run_cost: the credits that a run costs; None for the registry's setting.
+        opens_on: the first day of a program's applications, such as 2026-09-01; None for no such day.
+        closes_on: the last day.
 
     Raises:
         Forbidden: the actor is not a reviewer.
@@ -118,15 +124,21 @@ def update_framework(
     require_reviewer(actor, _TASK)
     given = {"name": name, "description": description, "run_cost": run_cost, "listed": listed, "closed": closed}
     values = {key: value for key, value in given.items() if value is not UNSET}
+    days = {"opensOn": opens_on, "closesOn": closes_on}
     wire_names = {"name": "frameworkName", "description": "description"}
     document = {wire: values[key] for key, wire in wire_names.items() if key in values}
+    document |= {wire: value for wire, value in days.items() if value is not UNSET}
     validation = Validation(change=True)
-    validation.read(settings.SCHEMA.framework_change, document)
+    read = validation.read(settings.SCHEMA.framework_change, document) or {}
     if "run_cost" in values:
         settings.SCHEMA.framework_line.by_name["runCost"].read(values["run_cost"], ("runCost",), validation)
     _refuse(validation, document)
     with transaction.atomic():
         framework = _framework(framework_id)
+        values |= {column: read[wire] for wire, column in _DAYS.items() if wire in read}
+        present = {wire: values.get(column, getattr(framework, column)) for wire, column in _DAYS.items()}
+        check_dates({"kind": framework.kind, **present}, (), validation)
+        _refuse(validation, document)
         after = {key: value for key, value in values.items() if getattr(framework, key) != value}
         if after:
             before = {key: getattr(framework, key) for key in after}

@@ -15,6 +15,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
+from muniment.registry.declared import cells
 from muniment.registry.exchange.importer import Summary
 from muniment.registry.imports.samples import SHOWN, sample_bundles
 from muniment.registry.imports.undoing import finish_undo
@@ -183,10 +184,10 @@ def _column(heading: str, values: list[str]) -> JSONObject:
     """Return samples of a column, and how its values are written for each field that depends on it."""
     samples = dict.fromkeys(" ".join(each.split())[:SAMPLE_CHARACTERS] for each in values[:SAMPLED])
     options: JSONObject = {}
-    for field in OPTIONS_OF:
+    for field, names in {**OPTIONS_OF, **cells.decided_options()}.items():
         column = Column(heading, field)
         decide_options(column, values)
-        options[field] = {name: getattr(column, name) for name in OPTIONS_OF[field]}
+        options[field] = {name: getattr(column, name) for name in names}
     return {"samples": list(samples)[:SAMPLES], "options": options}
 
 

@@ -145,8 +145,8 @@ def next_item(actor: Actor, found: InboxFilter, subject: str) -> QueueItem | Non
     require_reviewer(actor, TASK)
     parts = _parts(actor, found)
     if not found.assignee:
-        others = _fresh_takings().exclude(account=actor.account_id).filter(subject=OuterRef("subject"))
-        parts = {of: rows.exclude(Exists(others)) for of, rows in parts.items()}
+        others = _fresh_takings().exclude(account=actor.account_id).values("subject")
+        parts = {of: rows.exclude(subject__in=others) for of, rows in parts.items()}
     parts = {of: rows.exclude(subject=subject) for of, rows in parts.items()}
     sign, place = "-" if found.newest else "", _place(subject)
     order = (f"{sign}since", f"{sign}of", f"{sign}pk")
@@ -240,24 +240,24 @@ def _words(of: str, words: str) -> Q:
 
 
 def _checked(rows: QuerySet[Any], check: str) -> QuerySet[Any]:
-    made = ItemChecks.objects.filter(subject=OuterRef("subject"))
+    made = ItemChecks.objects.values("subject")
     if not check:
         return rows
     if check == "passed":
-        return rows.filter(Exists(made.filter(attention="")))
+        return rows.filter(subject__in=made.filter(attention=""))
     if check == "attention":
-        return rows.filter(Exists(made.exclude(attention="")))
-    return rows.filter(Exists(made.filter(attention__contains=f" {check} ")))
+        return rows.filter(subject__in=made.exclude(attention=""))
+    return rows.filter(subject__in=made.filter(attention__contains=f" {check} "))
 
 
 def _assigned(rows: QuerySet[Any], actor: Actor, found: InboxFilter) -> QuerySet[Any]:
-    taken = _fresh_takings().filter(subject=OuterRef("subject"))
+    taken = _fresh_takings().values("subject")  # read once for all rows, not once for each
     if not found.assignee:
         return rows
     if found.assignee == "none":
-        return rows.exclude(Exists(taken))
+        return rows.exclude(subject__in=taken)
     account = actor.account_id if found.assignee == "me" else int(found.assignee)
-    return rows.filter(Exists(taken.filter(account=account)))
+    return rows.filter(subject__in=taken.filter(account=account))
 
 
 def _union(parts: dict[str, QuerySet[Any]]) -> QuerySet[Any, tuple[str, int, datetime]]:

@@ -7,14 +7,23 @@ from muniment.jobs import queue
 from muniment.jobs.handlers import Handler, register
 from muniment.jobs.queue import Canceled, HandedBack, JobRun, LeaseLost
 from muniment.registry.logos.operations import fetch_due, remove_unused
+from muniment.registry_toml import applied
 
 KIND: Final = "registry.logos_due"
 EVERY_S: Final = 300
 
 
+def are_wanted() -> bool:
+    """Return whether logos are fetched: as MUNIMENT_FETCH_LOGOS says where it is set, else as the registry declares."""
+    settings = config.current()
+    if settings.origins["fetch_logos"] != "default":
+        return settings.fetch_logos
+    return applied.current().registry.fetch_logos
+
+
 def run(job: JobRun) -> dict[str, int]:
     """Fetch for a while, and continue in another job if listings are left."""
-    if not config.current().fetch_logos:
+    if not are_wanted():
         return {"removed": remove_unused()}
     done = fetch_due(stop=lambda: _is_stopping(job))
     if done.left and (done.fetched or done.failed):

@@ -6,6 +6,7 @@ differ on the wire. Open objects keep additional members in ``extra``.
 Only :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` and ``published``.
 """
 
+from muniment.registry.inviting.tables import AccountInvitation
 from muniment.registry.models.company import Company, Ownership, State
 from muniment.registry.models.company_parts import (
     CapTableEntry,
@@ -16,7 +17,7 @@ from muniment.registry.models.company_parts import (
     RemovedItem,
 )
 from muniment.registry.models.erasure import FeedTombstone, Suppression
-from muniment.registry.models.framework import Framework, FrameworkSpecification, Score
+from muniment.registry.models.framework import Framework, FrameworkSpecification, Score, SpecificationDraft
 from muniment.registry.models.history import HistoryEntry
 from muniment.registry.models.imports import ImportFile, ImportMemory, ImportRun, ImportUpload
 from muniment.registry.models.people import MergedPerson, Person
@@ -33,9 +34,11 @@ from muniment.registry.models.review import (
 from muniment.registry.models.slugs import GivenSlug
 from muniment.registry.models.unlisting import UnlistedBy
 from muniment.registry.models.verification import DomainProof
-from muniment.registry.settings.tables import RegistryVersion
+from muniment.registry.settings.tables import BrandFont, InstanceCurrency, RegistryVersion
 
 __all__ = [
+    "AccountInvitation",
+    "BrandFont",
     "CapTableEntry",
     "Company",
     "DomainProof",
@@ -50,6 +53,7 @@ __all__ = [
     "ImportMemory",
     "ImportRun",
     "ImportUpload",
+    "InstanceCurrency",
     "Invitation",
     "ItemChecks",
     "MergedPerson",
@@ -66,6 +70,7 @@ __all__ = [
     "ReviewerSettings",
     "SavedReply",
     "Score",
+    "SpecificationDraft",
     "State",
     "Suppression",
     "Taking",

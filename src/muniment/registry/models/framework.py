@@ -29,6 +29,8 @@ class Framework(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     company = models.ForeignKey(Company, models.PROTECT, null=True, blank=True, related_name="frameworks")
     closed = models.BooleanField(default=False)
+    opens_on = models.DateField(null=True, blank=True)
+    closes_on = models.DateField(null=True, blank=True)
     run_cost = models.PositiveIntegerField(null=True, blank=True)
     extra = JSONText(default=dict, blank=True)
     listed = models.BooleanField(default=True)
@@ -71,12 +73,35 @@ class FrameworkSpecification(models.Model):
         return f"{self.framework} v{self.version}"
 
 
+class SpecificationDraft(models.Model):
+    """
+    A reviewer's unpublished edits of a specification that is too large for one form.
+
+    ``version`` is the one that it was made from, 0 without any; ``revision`` increases with each change.
+    """
+
+    framework = models.ForeignKey(Framework, models.CASCADE, related_name="+")
+    account = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    version = models.PositiveIntegerField()
+    revision = models.PositiveIntegerField(default=1)
+    document = JSONText()
+    changed_at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["framework", "account"], name="specification_draft_unique")
+        ]
+
+    def __str__(self) -> str:
+        return f"draft of {self.framework} by {self.account}"
+
+
 class Score(models.Model):
     """
     A score that the owners of a company have published: of each framework only that of the latest published report.
 
     ``previous_score`` is what it replaced. ``sections`` is NULL if only the overall score is public. Without a
-    ``model`` the report was made by rules.
+    ``model`` the report was made by rules, or by the ``evaluator`` of a plugin.
     """
 
     company = models.ForeignKey(Company, models.CASCADE, related_name="scores")
@@ -87,6 +112,7 @@ class Score(models.Model):
     grade = Text(blank=True, default="")
     specification_version = models.BigIntegerField()
     model = Text(blank=True, default="")
+    evaluator = Text(blank=True, default="")
     sections = JSONText(null=True, blank=True)
     assessed_at = models.DateTimeField()
     published_at = models.DateTimeField(default=now)

@@ -73,7 +73,7 @@ def correct_person(actor: Actor, slug: str, change: ProfileChange) -> ProfileUpd
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
         person = find_person(slug, lock=True)
-        difference = compare_profile(person, edit)
+        difference = compare_profile(person, edit, actor)
         if difference:
             difference.write_columns(person)
             write_profile(actor, person, "corrected", difference.before, difference.after)

@@ -21,6 +21,7 @@ from muniment.registry.company.difference import Difference, compare_field
 from muniment.registry.company.rules import refuse_broken_fields
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, Person
+from muniment.registry.plugged.checking import refuse_person
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.validation import Fault
 
@@ -62,19 +63,26 @@ def update_profile(
     with transaction.atomic():
         person = own_profile(actor, "Claim or create your profile at /manage/profile first.")
         expect_version(person, expected_version)
-        difference = compare_profile(person, edit)
+        difference = compare_profile(person, edit, actor)
         if difference and not dry_run:
             difference.write_columns(person)
             write_profile(actor, person, "updated", difference.before, difference.after)
         return ProfileUpdate(person, list(difference.after), difference.to_wire())
 
 
-def compare_profile(person: Person, edit: Edit) -> Difference:
-    """Compare *edit* with the stored profile; raise BadFields for a changed value that breaks a rule."""
+def compare_profile(person: Person, edit: Edit, actor: Actor) -> Difference:
+    """
+    Compare *edit* with the stored profile.
+
+    Raises:
+        BadFields: a changed value breaks a rule, or a plugin refuses it.
+    """
     found = Difference()
     for name, value in edit.items():
         compare_field(person, settings.SCHEMA.person.by_name[name], value, found)
     refuse_broken_fields(settings.SCHEMA.person, found, HINT)
+    if found:
+        refuse_person(actor, person, found.columns)
     return found
 
 
@@ -88,8 +96,10 @@ def set_portrait(actor: Actor, address: str) -> Person:
     with transaction.atomic():
         person = own_profile(actor)
         before = person.extra.get("picture")
-        extra = {key: value for key, value in person.extra.items() if key != "picture"}
-        person.extra = {**extra, "picture": address} if address else extra
+        others = {key: value for key, value in person.extra.items() if key != "picture"}
+        extra = {**others, "picture": address} if address else others
+        refuse_person(actor, person, {"extra": extra})
+        person.extra = extra
         write_profile(actor, person, "updated", {"picture": before}, {"picture": address or None})
         return person
 
@@ -105,6 +115,8 @@ def own_profile(actor: Actor, hint: str = "Claim or create your profile first.")
 
 def write_profile(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
     """Save a person with the history, and publish them and, after a new name or state, the companies that show it."""
+    if after.get("state") == "published":
+        refuse_person(actor, person, {}, publishes=True)
     history.charge(actor, before, after)
     provenance.edited(person, actor, before, after)
     person.version += 1
@@ -135,7 +147,7 @@ def create_profile(actor: Actor, change: ProfileChange) -> Person:
         with transaction.atomic():
             slug = reserve_slug("person", edit["name"])
             person = Person(slug=slug, account_id=account_id)
-            difference = compare_profile(person, edit)
+            difference = compare_profile(person, edit, actor)
             difference.write_columns(person)
             provenance.edited(person, actor, {}, difference.after)
             person.save()

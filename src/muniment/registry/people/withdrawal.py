@@ -74,7 +74,7 @@ def revert_profile(
         entry = HistoryEntry.objects.filter(person=person, pk=entry_id).first()
         if entry is None:
             raise NotFound(f"Your profile has no history entry {entry_id}.", "See /manage/profile/history.")
-        difference = _compare(person, reverting.values_before(entry, _editable()))
+        difference = _compare(actor, person, reverting.values_before(entry, _editable()))
         if not overwrite and not dry_run:
             reverting.check_later(entry, difference.after)
         if difference and not dry_run:
@@ -83,11 +83,11 @@ def revert_profile(
         return ProfileUpdate(person, list(difference.after), difference.to_wire())
 
 
-def _compare(person: Person, values: JSONObject) -> Difference:
+def _compare(actor: Actor, person: Person, values: JSONObject) -> Difference:
     has_picture = PICTURE in values
     picture = values.pop(PICTURE, None)
     picture = stored_path(picture or "") or picture  # earlier versions stored URLs
-    found = compare_profile(person, read_fields(values, settings.SCHEMA.profile_change, HINT))
+    found = compare_profile(person, read_fields(values, settings.SCHEMA.profile_change, HINT), actor)
     extra: JSONObject = found.columns.get("extra", person.extra) or {}
     before = extra.get(PICTURE)
     if has_picture and picture != before:

@@ -23,8 +23,10 @@ from msgspec.structs import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
-from muniment.registry.declared.current import use_fields_of
+from muniment.registry.declared.current import times_replaced, use_fields_of
+from muniment.registry.declared.stored import mark_of
 from muniment.registry.models import Position
+from muniment.registry.plugged import publications
 from muniment.registry.publishing import scores, standing
 from muniment.registry.publishing.changed_fields import known_changes
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
@@ -174,17 +176,27 @@ def clear(*, edition: int) -> None:
     store.clear(raw, edition=edition)
 
 
-def publish_all(*, at: str) -> None:
+def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> None:
     """
     Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
 
     All get a new stamp, because what was served before is not known.
     Call :func:`begin_chain` afterwards, unless the documents are those of the chain.
+
+    Args:
+        told: called with the number of documents rendered so far, for each chunk.
     """
     store, raw = _feed()
+
+    def rendered(stamp: str) -> Iterator[PublishedDocument]:
+        for n, each in enumerate(all_documents()):
+            if n % CHUNK == 0:
+                told(n)
+            yield replace(each, modified_at=stamp)
+
     with connection.wrap_database_errors:
         stamp = _next_stamp(timestamp(now()))
-        store.load(raw, (replace(each, modified_at=stamp) for each in all_documents()), at=at)
+        store.load(raw, rendered(stamp), at=at)
         modified.put(raw, store.head(raw)[0], stamp)
 
 
@@ -212,20 +224,50 @@ def renew_identity() -> str:
     return epoch.rpartition(":")[2]
 
 
-def renew_outdated(mark: str = "") -> bool:
+def renew_outdated() -> bool:
     """
     Render all published documents again if another version of the software wrote them, or with other declared fields.
 
     Returns:
-        Whether it was necessary; *mark* is of declared fields. In the new epoch, replicas and readers start over.
+        Whether it was necessary. In the new epoch, replicas and readers start over.
     """
-    if not _is_outdated(mark):
+    if not _is_outdated():
         return False
     # Rendering takes longer than a writer may wait, so other processes wait for the lock of the migrations.
-    with migration_lock(), transaction.atomic():
-        if not _is_outdated(mark):
-            return False
-        _render_again(edition=head()[0], mark=mark)
+    with migration_lock():
+        return _renew()
+
+
+def apply_fields(told: Callable[[int], object], *, again: bool = False) -> bool:
+    """
+    Render all published documents again with the declared fields of this process, while it serves.
+
+    Args:
+        told: called with the number of documents rendered so far.
+        again: also if they are marked with these fields.
+
+    Returns:
+        Whether it was necessary.
+    """
+    with migration_lock():
+        renewed = _renew(told, again=again)
+    if renewed:
+        published.send(None, edition=head()[0])
+    return renewed
+
+
+def _renew(told: Callable[[int], object] = lambda _: None, *, again: bool = False) -> bool:
+    is_rendered = False
+    while not is_rendered:
+        used = times_replaced()
+        mark = mark_of(settings.DECLARED_FIELDS)
+        with transaction.atomic():
+            if not again and not _is_outdated():
+                return False
+            _render_again(edition=head()[0], mark=mark, told=told)
+            # Another thread may have begun to use other fields, with which some documents are rendered.
+            is_rendered = used == times_replaced()
+            transaction.set_rollback(not is_rendered)
     return True
 
 
@@ -241,20 +283,20 @@ def rebuild() -> None:
         transaction.on_commit(lambda: published.send(None, edition=edition + 1))
 
 
-def _render_again(*, edition: int, mark: str) -> None:
+def _render_again(*, edition: int, mark: str, told: Callable[[int], object] = lambda _: None) -> None:
     store, raw = _feed()
     last = store.lock(raw)
     clear(edition=edition)
     store.mark_epoch(raw, mark)
-    publish_all(at=_moment_after(last))
+    publish_all(at=_moment_after(last), told=told)
     begin_chain()
 
 
-def _is_outdated(mark: str) -> bool:
+def _is_outdated() -> bool:
     store, raw = _feed()
     with suppress(SchemaMismatch):
         store.check(raw)
-        return mark_in(head()[1]) != mark
+        return mark_in(head()[1]) != mark_of(settings.DECLARED_FIELDS)
     return True
 
 
@@ -285,9 +327,7 @@ def publish(affected: AffectedRows) -> int | None:
         return None
     with connection.wrap_database_errors:
         first: int = store.reserve(raw, len(moves))
-    numbered = [
-        move._replace(number=first + index) if move.number is None else move for index, move in enumerate(moves)
-    ]
+    numbered = [each._replace(number=first + n) if each.number is None else each for n, each in enumerate(moves)]
     _write_moves(numbered)
     at = _moment_after(last)
     if at == last:
@@ -298,6 +338,7 @@ def publish(affected: AffectedRows) -> int | None:
         stamp = _next_stamp(at)
         write(raw, _entries(numbered, first, at, stamp, affected.loaded), changes_kept=settings.CHANGES_KEPT)
         modified.put(raw, edition, stamp)
+    publications.announce((move.kind, move.slug, move.change, number) for number, move in enumerate(moves, first))
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -312,6 +353,7 @@ def record_unlisted(kind: str, key: str) -> int:
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
         write(raw, [entry], changes_kept=settings.CHANGES_KEPT)
         modified.put(raw, edition, _next_stamp(at))
+    publications.announce([(kind, key, "unlisted", edition)])
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -369,8 +411,7 @@ def _entries(
     while chunk := list(islice(numbered, CHUNK)):
         documents: dict[tuple[str, int], PublishedDocument] = {}
         for kind in TABLES:
-            keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
-            if keys:
+            if keys := [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]:
                 documents.update({(kind, pk): document for pk, document in render(kind, keys, loaded).items()})
         before = _stored_bodies(chunk)
         for sequence, move in chunk:

@@ -33,7 +33,7 @@ def assessments_of(companies: Iterable[int]) -> dict[int, list[JSONObject]]:
                 "frameworkName": row["framework__name"],
                 **_shown(row, row["company__slug"], framework_id),
                 "specificationVersion": row["specification_version"],
-                "evaluator": "model" if row["model"] else "rules",
+                "evaluator": "plugin" if row["evaluator"] else "model" if row["model"] else "rules",
                 **sections,
             }
         )
@@ -94,7 +94,7 @@ def best_of(framework: int) -> list[JSONObject]:
 
 _COLUMNS = (
     *("score", "grade", "assessed_at", "previous_score", "previous_at"),
-    *("specification_version", "model", "sections"),
+    *("specification_version", "model", "evaluator", "sections"),
 )
 
 

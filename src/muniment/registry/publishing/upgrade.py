@@ -3,15 +3,14 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from django.conf import settings
 from django.db import connection
 
 from muniment.accounts.keys import keyring
 from muniment.jobs import queue
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
+from muniment.registry import currency
 from muniment.registry.declared.current import refresh
-from muniment.registry.declared.stored import mark_of
 from muniment.registry.names import from_history, keeping
 from muniment.registry.publishing.publisher import renew_outdated
 from muniment.registry.publishing.republishing import replace_outdated
@@ -48,6 +47,7 @@ def bring_up_to_date() -> Upgrade:
     Raises:
         NewerDatabase: a newer version has contracted the database.
         WrongKey: the database uses a secret key that this process lacks.
+        OtherCurrency: the stored amounts are in another currency than the settings say.
     """
     require_known()
     is_new = not has_begun()
@@ -55,9 +55,10 @@ def bring_up_to_date() -> Upgrade:
     keyring.settle(is_new=is_new and migrations > 0)
     if connection.vendor == "sqlite":
         lost.note(Path(connection.settings_dict["NAME"]))
+    currency.settle()
     settle()
     refresh()
-    renewed = renew_outdated(mark_of(settings.DECLARED_FIELDS))
+    renewed = renew_outdated()
     if renewed and connection.vendor == "postgresql":
         queue.enqueue(KIND, delay_s=AFTER_S)
     return Upgrade(migrations, renewed)

@@ -24,6 +24,7 @@ from muniment.registry.company.rules import refuse_broken_rules
 from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
+from muniment.registry.plugged.checking import refuse_company
 from muniment.registry.review import notifications
 from muniment.schema.validation import Fault
 
@@ -86,6 +87,7 @@ def suggest_edit(actor: Actor, slug: str, change: CompanyChange, text: str) -> P
     company = _public_company(slug)
     difference = compare(company, read_change(change, settings.SCHEMA), actor=actor)
     refuse_broken_rules(company, difference)
+    refuse_company(actor, company, difference.columns, difference.lists)
     changes = {name: change[name] for name in difference.after if name in change}
     if not changes and not text.strip():
         fault = Fault("text", "is empty, and no field has changed")

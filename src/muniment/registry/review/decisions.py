@@ -25,6 +25,7 @@ from muniment.registry.company.editing import compare, write
 from muniment.registry.company.rules import refuse_broken_rules
 from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, PendingChange
+from muniment.registry.plugged.checking import refuse_company
 from muniment.registry.review import notifications
 from muniment.registry.review.steps import move_company
 
@@ -163,6 +164,7 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
         difference = compare(company, read_change(pending.changes, settings.SCHEMA)) if approve else None
         if difference:
             refuse_broken_rules(company, difference)
+            refuse_company(actor, company, difference.columns, difference.lists)
             difference.columns["reviewed_at"] = now()
             write(actor, company, difference, step, note=note)
         else:

@@ -17,6 +17,7 @@ from muniment.registry.company.editing import publish_company
 from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, State, Taking, UnlistedBy
 from muniment.registry.people import consent
+from muniment.registry.plugged.checking import refuse_step
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.review import notifications
 
@@ -60,6 +61,7 @@ def move_company(actor: Actor, slug: str, step: str, *, expected_version: int | 
         expect_version(company, expected_version)
         taken = STEPS[step]
         _check(company, step)
+        refuse_step(actor, company, taken.end)
         old, new = {"state": str(company.state)}, {"state": str(taken.end)}
         if old == new:
             old, new = {"unlistedBy": company.unlisted_by}, {"unlistedBy": taken.unlisted_by}

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import pictures
 from muniment.registry.logos import vector
+from muniment.registry.settings import typefaces
 from muniment.registry_toml.document import RegistrySettings
 from muniment.registry_toml.reading import MAX_PICTURE_BYTES, InvalidSettings
 
@@ -32,6 +33,7 @@ def store_artwork(settings: RegistrySettings, files: Mapping[str, bytes]) -> Reg
             brand = replace(brand, **{name: path}, **({"logo_ratio": ratio} if name == "logo" else {}))
         elif (value := getattr(brand, name)) and not _is_stored(value):
             faults[place] = f"{place}: there is no picture at {value}. Upload it again."
+    brand = typefaces.store_fonts(brand, files, faults)
     if faults:
         raise InvalidSettings(faults)
     if not brand.logo and brand.logo_ratio:

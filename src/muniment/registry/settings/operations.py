@@ -24,7 +24,9 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.languages.catalogues import installed
-from muniment.registry.declared.stored import unfit_values
+from muniment.registry.declared import progress
+from muniment.registry.declared.stored import mark_of, unfit_values
+from muniment.registry.settings import typefaces
 from muniment.registry.settings.artwork import store_artwork
 from muniment.registry.settings.tables import RegistryVersion
 from muniment.registry_toml import applied, reading
@@ -32,6 +34,7 @@ from muniment.registry_toml.applied import Applied
 from muniment.registry_toml.document import DEFAULT, FILE, RegistrySettings
 from muniment.schema.declared.declarations import FieldsError
 from muniment.store import modified
+from muniment.store.change_feed import mark_in
 
 SHOWN: Final = 100
 """Versions in a history."""
@@ -103,6 +106,8 @@ def apply_settings(
             return number
         if settings.fields != before.fields:
             _check_fields(settings)
+            _enqueue_fields(before)
+        if settings.registry.languages != before.registry.languages:
             _check_languages(settings)
         moment = now()
         former = latest.stamp if latest else ""
@@ -138,6 +143,17 @@ def _check_fields(settings: RegistrySettings) -> None:
     if unfit := unfit_values(declared):
         way_out = "Declare the field as before or under another key, or correct the values first."
         raise reading.InvalidSettings({"fields": f"Stored values do not fit: {'. '.join(unfit)}. {way_out}"})
+
+
+def _enqueue_fields(before: RegistrySettings) -> None:
+    """Let the documents be published with the new fields, again if they do not have the fields *before* yet."""
+    from muniment.registry.publishing import publisher  # which follows the settings
+
+    try:
+        former = mark_of(declared_fields.read(before.fields))
+    except FieldsError:
+        former = ""
+    progress.enqueue(again=mark_in(publisher.head()[1]) != former)
 
 
 def restore_version(actor: Actor, number: int, *, expected_number: int | None = None) -> int:
@@ -244,6 +260,11 @@ def _artwork_beside(path: Path, settings: RegistrySettings) -> dict[str, bytes]:
         if value and not reading.PICTURE.fullmatch(value):
             with (path.parent / value).open("rb") as file:
                 found[name] = file.read(reading.MAX_PICTURE_BYTES + 1)
+    for name in typefaces.NAMES:
+        value = getattr(settings.brand, name)
+        if value and not reading.FONT.fullmatch(value):
+            with (path.parent / value).open("rb") as file:
+                found[name] = file.read(typefaces.MAX_BYTES + 1)
     return found
 
 

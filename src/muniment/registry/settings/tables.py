@@ -1,4 +1,4 @@
-"""The table of versions."""
+"""The tables of versions, of uploaded fonts, and of the currency."""
 
 from typing import ClassVar
 
@@ -32,3 +32,23 @@ class RegistryVersion(models.Model):
 
     def __str__(self) -> str:
         return f"version {self.number}"
+
+
+class BrandFont(models.Model):
+    """A font of the registry. Stored in the database, so that every node can serve it."""
+
+    digest = models.CharField(max_length=32, unique=True)
+    content = models.BinaryField()
+    made_at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return str(self.digest)
+
+
+class InstanceCurrency(models.Model):
+    """The one row says in which currency the stored amounts are: they are numbers, and say nothing of it."""
+
+    code = models.CharField(max_length=3, primary_key=True)
+
+    def __str__(self) -> str:
+        return self.code

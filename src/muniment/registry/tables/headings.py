@@ -1,5 +1,5 @@
 """
-Recognize columns by their headings, with synonyms in English and German, and the presets of public formats. Pure.
+Recognize columns by their headings, with synonyms in English and German, and the presets of public formats.
 
 A synonym only proposes; :mod:`muniment.registry.tables.mapping` checks that the values of the column fit. Presets are
 those of GLEIF, Companies House and Wikidata exports.
@@ -7,8 +7,11 @@ those of GLEIF, Companies House and Wikidata exports.
 
 import re
 import unicodedata
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+from muniment.registry.declared.columns import fields_of, words_for
 
 COMPANIES: Final = "companies"
 PEOPLE: Final = "people"
@@ -168,7 +171,7 @@ FIELDS: Final = {
 
 def field_of(heading: str, kind: str) -> str:
     """Return the field that a heading means in a table of *kind*; empty if none."""
-    words = _KINDS[kind]
+    words = ChainMap(words_for(kind, key), _KINDS[kind])  # type: ignore[arg-type]  # only read
     plain = re.sub(r"[(\[].*?[)\]]", " ", heading)  # "Treasury (EUR)", "Name [required]"
     tail = re.split(r"[./:>|\n]|(?<=[a-z])(?=[A-Z])", heading)[-1]
     whole = heading.replace("\n", " ").replace("_", " ")
@@ -180,6 +183,11 @@ def field_of(heading: str, kind: str) -> str:
         if found := words.get(key(text)):
             return found
     return ""
+
+
+def fields_in(kind: str) -> tuple[str, ...]:
+    """Return the fields that a column of a table of *kind* can hold, the declared ones last."""
+    return (*FIELDS.get(kind, ()), *fields_of(kind))
 
 
 def header_row(rows: Sequence[Sequence[str]]) -> int:

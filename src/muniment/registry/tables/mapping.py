@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from muniment.kernel.problems import BadRequest
+from muniment.registry.declared import cells
 from muniment.registry.tables import columns as decide
 from muniment.registry.tables.columns import ASK, Column
 from muniment.registry.tables.formats import Sheet
@@ -24,6 +25,7 @@ from muniment.registry.tables.headings import (
     PEOPLE,
     SKIP,
     field_of,
+    fields_in,
     header_row,
     headings_of,
     kind_of_table,
@@ -141,7 +143,10 @@ def _propose_column(heading: str, chosen: dict[str, Any], values: list[str]) -> 
 def decide_options(column: Column, values: Sequence[str]) -> None:
     """Decide how the values of a column are written, for the field that it holds; blank values do not count."""
     values = [each for each in values if not is_blank(each)]
-    if column.field in DATES:
+    declared = cells.field_in(column)
+    if declared is not None:
+        cells.decide_options(declared, column, values)
+    elif column.field in DATES:
         column.order = column.order or decide.order_of_dates(values) or "YMD"
     elif column.field in NUMBERS:
         column.decimal = decide.decimal_sign(values, is_count=column.field == "teamSize")
@@ -169,6 +174,9 @@ def _fits(column: Column, values: list[str]) -> bool:
     """Return whether the values of a column can be what its heading means."""
     if not values:
         return True
+    declared = cells.field_in(column)
+    if declared is not None:
+        return cells.fits(declared, values)
     if column.field in DATES:
         return decide.share_of_dates(values) >= _LEAST_SHARE
     if column.field in NUMBERS:
@@ -214,10 +222,11 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
         if table.kind not in {COMPANIES, PEOPLE, SKIP}:
             yield f"{table.name}: kind must be companies, people or skip, not {table.kind!r}"
             continue
-        known = FIELDS.get(table.kind, ())
+        known = fields_in(table.kind)
         for column in table.column if table.kind != SKIP else ():
             if column.field and column.field not in known and not _is_extra(column.field):
-                yield f"{table.name}: {column.heading}: there is no field {column.field!r} of {table.kind}"
+                said = f"{table.name}: {column.heading}: there is no field {column.field!r} of {table.kind}"
+                yield f'{said}; to keep the column as an additional member, write "extra:NAME"'
             if column.order not in {"", ASK, *decide.ORDERS}:
                 yield f"{table.name}: {column.heading}: order must be DMY, MDY or YMD"
             if column.decimal not in {"", ASK, ".", ","}:
@@ -233,7 +242,7 @@ def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
     """Return a mapping as TOML; columns that are left out are first, each with an example."""
     lines = ["# A column without a field is left out. Fields of companies:"]
     for kind in (COMPANIES, PEOPLE):
-        named = [each for each in FIELDS[kind] if not each.startswith(EXTRA)]
+        named = [each for each in fields_in(kind) if not each.startswith(EXTRA)]
         lines += ([] if kind == COMPANIES else ["# Fields of people:"]) + [
             f"#   {', '.join(named[n : n + 8])}" for n in range(0, len(named), 8)
         ]

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
+from muniment.registry.declared import cells as declared
 from muniment.registry.people.positions import team_of
 from muniment.registry.tables.columns import Column
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import COMPANIES, EXTRA, PEOPLE, SKIP, header_row, headings_of
+from muniment.registry.tables.headings import COMPANIES, EXTRA, FIELDS, PEOPLE, SKIP, header_row, headings_of
 from muniment.registry.tables.known import KnownRows, name_key
 from muniment.registry.tables.losses import Loss
 from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping
-from muniment.registry.tables.values import Lost, PersonInCell, address_of, full_name, is_blank, people_in, value_of
+from muniment.registry.tables.values import Lost, PersonInCell, address_of, full_name, is_blank, people_in
 
 _TOTALS: Final = frozenset({"total", "totals", "summe", "gesamt", "insgesamt", "sum", "gesamtsumme", "grandtotal"})
 _USUAL_CELLS: Final = 3
@@ -154,7 +155,7 @@ class _Conversion:
                 found = people_in(column, text)
                 people += found if isinstance(found, list) else []
             else:
-                found = value_of(column, text, self.currency)
+                found = declared.value_of(column, text, self.currency)
             if isinstance(found, Lost):
                 self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
             elif column.field == "address":
@@ -205,7 +206,7 @@ class _Conversion:
             record = self.people[slug] = PersonRecord(row.number, slug, {"name": name})
         if bio := values.get("bio"):
             record.members.setdefault("bio", bio)
-        extra = {key.removeprefix(EXTRA): value for key, value in values.items() if key.startswith(EXTRA)}
+        extra = {key.removeprefix(EXTRA): value for key, value in values.items() if key not in FIELDS[PEOPLE]}
         record.members |= {key: value for key, value in extra.items() if key not in record.members}
         if company := values.get("position.company"):
             self._place(row, str(company), PersonInCell(name, values.get("position.title", "")))

@@ -4,6 +4,7 @@ Declarations of fields, as the section ``[[fields]]`` of ``registry.toml`` has t
 A declaration adds a field to an open object; its values are kept among the additional members of that object.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -30,6 +31,13 @@ MAX_LINK: Final = 500
 MAX_IDENTIFIER: Final = 100
 MAX_MONEY: Final = 40
 _DEFAULT_CHARACTERS: Final = 500
+OPTIONS: Final[dict[str, tuple[str, ...]]] = {
+    "choices": ("choice",),
+    "check": ("identifier",),
+    "min": ("number",),
+    "max": ("number", "text"),
+}
+"""The kinds that have an option."""
 _KEY: Final = re.compile(r"[a-z][A-Za-z0-9]{1,39}")
 _PLACES: Final = ("company", "person")
 _RESERVED: Final = frozenset(
@@ -87,12 +95,35 @@ class Declaration(Struct, frozen=True):
         )
 
 
-class FieldsError(ValueError):
-    """The declarations have faults; has a sentence for each."""
+class DeclarationFault(NamedTuple):
+    """
+    What is wrong with a declaration.
 
-    def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__("\n".join(faults))
-        self.faults = tuple(faults)
+    Args:
+        number: of the declaration, from 1.
+        member: which member of it; "" for the whole.
+        says: what is wrong with it.
+        label: what people call the declaration.
+    """
+
+    number: int
+    member: str
+    says: str
+    label: str = ""
+
+    def __str__(self) -> str:
+        if not self.number or self.says.startswith(f"{self.label}: "):
+            return self.says
+        return f"field {self.number}{f' ({self.label})' if self.label else ''}: {self.says}"
+
+
+class FieldsError(ValueError):
+    """The declarations have faults; has a sentence for each, and in *parts* the same by declaration and member."""
+
+    def __init__(self, parts: Sequence[DeclarationFault]) -> None:
+        self.parts = tuple(parts)
+        self.faults = tuple(map(str, parts))
+        super().__init__("\n".join(self.faults))
 
 
 class _Made(NamedTuple):
@@ -114,23 +145,28 @@ def read_declarations(given: Any, schema: Schema) -> tuple[Declaration, ...]:
     Raises:
         FieldsError: it has faults.
     """
-    if not isinstance(given, list):
-        raise FieldsError(['fields must be tables that begin with "[[fields]]"'])
     found: list[Declaration] = []
-    faults: list[str] = []
+    faults: list[DeclarationFault] = []
+    if not isinstance(given, list):
+        raise FieldsError([DeclarationFault(0, "", 'fields must be tables that begin with "[[fields]]"')])
     for number, table in enumerate(given, 1):
-        where = f"field {number}"
-        if isinstance(table, Mapping) and isinstance(table.get("key", table.get("preset")), str):
-            where += f" ({str(table.get('key', table.get('preset')))[:60]})"
         own = list(_faults_of(table))
-        faults += [f"{where}: {each}" for each in own]
+        faults += [DeclarationFault(number, member, says, _label_of(table)) for member, says in own]
         if not own:
             found.append(_declaration(table))
     if not faults:
-        faults = [*_clashes(found, schema)]
+        faults = [
+            DeclarationFault(number, "key", says, found[number - 1].key) if number else DeclarationFault(0, "", says)
+            for number, says in _clashes(found, schema)
+        ]
     if faults:
         raise FieldsError(faults)
     return tuple(found)
+
+
+def _label_of(table: Any) -> str:
+    named = table.get("key", table.get("preset")) if isinstance(table, Mapping) else None
+    return named[:60] if isinstance(named, str) else ""
 
 
 def declare(schema: Schema, declarations: Iterable[Declaration], currency: str) -> Schema:
@@ -158,6 +194,27 @@ def field_of(declared: Declaration, currency: str) -> Field:
         return structs.replace(field, shown=False, editable=False, csv=0, summary="none")
     order = declared.key if made.range else ""
     return structs.replace(field, filters=made.filters, range=made.range, order=order, is_sorted=False)
+
+
+def parameters_of(declared: Declaration) -> tuple[str, ...]:
+    """Return the names of the parameters that filter lists by a declared field."""
+    made = KINDS[declared.kind](declared, "USD")
+    bounds = (made.range.low, made.range.high) if made.range else ()
+    return (*(each.name or declared.key for each in made.filters), *bounds)
+
+
+def sample_of(declared: Declaration, currency: str) -> Any:
+    """Return an example of a value, in wire form."""
+    match declared.kind:
+        case "number":
+            return declared.min if declared.min is not None else 12
+        case "money":
+            return Money(MAX_MONEY, currency).wire(120_000_000)
+        case "link":
+            return "https://example.org"
+        case "text":
+            return "Example"[: int(declared.max or _DEFAULT_CHARACTERS)]
+    return KINDS[declared.kind](declared, currency).example
 
 
 # ---------------------------------------------------------------------- kinds
@@ -239,24 +296,28 @@ def _declaration(table: Mapping[str, Any]) -> Declaration:
     return Declaration(**{**given, "choices": tuple(given.get("choices", ()))})
 
 
-def _faults_of(table: Any) -> Iterable[str]:
+_Fault = tuple[str, str]
+"""The member of a declaration, and what is wrong with it."""
+
+
+def _faults_of(table: Any) -> Iterable[_Fault]:
     if not isinstance(table, Mapping):
-        yield f"must be a table, not {shown(table)}"
+        yield "", f"must be a table, not {shown(table)}"
         return
     names = [each.name for each in structs.fields(Declaration)]
     for name in sorted(table.keys() - {*names, "preset"}):
-        yield f"{name} is not one of preset, {', '.join(names)}"
+        yield "", f"{name} is not one of preset, {', '.join(names)}"
     if "preset" in table and (not isinstance(table["preset"], str) or table["preset"] not in PRESETS):
-        yield f"preset must be one of {', '.join(PRESETS)}, not {shown(table['preset'])}"
+        yield "preset", f"preset must be one of {', '.join(PRESETS)}, not {shown(table['preset'])}"
         return
     given = _with_preset(table)
     if given["of"] not in _PLACES:
-        yield f"of must be company or person, not {shown(given['of'])}"
+        yield "of", f"of must be company or person, not {shown(given['of'])}"
     for name, most in (("key", 40), ("label", 60), ("kind", 20), ("help", 200), ("check", 20)):
-        yield from _text_faults(given, name, most)
+        yield from ((name, says) for says in _text_faults(given, name, most))
     for name in ("in_lists", "retired"):
         if not isinstance(given.get(name, False), bool):
-            yield f"{name} must be true or false, not {shown(given[name])}"
+            yield name, f"{name} must be true or false, not {shown(given[name])}"
     yield from _kind_faults(given)
 
 
@@ -276,28 +337,30 @@ def _text_faults(given: Mapping[str, Any], name: str, most: int) -> Iterable[str
         yield f"kind must be one of {', '.join(KINDS)}, not {shown(value)}"
 
 
-def _kind_faults(given: Mapping[str, Any]) -> Iterable[str]:
+def _kind_faults(given: Mapping[str, Any]) -> Iterable[_Fault]:
     """Yield what is wrong with the options of a kind, or is no option of it."""
     kind = given.get("kind")
-    for name, kinds in (
-        ("choices", ("choice",)),
-        ("check", ("identifier",)),
-        ("min", ("number",)),
-        ("max", ("number", "text")),
-    ):
+    for name, kinds in OPTIONS.items():
         if name in given and kind in KINDS and kind not in kinds:
-            yield f"{name} is only for the kind {' or '.join(kinds)}"
+            yield name, f"{name} is only for the kind {' or '.join(kinds)}"
     if kind == "choice":
-        yield from _choice_faults(given.get("choices"))
+        yield from (("choices", says) for says in _choice_faults(given.get("choices")))
     if kind == "identifier" and isinstance(given.get("check", ""), str) and given.get("check", "") not in CHECKS:
-        yield f"check must be one of {', '.join(filter(None, CHECKS))}, not {shown(given['check'])}"
-    bounds = [given[name] for name in ("min", "max") if name in given]
-    if any(isinstance(each, bool) or not isinstance(each, int | float) or each != each for each in bounds):  # noqa: PLR0124 - not a number
-        yield "min and max must be numbers"
-    elif len(bounds) == 2 and bounds[0] > bounds[1]:
-        yield "min is greater than max"
-    elif kind == "text" and bounds and not (isinstance(bounds[0], int) and 1 <= bounds[0] <= MAX_CHARACTERS):
-        yield f"max of a text must be a whole number from 1 to {MAX_CHARACTERS:,}, not {shown(bounds[0])}"
+        yield "check", f"check must be one of {', '.join(filter(None, CHECKS))}, not {shown(given['check'])}"
+    bounds = {name: given[name] for name in ("min", "max") if name in given}
+    wrong = [name for name, each in bounds.items() if not _is_number(each)]
+    if wrong:
+        yield wrong[0], "min and max must be numbers"
+    elif len(bounds) == 2 and bounds["min"] > bounds["max"]:
+        yield "min", "min is greater than max"
+    elif kind == "text" and bounds:
+        most = next(iter(bounds.values()))
+        if not (isinstance(most, int) and 1 <= most <= MAX_CHARACTERS):
+            yield "max", f"max of a text must be a whole number from 1 to {MAX_CHARACTERS:,}, not {shown(most)}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _choice_faults(choices: Any) -> Iterable[str]:
@@ -309,32 +372,27 @@ def _choice_faults(choices: Any) -> Iterable[str]:
         yield "choices has a text twice"
 
 
-def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[str]:
-    """Yield the names that two fields would have, and those that are taken."""
+def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[tuple[int, str]]:
+    """Yield the names that two fields would have, and those that are taken, by the number of the declaration, or 0."""
     taken = {name.casefold() for name in _RESERVED | _names_of(schema)}
     kinds: dict[str, Declaration] = {}
     for place in _PLACES:
-        own = [each for each in found if each.of == place]
+        own = [(number, each) for number, each in enumerate(found, 1) if each.of == place]
         if len(own) > MAX_FIELDS:
-            yield f"there are {len(own)} fields of a {place}; at most {MAX_FIELDS} are allowed"
+            yield 0, f"there are {len(own)} fields of a {place}; at most {MAX_FIELDS} are allowed"
         seen: set[str] = set()
-        for each in own:
-            names = {each.key, *_parameters(each)}
+        for number, each in own:
+            names = {each.key, *parameters_of(each)}
             for name in sorted(names):
                 if name.casefold() in taken:
-                    yield f"{each.key}: the name {name} is taken by a built-in field or parameter; choose another key"
+                    said = f"{each.key}: the name {name} is taken by a built-in field or parameter; choose another key"
+                    yield number, said
                 elif name.casefold() in seen:
-                    yield f"{each.key}: a field of a {place} with the name {name} is declared already"
+                    yield number, f"{each.key}: a field of a {place} with the name {name} is declared already"
             seen |= {name.casefold() for name in names}
             former = kinds.setdefault(each.key, each)
             if (former.kind, former.choices, former.check) != (each.kind, each.choices, each.check):
-                yield f"{each.key}: the fields of this name of companies and people must be of the same kind"
-
-
-def _parameters(declared: Declaration) -> set[str]:
-    made = KINDS[declared.kind](declared, "USD")
-    names = {each.name or declared.key for each in made.filters}
-    return names | ({made.range.low, made.range.high} if made.range else set())
+                yield number, f"{each.key}: the fields of this name of companies and people must be of the same kind"
 
 
 def _names_of(schema: Schema) -> set[str]:

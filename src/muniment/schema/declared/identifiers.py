@@ -10,6 +10,8 @@ from muniment.schema.validation import Path, Validation, shown
 _LEI: Final = re.compile(r"[0-9A-Z]{18}[0-9]{2}")
 _ISIN: Final = re.compile(r"[A-Z]{2}[0-9A-Z]{9}[0-9]")
 _EVM: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_CONTRACT: Final = re.compile(r"0x(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{60,64})|(?!0[xX])[0-9A-Za-z][0-9A-Za-z._:-]{4,99}")
+"""Of EVM chains; of Starknet and other chains with addresses of 32 bytes; in letters and digits of any other chain."""
 _CODE: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./:_-]*")
 
 
@@ -59,6 +61,11 @@ CHECKS: Final = {
     "evm": Check(
         "an address of an EVM chain: 0x and 40 hexadecimal digits",
         lambda text: bool(_EVM.fullmatch(text)),
+        "0x0000000000000000000000000000000000000001",
+    ),
+    "contract": Check(
+        "the address of a contract: 0x and 40 hexadecimal digits, or the form of another chain",
+        lambda text: bool(_CONTRACT.fullmatch(text)),
         "0x0000000000000000000000000000000000000001",
     ),
     "": Check(

@@ -14,6 +14,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "key": "tokenContract",
         "label": "Token contract",
         "kind": "identifier",
+        "check": "contract",
         "help": "The address of the token's contract.",
     },
     "tokenChain": {
@@ -31,3 +32,15 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
     "telegram": {"key": "telegram", "label": "Telegram", "kind": "link", "help": "Starts with https://t.me/"},
     "foundedOn": {"key": "foundedOn", "label": "Founded", "kind": "date", "help": "The day of the foundation."},
 }
+SYNONYMS: Final = {
+    "lei": "leicode legalentityidentifier",
+    "tokenContract": "contractaddress tokenaddress contract smartcontract tokencontractaddress vertragsadresse",
+    "tokenChain": "chain blockchain network tokennetwork netzwerk",
+    "github": "githuburl githublink githuborganization githuborganisation githubprofile repository repo",
+    "discord": "discordurl discordlink discordserver discordinvite",
+    "telegram": "telegramurl telegramlink telegramgroup telegramchannel telegramgruppe",
+    "foundedOn": "founded foundingdate foundationdate dateoffoundation established incorporationdate incorporated"
+    " inception dateofincorporation founddate gegrundet grundung grundungsdatum gegrundetam datedefondation"
+    " datedecreation",
+}
+"""The headings of tables over values of a preset, besides its key and its label."""

@@ -110,13 +110,11 @@ class App:
     def ending(self, request_id: bytes | None, verdict: Verdict | None) -> bytes:
         """Return :meth:`closing_lines` encoded, with the blank line after them; None is a new id."""
         if request_id is None:
-            lines = b"%s%s%08x" % (self._timed_lines, self._id_prefix, next(self._numbers))
-        else:
-            lines = self._timed_lines + request_id
+            request_id = b"%s%08x" % (self._id_prefix, next(self._numbers))
         if verdict is None or not self.limiter.is_enabled:
-            return lines + b"\r\n\r\n"
-        limits = verdict.remaining, verdict.reset_s, self.policy
-        return lines + b'\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % limits
+            return b"%s%s\r\n\r\n" % (self._timed_lines, request_id)
+        limits = self._timed_lines, request_id, verdict.remaining, verdict.reset_s, self.policy
+        return b'%s%s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % limits
 
     def open_api(self, api: Api) -> None:
         self.api = api
@@ -194,8 +192,8 @@ class App:
         if is_api and scope["method"] == "GET" and _names_versions(scope["headers"]):
             found = self._unchanged(scope)
             if found is not None:
-                out.verdict = found.verdict
-                await out.finish(found.response)
+                response, out.verdict, _ = found
+                await out.finish(response)
                 return
         if path.startswith(ASSETS):
             self.fairness.take("assets", scope["state"]["client"])

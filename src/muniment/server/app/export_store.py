@@ -18,9 +18,9 @@ class ExportStore:
 
     @cached_property
     def _storage(self) -> "Storage":
-        from muniment.documents.storage import Storage  # 4 MB: imported on first use
+        from muniment.documents.plugged.storage import storage_at  # 4 MB: imported on first use
 
-        return Storage(Path("blobs"), self._url)
+        return storage_at(Path("blobs"), self._url)
 
     def write(self, key: str, chunks: Iterable[bytes]) -> None:
         with _faults():

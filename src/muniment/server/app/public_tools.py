@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 from typing import TypedDict
 
 from muniment import __version__
-from muniment.declared_fields import instance_schema
 from muniment.mcp.cards import Cards, Identity
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.tools.public import public_server
@@ -28,19 +27,19 @@ class Shared(TypedDict):
     schema: Schema
 
 
-def shared_arguments(app: App) -> Shared:
+def shared_arguments(app: App, schema: Schema) -> Shared:
     config = app.config
     return {
         "gate": OriginPolicy(config.base_url, config.allowed_hosts, config.allowed_origins),
         "base_url": config.base_url,
         "registry_name": registry_name(),
-        "schema": instance_schema(config),
+        "schema": schema,
     }
 
 
-async def mount_public(app: App, reader: Reader, running: AsyncExitStack) -> None:
+async def mount_public(app: App, reader: Reader, schema: Schema, running: AsyncExitStack) -> None:
     """Let *app* answer the public tools and their cards until *running* ends."""
-    server = public_server(reader, limiter=app.fairness.requests, **shared_arguments(app))
+    server = public_server(reader, limiter=app.fairness.requests, **shared_arguments(app, schema))
     await running.enter_async_context(server.run())
     app.mounts[PUBLIC_PATH] = server
     app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)

@@ -31,6 +31,7 @@ class RegistryFile:
     Args:
         front: receives the API as soon as the file is filled; a new replica is built first.
         on_registry: called in the event loop when the app has the API.
+        on_fields: called in the event loop when the API answers with other declared fields.
         catch_up: as :class:`Reader`.
         since: as :class:`Reader`.
     """
@@ -42,12 +43,14 @@ class RegistryFile:
         *,
         on_registry: Callable[[], None],
         catch_up: Callable[[], bool],
+        on_fields: Callable[[], None] = lambda: None,
         since: str = "",
     ) -> None:
         self._since = since
         self._config = config
         self._front = front
         self._on_registry = on_registry
+        self._on_fields = on_fields
         self._catch_up = catch_up
         self.reader: Reader | None = None
         self._api: Api | None = None
@@ -100,8 +103,10 @@ class RegistryFile:
             return
         self.reader.tick()
         if (found := applied()) != self._settings:
+            if found.settings.fields != self._settings.settings.fields and self._api is not None:
+                self._use_declared_fields(self._api)
             self._settings = found
-            self.reader.renew(found.stamp)
+            self.reader.renew(found.stamp)  # after the fields, so that no answer without them is kept
         if self._front.api is None:
             self._show(self.reader)
             if self._front.api is not None:
@@ -125,10 +130,11 @@ class RegistryFile:
             self._api.start()
 
     def _use_declared_fields(self, api: Api) -> None:
-        """Let the API answer with the fields that the database has, if the copy of the settings was an older one."""
+        """Let the API answer with the fields of the applied settings, if they are others than before."""
         schema = instance_schema(self._config)
         if schema != api.schema:
             api.use(schema)
+            self._on_fields()
 
     def pages_are_ready(self) -> None:
         self._has_pages = True

@@ -70,7 +70,9 @@ class Startup:
         self._load = load
         self.is_loading = load is not None
         """Whether initial data is still being loaded."""
-        self._has_database = self._has_pages = False
+        self._has_pages = False
+        self.has_database = False
+        """Whether all migrations are applied."""
         self._stopping = threading.Event()
         self.fault = ""
         """What failed, for the operator; empty if nothing did."""
@@ -197,13 +199,14 @@ class Startup:
     def _bring_up_database(self) -> None:
         from muniment.accounts.identities.only import missing_operator
         from muniment.accounts.keys.keyring import WrongKey
+        from muniment.registry.currency import OtherCurrency
         from muniment.registry.publishing import publisher
         from muniment.registry.publishing.upgrade import bring_up_to_date
         from muniment.store.database.form import NewerDatabase
 
         try:
             upgrade = bring_up_to_date()
-        except (NewerDatabase, WrongKey) as error:
+        except (NewerDatabase, OtherCurrency, WrongKey) as error:
             raise Refusal(str(error)) from None
         if upgrade.migrations:
             log.info("database migrations applied", extra={"migrations": upgrade.migrations})
@@ -215,8 +218,8 @@ class Startup:
         if missing := missing_operator():
             raise Refusal(missing)
         publisher.published.connect(self._on_published, dispatch_uid="muniment.server")
-        if not self._has_database:
-            self._has_database = True
+        if not self.has_database:
+            self.has_database = True
             self._notify(self._on_database)
 
     def _notify(self, callback: Callable[..., None], *args: Any) -> None:

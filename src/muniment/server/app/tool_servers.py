@@ -37,22 +37,25 @@ class ToolServers:
         self._public = asyncio.Event()
         self._owner = asyncio.Event()
         self._mounting: asyncio.Task[None] | None = None
-        self._schema: Schema | None = None
-        """That of the public server, once it is mounted; one of other declared fields replaces it."""
-        self._running = contextlib.AsyncExitStack()
-        self._drain: Callable[[], None] = lambda: None
+        self._schemas: dict[str, Schema] = {}
+        """That of each server, once it is mounted; a server of other declared fields replaces it."""
+        self._running: dict[str, list[contextlib.AsyncExitStack]] = {PUBLIC_PATH: [], MANAGE_PATH: []}
+        """Of each server, the one that answers and the one before, which may still answer calls that wait."""
+        self._drains: dict[contextlib.AsyncExitStack, Callable[[], None]] = {}
 
     def begin(self) -> None:
         self._app.mounts.update(dict.fromkeys(TOOL_PATHS, self._wait))
 
     def drain(self) -> None:
         """Let calls that wait for something answer at once."""
-        self._drain()
+        for drain in self._drains.values():
+            drain()
 
     async def end(self) -> None:
         if self._mounting is not None:
             await self._mounting
-        await self._running.aclose()
+        for stack in (*self._running[PUBLIC_PATH], *self._running[MANAGE_PATH]):
+            await stack.aclose()
 
     def mount(self, *, has_database: bool = False) -> None:
         """Mount the public server, and the owner server if *has_database*. Call it in the event loop."""
@@ -83,23 +86,39 @@ class ToolServers:
 
         reader = self._file().reader
         schema = instance_schema(self._app.config)
-        if reader is None or self._app.api is None or schema == self._schema:
+        if reader is None or self._app.api is None or schema == self._schemas.get(PUBLIC_PATH):
             return
-        await mount_public(self._app, reader, self._running)
-        self._schema = schema
+        stack = contextlib.AsyncExitStack()
+        await mount_public(self._app, reader, schema, stack)
+        await self._replace(PUBLIC_PATH, schema, stack)
         self._public.set()
 
     async def _mount_owner(self) -> None:
         from muniment.mcp.tools.owner.server import owner_server
         from muniment.server.app.public_tools import shared_arguments
 
+        schema = instance_schema(self._app.config)
+        if schema == self._schemas.get(MANAGE_PATH):
+            return
         server = owner_server(
             self._bridge.call,
             reader=lambda: self._file().reader,
             fairness=self._app.fairness,
-            **shared_arguments(self._app),
+            **shared_arguments(self._app, schema),
         )
-        await self._running.enter_async_context(server.run())
-        self._drain = server.offer.drain
+        stack = contextlib.AsyncExitStack()
+        await stack.enter_async_context(server.run())
+        self._drains[stack] = server.offer.drain
         self._app.mounts[MANAGE_PATH] = server
+        await self._replace(MANAGE_PATH, schema, stack)
         self._owner.set()
+
+    async def _replace(self, path: str, schema: Schema, stack: contextlib.AsyncExitStack) -> None:
+        """Keep the server that is replaced until another one is: its last calls end meanwhile."""
+        self._schemas[path] = schema
+        running = self._running[path]
+        running.append(stack)
+        while len(running) > 2:
+            oldest = running.pop(0)
+            self._drains.pop(oldest, None)
+            await oldest.aclose()

@@ -3,8 +3,6 @@
 import logging
 from typing import Protocol
 
-import msgspec
-
 from muniment.api.responses import Answer, Response
 from muniment.kernel.asgi import Header
 from muniment.kernel.rate import Limiter, Verdict
@@ -17,13 +15,12 @@ from muniment.server.fastpath.rest import Detail, RestAnswers
 log = logging.getLogger("muniment.server")
 
 
-class Ready(msgspec.Struct, frozen=True, gc=False):
-    """A finished response and the client's remaining rate."""
+Ready = tuple[Response, Verdict | None, str]
+"""
+A finished response, the client's remaining rate, and the surface: a plain tuple for speed, made at every request.
 
-    response: Response
-    verdict: Verdict | None
-    """None if the response counts against another limit, which no header shows."""
-    surface: str = "api"
+No rate if the response counts against another limit, which no header shows.
+"""
 
 
 class ToolAnswers(Protocol):
@@ -80,9 +77,9 @@ class FastPath:
         if response is None:
             return None
         if response.status == 304 and answer is None and if_none_match.strip() != b"*":
-            return Ready(response, self._limiter.peek(client))
+            return response, self._limiter.peek(client), "api"
         verdict = self._limiter.take(client)
-        return Ready(response, verdict) if verdict.allowed else None
+        return (response, verdict, "api") if verdict.allowed else None
 
     def has_page(self, target: bytes) -> bool:
         return self.pages is not None and target in self.pages
@@ -104,9 +101,9 @@ class FastPath:
             return None
         page, response = found
         if page.surface == "static":
-            return Ready(response, None, page.surface) if self._assets.take(client).allowed else None
+            return (response, None, page.surface) if self._assets.take(client).allowed else None
         if page.surface == "mcp":
-            return Ready(response, None, page.surface)  # server cards are free
+            return response, None, page.surface  # server cards are free
         if response.status == 304 and if_none_match.strip() != b"*":
             # Free, but only for a client that could pay for it.
             verdict = self._limiter.peek(client)
@@ -114,14 +111,14 @@ class FastPath:
         else:
             verdict = self._limiter.take(client)
             is_allowed = verdict.allowed
-        return Ready(response, verdict, page.surface) if is_allowed else None
+        return (response, verdict, page.surface) if is_allowed else None
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
         """Answer a conditional GET with 304 from memory. Not charged to the client's rate, and not limited by it."""
         if self.rest is None:
             return None
         response = self.rest.not_modified(target, accept_encoding, if_none_match)
-        return None if response is None else Ready(response, self._limiter.peek(client))
+        return None if response is None else (response, self._limiter.peek(client), "api")
 
     def detail(self, target: bytes) -> Detail | None:
         """Return the detail that a GET of *target* needs, if one look-up answers it."""

@@ -177,9 +177,19 @@ class FastPathProtocol(LimitedProtocol):
         A cached target is one that the parser has accepted; so *data* is, from its first byte to its last, what the
         parser has seen before. It must be between two requests, the first of which it has read.
         """
-        if self.is_unfinished or self._in_head or self._in_body or self._is_over:
-            return False
-        if self._waits_for is not None or not self.has_asked or not self._is_free():
+        cycle = self.cycle
+        if (
+            self.is_unfinished
+            or self._in_head
+            or self._in_body
+            or self._is_over
+            or self._waits_for is not None
+            or not self.has_asked
+            # As _is_free, whose call would take a twentieth of the whole.
+            or (cycle is not None and not cycle.response_complete)
+            or self.flow.write_paused
+            or self.is_retiring
+        ):
             return False
         line, _, block = data.partition(LINE_END)
         heads = self.front.fast_path.heads
@@ -275,10 +285,10 @@ class FastPathProtocol(LimitedProtocol):
             return False
         if found is None:
             return False
-        response = found.response
+        response, verdict, surface = found
         request_id = front.request_id(given_id) if given_id is not None or front.log_requests else None
-        self._send(response.head, front.ending(request_id, found.verdict), response.body)
-        front.metrics.fast_path[found.surface, response.status] += 1
+        self._send(response.head, front.ending(request_id, verdict), response.body)
+        front.metrics.fast_path[surface, response.status] += 1
         if front.log_requests and request_id is not None:
             front.write_line("GET", self.url, response.status, 0.0, client=address, request_id=request_id)
         return True

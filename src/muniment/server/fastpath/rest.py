@@ -46,8 +46,8 @@ class RestAnswers:
         if if_none_match and is_known(answer.tag, if_none_match):
             return answer.unchanged(answer.encoding(accept_encoding))
         if not accept_encoding:
-            return answer.form(_IDENTITY) or answer.make(_IDENTITY)
-        return answer.form(negotiated(accept_encoding)) or self._api.encode(
+            return answer.forms.get(_IDENTITY) or answer.make(_IDENTITY)
+        return answer.forms.get(negotiated(accept_encoding)) or self._api.encode(
             target, answer, answer.encoding(accept_encoding), at_once=True
         )
 

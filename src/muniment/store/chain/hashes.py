@@ -31,11 +31,8 @@ class Link(NamedTuple):
 
 
 def _hash(tag: bytes, *parts: bytes) -> bytes:
-    found = hashlib.sha256(b"muniment %b\n" % tag)
-    for part in parts:
-        found.update(len(part).to_bytes(8))
-        found.update(part)
-    return found.digest()
+    joined = b"".join([each for part in parts for each in (len(part).to_bytes(8), part)])
+    return hashlib.sha256(b"muniment %b\n%b" % (tag, joined)).digest()
 
 
 def body_digest(body: bytes) -> bytes:

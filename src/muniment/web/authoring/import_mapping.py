@@ -7,8 +7,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
+from muniment.registry.declared import cells
+from muniment.registry.declared.columns import field_named, fields_of
 from muniment.registry.tables.columns import ASK, Column
-from muniment.registry.tables.headings import COMPANIES, EXTRA, FIELDS, PEOPLE, SKIP, field_of
+from muniment.registry.tables.headings import COMPANIES, EXTRA, PEOPLE, SKIP, field_of, fields_in
 from muniment.registry.tables.mapping import DATES, PEOPLE_FIELD, FileMapping, TableMapping
 from muniment.registry.tables.records import member_of
 
@@ -170,10 +172,16 @@ def label_of(field: str) -> str:
     known = LABELS.get(field)
     if known is not None:
         return str(known)
+    declared = field_named(field)
+    if declared is not None:
+        return gettext(declared.label)
     return field.rpartition(".")[2].removeprefix(EXTRA).replace("_", " ").capitalize()
 
 
 def _options_of(field: str) -> tuple[str, ...]:
+    declared = field_named(field.removeprefix(EXTRA))
+    if declared is not None:
+        return cells.options_of(declared)
     if field in DATES:
         return ("order",)
     known = {
@@ -221,22 +229,31 @@ def _column(name: str, at: int, table: TableMapping, column: Column, known: JSON
 
 def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the fields that a column can hold, in groups."""
-    fields = list(FIELDS[COMPANIES if kind == SKIP else kind])
+    of = COMPANIES if kind == SKIP else kind
+    fields = list(fields_in(of))
     own = f"{EXTRA}{member_of(column.heading) or 'note'}"
     for each in (own, column.field):
-        if each.startswith(EXTRA) and each not in fields:
+        if each not in fields and (each.startswith(EXTRA) or _is_gone(each)):
             fields.append(each)
+    declared = fields_of(of)
     titles = {
         "": gettext("Fields"),
+        "declared": gettext("Fields of this registry"),
         "socials": gettext("Contact and profiles"),
         "address": gettext("Address"),
         EXTRA: gettext("Additional fields, public"),
     }
     groups: dict[str, list[tuple[str, str]]] = {title: [] for title in titles.values()}
     for field in fields:
-        prefix = EXTRA if field.startswith(EXTRA) else field.partition(".")[0]
+        prefix = EXTRA if field.startswith(EXTRA) else "declared" if field in declared else field.partition(".")[0]
         groups[titles.get(prefix, titles[""])].append((field, label_of(field)))
     return [(title, options) for title, options in groups.items() if options]
+
+
+def _is_gone(field: str) -> bool:
+    """Return whether a column has a field that is not declared any more; it is offered, so that it stays."""
+    known = (*fields_in(COMPANIES), *fields_in(PEOPLE))
+    return bool(field) and field not in known and field.isidentifier()
 
 
 def _option(name: str, column: Column, option: str) -> OptionField:

@@ -13,8 +13,8 @@ from muniment.kernel.ids import slug_from_name
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.frameworks.specification import EVALUATORS, SCHEMA, SOURCES
 
-MAX_CRITERIA: Final = 300
-"""In one form."""
+MAX_CRITERIA: Final = 25
+"""In one form; a larger specification is edited by section, in pages of as many."""
 MAX_FIELDS: Final = 9_900
 """In one form; a request has at most 10,000. A scale with many levels reaches this before `MAX_CRITERIA`."""
 FIELDS_OF_CRITERION: Final = 12
@@ -186,6 +186,50 @@ def _typed_criterion(form: Any, at: str, scale: tuple[str, str]) -> CriterionFie
         citations=form.get(f"{at}.citations", ""),
         hidden=[name for name in form.get(f"{at}.hidden", "").split() if name in {"appliesIf", "checks"}],
     )
+
+
+def part_of(document: JSONMapping, place: int, first: int) -> SpecificationFields:
+    """Return a page of the criteria of a section, from the one at *first* on, as the fields of a form."""
+    whole = document["sections"][place]
+    section = {**whole, "criteria": whole["criteria"][first : first + MAX_CRITERIA]}
+    fields = fields_of({**document, "sections": [section]})
+    for each in fields.sections:
+        each.origin = str(place)
+        for number, criterion in enumerate(each.criteria):
+            criterion.origin = f"{place}.{first + number}"
+    return fields
+
+
+def with_part(document: JSONMapping, place: int, first: int, typed: SectionFields) -> JSONObject:
+    """Return *document* with what was typed into the form of :func:`part_of`."""
+    made = deepcopy(dict(document))
+    whole = made["sections"][place]
+    edited = _section(typed, document)
+    edited["criteria"] = [
+        *whole["criteria"][:first],
+        *edited["criteria"],
+        *whole["criteria"][first + MAX_CRITERIA :],
+    ]
+    made["sections"][place] = edited
+    _give_ids(made["sections"])
+    return made
+
+
+def with_general(document: JSONMapping, fields: SpecificationFields) -> JSONObject:
+    """Return *document* with the scale and the bands that were typed."""
+    sections = document["sections"]
+    made = document_of(SpecificationFields(fields.scale_min, fields.scale_max, fields.bands), document)
+    return {**made, "sections": deepcopy(sections)}
+
+
+def new_section() -> JSONObject:
+    """Return a section to be filled in, with one criterion."""
+    return {"id": "", "title": "", "weight": 1, "criteria": [new_criterion()]}
+
+
+def new_criterion() -> JSONObject:
+    """Return a criterion to be filled in."""
+    return {"id": "", "title": "", "weight": 1, "requirement": ""}
 
 
 def document_of(fields: SpecificationFields, stored: JSONMapping) -> JSONObject:

@@ -1,5 +1,5 @@
 """
-Draw cards, laid out on 1,200 by 630 units and drawn in 960 by 504 pixels.
+Draw cards, laid out on 1,200 by 630 units and drawn in 880 by 462 pixels.
 
 This module is a program: a line of JSON on standard input, a PNG on standard output.
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 1_200, 630
 """Of the layout."""
-DRAWN_WIDTH, DRAWN_HEIGHT = 960, 504
+DRAWN_WIDTH, DRAWN_HEIGHT = 880, 462
 """Of the picture, in pixels: other sites show it at most 600 wide, and each pixel costs time to draw and to pack."""
 HEAD: Final = struct.Struct(">If")
 """Before each picture: its size, and the CPU seconds that it took. A size of 0 is a failure."""

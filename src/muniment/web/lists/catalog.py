@@ -5,7 +5,6 @@ The schema declares filters, ranges and orders. Here they get the words of the p
 is shown last, under the label of its field.
 """
 
-import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from django.conf import settings
 
 from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Criterion, Listing, ReversedRange
+from muniment.schema.objects import Schema
 from muniment.schema.standard_kinds import Country
 from muniment.store.queries import ListQuery
 from muniment.web.lists.search import Control, ListFilter, ListName, RegistryList, Search
@@ -93,10 +93,22 @@ LISTS: Final[dict[ListName, tuple[Any, ...]]] = {
 }
 
 
-@functools.cache
+_made: Final[dict[ListName, tuple[Schema, RegistryList]]] = {}
+"""Each list as the schema has it that it was made of: an operator may declare other fields."""
+
+
 def registry_list(name: ListName) -> RegistryList:
+    schema, made = _made.get(name, (None, None))
+    if made is None or schema is not settings.SCHEMA:
+        schema = settings.SCHEMA
+        made = _registry_list(name, schema)
+        _made[name] = schema, made
+    return made
+
+
+def _registry_list(name: ListName, schema: Schema) -> RegistryList:
     kind, label, prompt, placeholder, none_match, order = LISTS[name]
-    listing = settings.SCHEMA.listings[kind]
+    listing = schema.listings[kind]
     places = {each: place for place, each in enumerate(_SHOWN)}
     criteria = sorted(listing.criteria.values(), key=lambda each: places.get(each.name, len(places)))
     sorts = ("name",) if kind == "framework" else listing.sorts[1:-1]

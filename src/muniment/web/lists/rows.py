@@ -1,7 +1,8 @@
 """The rows of a list page as HTML, from list items: in templates they would be half of a page's time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
@@ -15,8 +16,8 @@ from muniment.web.translating import gettext, ngettext
 from muniment.web.wording.places import month_or_text
 
 SUMMARY_CHARACTERS = 180
-LINE_CHARACTERS = 64
-"""Of frameworks, of which many differ only in their names."""
+POSITIONS_SHOWN = 2
+"""Of a person, in different organizations."""
 
 
 class _CompanyItem(msgspec.Struct, rename="camel"):
@@ -42,9 +43,21 @@ class _PersonItem(msgspec.Struct, rename="camel"):
     company_count: int = 0
 
 
-class _FrameworkCompany(msgspec.Struct):
+class _NamedCompany(msgspec.Struct):
     name: str
-    slug: str = ""
+
+
+class _HeldPosition(msgspec.Struct):
+    title: str | None = None
+    company: _NamedCompany | None = None
+
+
+class _HeldPositions(msgspec.Struct):
+    positions: list[_HeldPosition] = []
+
+
+class _Held(msgspec.Struct):
+    data: _HeldPositions
 
 
 class _FrameworkItem(msgspec.Struct, rename="camel"):
@@ -53,7 +66,7 @@ class _FrameworkItem(msgspec.Struct, rename="camel"):
     kind: str
     is_open: bool = False
     description: str | None = None
-    company: _FrameworkCompany | None = None
+    company: _NamedCompany | None = None
 
 
 def company_rows(items: Sequence[bytes]) -> SafeString:
@@ -61,8 +74,16 @@ def company_rows(items: Sequence[bytes]) -> SafeString:
     return _rows(map(_company_row, map(_companies.decode, items)))
 
 
-def person_rows(items: Sequence[bytes]) -> SafeString:
-    return _rows(map(_person_row, map(_people.decode, items)))
+def person_rows(items: Sequence[bytes], documents: Callable[[Sequence[str]], Mapping[str, bytes]]) -> SafeString:
+    """
+    Return people with their positions.
+
+    Args:
+        documents: returns the documents of people by their slugs.
+    """
+    people = list(map(_people.decode, items))
+    bodies = documents([each.slug for each in people])
+    return _rows(_person_row(each, _positions(bodies.get(each.slug))) for each in people)
 
 
 def framework_rows(items: Sequence[bytes]) -> SafeString:
@@ -96,10 +117,28 @@ def _company_row(found: _CompanyItem) -> str:
     )
 
 
-def _person_row(found: _PersonItem) -> str:
+def _person_row(found: _PersonItem, positions: str) -> str:
     mark = mark_html(found.name, found.picture, is_round=True, key=found.slug)
-    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio))
-    return f'<td>{listing}</td><td class="number">{number(found.company_count)}</td>'
+    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), positions)
+    count = number(found.company_count)
+    return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number">{count}</td>'
+
+
+def _positions(body: bytes | None) -> str:
+    """Return the first position of a person in each of the first organizations."""
+    if body is None:
+        return ""
+    held: dict[str, str] = {}
+    for each in _person_documents.decode(body).data.positions:
+        if each.company:
+            held.setdefault(each.company.name, each.title or "")
+    shown = [
+        f"<bdi>{escape(title)}</bdi>, <bdi>{escape(name)}</bdi>" if title else f"<bdi>{escape(name)}</bdi>"
+        for name, title in islice(held.items(), POSITIONS_SHOWN)
+    ]
+    if more := len(held) - POSITIONS_SHOWN:
+        shown += [gettext("and %(more)s more") % {"more": number(more)}] if more > 0 else []
+    return "<br>".join(shown)
 
 
 def _framework_row(found: _FrameworkItem) -> str:
@@ -111,7 +150,7 @@ def _framework_row(found: _FrameworkItem) -> str:
         found.framework_name,
         mark_html(found.framework_name, key=found.framework_id),
         f" {pill_html('open' if found.is_open else 'not open')}",
-        markdown.plain(found.description or "", LINE_CHARACTERS) or gettext("No description yet."),
+        _summary(found.description) or gettext("No description yet."),
         f"{kind} · <bdi>{operator}</bdi>" if operator else kind,
     )
     return (
@@ -140,4 +179,5 @@ def _summary(text: str | None) -> str:
 
 _companies = msgspec.json.Decoder(_CompanyItem)
 _people = msgspec.json.Decoder(_PersonItem)
+_person_documents = msgspec.json.Decoder(_Held)
 _frameworks = msgspec.json.Decoder(_FrameworkItem)

@@ -74,7 +74,7 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
             len(proposals),
             f"{home}/proposals",
         ),
-        (ngettext("Listed holder", "Listed holders", len(holders)), len(holders), f"{home}/cap-table"),
+        (company_lists.holders_label(holders), len(holders), f"{home}/cap-table"),
     ]
     return [
         {"label": label, "value": number(value) if type(value) is int else value, "address": to}
@@ -228,6 +228,16 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
             continue
         fields.append({"label": words_of(name), "value": text[:300]})
     return fields[: len(declared) + MAX_FURTHER]
+
+
+def declared_facts(document: JSONObject, record: Record) -> dict[str, JSONObject]:
+    """Return the declared fields that a document has, in their order, as pages show them."""
+    shown = (name for name, field in record.by_name.items() if field.is_additional and field.shown)
+    return {
+        name: _declared_fact(record.by_name[name], document[name])
+        for name in shown
+        if document.get(name) not in (None, "")
+    }
 
 
 def _declared_fact(field: Field, value: Any) -> JSONObject:

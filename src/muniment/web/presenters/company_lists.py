@@ -13,7 +13,7 @@ from muniment.kernel.pagination import Page
 from muniment.languages.writing import digits
 from muniment.web.presenters.charts import exact
 from muniment.web.requests.pagination import Pager
-from muniment.web.translating import gettext
+from muniment.web.translating import gettext, ngettext
 
 TITLES_SHOWN: Final = 3
 """Of one person, where people are shown with their titles; their own page has all."""
@@ -162,16 +162,37 @@ def have_names(holders: Iterable[JSONObject]) -> bool:
 
 def completeness_of(holders: Sequence[JSONObject]) -> str:
     """Return a sentence that says whether the listed holders are all, as far as their shares tell; "" without any."""
-    shares = [Decimal(str(each)) for row in holders if type(each := row.get("percentage")) in {int, float}]
-    total = sum(shares, Decimal())
     if not holders:
         return ""
-    if len(shares) < len(holders) or not 0 < total <= WHOLE + ROUNDING or min(shares) < 0:
+    held = held_by(holders)
+    if held is None:
         return gettext("The list may not be complete.")
-    if total >= WHOLE - ROUNDING:
+    if held >= WHOLE - ROUNDING:
         return gettext("Together they hold all tokens.")
-    values = {"share": f"{exact(round(total, 2))}%"}
+    values = {"share": f"{exact(round(held, 2))}%"}
     return gettext("Together they hold %(share)s of all tokens; other holders are not listed.") % values
+
+
+def held_by(holders: Sequence[JSONObject]) -> Decimal | None:
+    """Return how many percent of all tokens the listed holders have; None if their shares do not tell."""
+    shares = [Decimal(str(each)) for row in holders if type(each := row.get("percentage")) in {int, float}]
+    total = sum(shares, Decimal())
+    if len(shares) < len(holders) or not 0 < total <= WHOLE + ROUNDING or min(shares) < 0:
+        return None
+    return total
+
+
+def holders_label(holders: Sequence[JSONObject]) -> str:
+    """Return what the number of listed holders is called: of all, of those that have a share, or of an unknown part."""
+    held = held_by(holders)
+    if held is None:
+        return ngettext("Listed holder", "Listed holders", len(holders))
+    if held >= WHOLE - ROUNDING:
+        return ngettext("Holder of all tokens", "Holders of all tokens", len(holders))
+    share = {"share": f"{exact(round(held, 1))}%"}
+    return (
+        ngettext("Listed holder of %(share)s of tokens", "Listed holders of %(share)s of tokens", len(holders)) % share
+    )
 
 
 def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:

@@ -23,10 +23,10 @@ MAX_CHARACTERS = 200_000
 """The part of a text that a page renders; the API returns the whole text."""
 
 _TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s", "strong",
-    "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "del", "em", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
+    "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-_BLOCKS = ("p", "h3", "h4", "h5", "h6", "li", "td", "th", "blockquote")
+_BLOCKS = ("p", "h2", "h3", "h4", "h5", "h6", "li", "td", "th", "blockquote")
 
 
 class _Renderer(RendererHTML):

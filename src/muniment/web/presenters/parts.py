@@ -213,7 +213,7 @@ def graph_html(title: str, kind: str, site: str, page: Members) -> SafeString:
     if page.get("summary"):
         shown["og:description"] = page["summary"]
     if card := page.get("card"):
-        shown |= {"og:image": card, "og:image:width": "960", "og:image:height": "504", "og:image:alt": title}
+        shown |= {"og:image": card, "og:image:width": "880", "og:image:height": "462", "og:image:alt": title}
     tags = "".join(f'<meta property="{name}" content="{escape(str(value))}">' for name, value in shown.items())
     size = "summary_large_image" if card else "summary"
     return mark_safe(f'{tags}<meta name="twitter:card" content="{size}">')  # noqa: S308 - every part is escaped

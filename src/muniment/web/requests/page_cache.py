@@ -30,6 +30,7 @@ from muniment.store.modified import is_ahead
 from muniment.store.reader import Reader
 from muniment.web import context
 from muniment.web.requests.conditional import Content
+from muniment.web.site.loading import rendered
 
 MAX_KEY_CHARACTERS = 1024
 """Pages of longer addresses are not kept."""
@@ -65,6 +66,7 @@ class CachedPage(NamedTuple):
     status: int
     content: Content
     headers: tuple[tuple[str, str], ...]
+    may_be_kept: bool = True
 
 
 pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: page.content.size_bytes + 500)
@@ -74,6 +76,13 @@ parts: LRUCache[str, str] = LRUCache(2_000_000, getsizeof=lambda html: len(html)
 _version = -1
 """The version of which there are pages and parts."""
 View = Callable[..., HttpResponse]
+_ONCE = "is_sent_once"
+
+
+def once_if(is_lacking: bool, response: HttpResponse) -> HttpResponse:  # noqa: FBT001 - reads as a condition
+    """Return *response*; if something that belongs on the page could not be shown, it is rendered again next time."""
+    setattr(response, _ONCE, is_lacking)
+    return response
 
 
 def published(*parameters: str, daily: bool = False, speaks: bool = True) -> Callable[[View], View]:
@@ -116,7 +125,7 @@ def published(*parameters: str, daily: bool = False, speaks: bool = True) -> Cal
             if is_kept:
                 is_whole = request.META.get("QUERY_STRING", "") == asked
                 _stamp(request, page, answer, day, spoken, is_whole=is_whole)
-            if len(key) <= MAX_KEY_CHARACTERS:
+            if len(key) <= MAX_KEY_CHARACTERS and page.may_be_kept:
                 with _lock, contextlib.suppress(ValueError):  # one page larger than the cache is not kept
                     pages[key] = page  # its size may have grown by an encoding
             return answer
@@ -209,7 +218,7 @@ def _finish(request: HttpRequest, response: HttpResponse, version: int, modified
         response.content = _render(request, response, modified_at)
     content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=modified_at)
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
-    return CachedPage(version, response.status_code, content, headers)
+    return CachedPage(version, response.status_code, content, headers, not getattr(response, _ONCE, False))
 
 
 def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at: str) -> str:
@@ -217,5 +226,10 @@ def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at:
     printed = {"address": f"{context.address(request)}{request.path}", "at": modified_at}
     found: Any = response.resolve_template(response.template_name)
     shown = {**context.site(request), "me": None, "messages": (), "printed": printed, **(response.context_data or {})}
-    rendered: str = found.template.render(Context(shown))
-    return rendered
+    name = str(found.template.name)
+
+    def render() -> str:
+        made: str = found.template.render(Context(shown))
+        return made
+
+    return rendered(name, render, lambda built_in: built_in.template.render(Context(shown)))

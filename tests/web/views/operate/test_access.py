@@ -13,8 +13,17 @@ from muniment.web.views.operate.addresses import OPERATE
 from muniment.web.views.operate.frame import ENTRIES
 
 pytestmark = pytest.mark.django_db
-VALUES = {"number": 1, "key": 1, "part": "team", "job_id": "0" * 26, "form": "csv", "action": ""}
-ACTIONS = {"accounts": "disable", "jobs": "retry"}
+VALUES = {
+    "number": 1,
+    "key": 1,
+    "part": "team",
+    "job_id": "0" * 26,
+    "form": "csv",
+    "action": "",
+    "name": "brand",
+    "of": "company",
+}
+ACTIONS = {"accounts": "disable", "jobs": "retry", "invitations": "revoke", "maintenance": "renew-feed"}
 
 
 def addresses() -> list[str]:

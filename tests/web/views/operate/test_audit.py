@@ -9,7 +9,9 @@ from muniment.accounts.models import SecurityEvent
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.config import Config
+from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
+from muniment.shown_settings import shown_settings
 
 pytestmark = pytest.mark.django_db
 
@@ -70,3 +72,15 @@ def test_settings_have_their_origin_and_no_secret(browser, monkeypatch, tmp_path
     assert "MUNIMENT_MAIL_FORM is not a setting" in page
     for secret in ("ebb-and-flow", "undertow"):
         assert secret not in page
+
+
+def test_a_change_of_the_registrys_own_settings_is_an_entry_that_names_the_places(browser):
+    record(Event.REGISTRY_CHANGED, actor=COMMAND, detail={"version": 1, "changed": ["legal.imprint", "brand.accent"]})
+    for path in ("/operate/audit", "/review/audit"):
+        answer = browser.get(path)
+        assert answer.status_code == 200
+        assert "legal.imprint, brand.accent" in answer.content.decode()
+
+
+def test_settings_are_shown_as_they_are_written(browser):
+    assert [each.value for each in shown_settings(Config({})) if each.variable == "MUNIMENT_SIGNUP"] == ["on"]

@@ -114,3 +114,15 @@ def test_what_is_not_published_is_named_and_left_out(visitor):
 
 def test_a_company_leads_to_its_comparison(visitor):
     assert 'href="/compare?c=harbour"' in visitor.get("/companies/harbour").text
+
+
+def test_a_comparison_begins_with_the_largest_treasuries(visitor, publisher):
+    publisher.publish(
+        *(company(number, slug, treasuryMinor=10**12 // number) for number, slug in ((11, "a"), (12, "b")))
+    )
+    html = visitor.get("/compare").text
+    valid(html)
+    begin = html.partition("Begin with one of these")[2]
+    assert re.findall('href="/compare[?]c=([a-z-]+)"', begin)[:2] == ["a", "b"]
+    for query in ("?c=harbour", "?add=nothing+like+it"):
+        assert "Begin with one of these" not in visitor.get(f"/compare{query}").text

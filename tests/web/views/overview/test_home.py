@@ -100,3 +100,9 @@ def test_what_a_day_changes_is_no_version_of_the_edition_before_it(visitor, publ
     undated = visitor.get("/")
     assert visitor.get("/", headers={"If-Modified-Since": undated["Last-Modified"]}).status_code == 200
     assert visitor.get("/", headers={"If-None-Match": undated["ETag"]}).status_code == 304
+
+
+def test_figures_of_nothing_are_left_out(visitor, publisher):
+    publisher.publish(company(1, treasuryMinor=None), framework(1))
+    html = visitor.get("/").text
+    assert re.findall(r"<dt>([a-z ]+)</dt>", html) == ["companies", "frameworks"]

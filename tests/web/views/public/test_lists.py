@@ -206,3 +206,25 @@ def test_a_feed_takes_what_its_list_takes(visitor):
     assert visitor.get("/companies.atom?teamMin=9&teamMax=1").status_code == 400
     title = ET.fromstring(visitor.get("/companies.atom?q=%01%3Cb%3E").content).findtext(f"{ATOM}title")
     assert title == "“<b>”"
+
+
+def test_people_are_listed_with_their_first_positions(visitor, publisher):
+    publisher.publish(
+        person(2, "ida", name="Ida Kelp", positions=(("Chair <of> it", "harbour"), ("Diver", "harbour"), ("", "quay"))),
+        person(3, "bo", name="Bo Reef", positions=tuple(("Cook", f"more-{n}") for n in range(4, 8))),
+    )
+    html = visitor.get("/people").text
+    valid(html)
+    [ida] = re.findall(r"<tr>((?:(?!</tr>).)*Ida Kelp.*?)</tr>", html, re.DOTALL)
+    assert "<bdi>Chair &lt;of&gt; it</bdi>, <bdi>" in ida
+    assert "Diver" not in ida, "one position in each organization"
+    [bo] = re.findall(r"<tr>((?:(?!</tr>).)*Bo Reef.*?)</tr>", html, re.DOTALL)
+    assert bo.count("Cook") == 4, "two, in the column and for a phone"
+    assert "and 2 more" in bo
+
+
+def test_words_that_find_nothing_lead_to_the_whole_list_and_to_the_search_of_everything(visitor):
+    html = visitor.get("/companies?q=zzzzqq").text
+    assert "Check the spelling, or use fewer or other words." in html
+    assert 'href="/search?q=zzzzqq"' in html
+    assert "values in use" not in html

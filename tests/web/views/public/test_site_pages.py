@@ -63,6 +63,10 @@ def test_legal_pages_exist_only_with_a_text(visitor):
         assert "<h2" not in page
         assert "alert(1)</script>" not in page
         assert visitor.get("/privacy").status_code == 404
+    with declared(legal={"terms": "# Terms\n\n## Be kind\n\nAlways.\n\n### Always\n\nYes."}):
+        page = text(visitor, "/terms")
+        assert ">Be kind</h2>" in page.replace(' dir="auto"', "")
+        assert ">Always</h3>" in page.replace(' dir="auto"', "")
     assert visitor.get("/imprint").status_code == 404
 
 

@@ -67,7 +67,7 @@ _CREDITS: Final = object_of(
 )
 _BALANCE: Final = Members(_CREDITS["properties"])
 _PROGRESS: Final = some_of(object_of({"done": INTEGER, "total": INTEGER, "step": STRING}))
-_EVALUATOR: Final = {"kind": one_of("rules", "model"), "model": _TEXT}
+_EVALUATOR: Final = {"kind": one_of("rules", "model", "plugin"), "model": _TEXT, "name": STRING}
 _RUN: Final = object_of(
     {
         **strings("runId", "companySlug", "frameworkId"),
@@ -91,7 +91,7 @@ _STARTED: Final = object_of(
         "state": STRING,
         "available": INTEGER,
         "missingEvidence": list_of(_MISSING),
-        "evaluator": object_of(_EVALUATOR),
+        "evaluator": object_of(_EVALUATOR, optional=("name",)),
         "expiresAt": MOMENT,
         **DRY,
     },
@@ -109,7 +109,7 @@ _CRITERION: Final = object_of(
         "rationale": STRING,
         "citations": list_of(_CITATION),
         "remediation": _TEXT,
-        "evaluator": one_of("rules", "model"),
+        "evaluator": one_of("rules", "model", "plugin"),
     },
     optional=("evaluator",),
 )
@@ -127,7 +127,7 @@ _REPORT: Final = object_of(
         "sections": list_of(
             object_of({**_NAMED, "score": _SCORE, "criteria": {"anyOf": [list_of(_CRITERION), _COUNTS]}})
         ),
-        "evaluator": object_of({**_EVALUATOR, "promptHash": _TEXT}),
+        "evaluator": object_of({**_EVALUATOR, "promptHash": _TEXT}, optional=("name",)),
         "next": list_of(object_of({**_NAMED, "status": _STATUS, "remediation": _TEXT})),
         "nextTotal": INTEGER,
         "sectionsTotal": INTEGER,

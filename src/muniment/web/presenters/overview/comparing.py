@@ -1,16 +1,27 @@
 """Organizations side by side: a row for each fact, people in common, and charts of what can be measured."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from django.conf import settings
 from django.utils.safestring import SafeString
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
+from muniment.schema.kinds import Number
+from muniment.schema.parsed_kinds import Money
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
-from muniment.web.presenters.company import address, bare, day, listed_on, rounds_of, safe_link
+from muniment.web.presenters.company import (
+    address,
+    bare,
+    day,
+    declared_facts,
+    listed_on,
+    rounds_of,
+    safe_link,
+)
 from muniment.web.translating import gettext
 from muniment.web.wording.states import state
 
@@ -90,6 +101,7 @@ def rows_of(sides: Sequence[Side]) -> list[ComparedRow]:
     found = [_row(label, sides, told) for label, told in _words().items()]
     found += [_row(label, sides, told, is_number=True) for label, told in _numbers().items()]
     found.append(_links(sides))
+    found += _declared(sides)
     return [row for row in found if any(cell.text for cell in row.cells)]
 
 
@@ -143,6 +155,18 @@ def _links(sides: Sequence[Side]) -> ComparedRow:
     found = [(safe_link(side.company.get("website")), side.name) for side in sides]
     cells = [ComparedCell(bare(link), name, link) for link, name in found]
     return ComparedRow(gettext("Website"), cells, len({cell.text for cell in cells}) > 1)
+
+
+def _declared(sides: Sequence[Side]) -> Iterator[ComparedRow]:
+    """Yield a row for each field that the operator declares."""
+    record = settings.SCHEMA.company
+    facts = [(declared_facts(side.company, record), side.name) for side in sides]
+    for name, field in record.by_name.items():
+        if field.is_additional and any(name in each for each, _ in facts):
+            told = [(each.get(name, {}), owner) for each, owner in facts]
+            cells = [ComparedCell(fact.get("value", ""), owner, fact.get("address", "")) for fact, owner in told]
+            is_number = isinstance(field.kind, Number | Money)
+            yield ComparedRow(gettext(field.label), cells, len({cell.text for cell in cells}) > 1, is_number)
 
 
 def shared_people(sides: Sequence[Side]) -> list[Shared]:

@@ -1,7 +1,8 @@
 """What a framework is, in public words; its specification stays private."""
 
 from muniment.kernel.json import JSONObject
-from muniment.web.presenters.company import day
+from muniment.web.presenters import company_lists
+from muniment.web.presenters.company import day, day_or_text
 from muniment.web.translating import gettext
 
 
@@ -11,6 +12,20 @@ def framework_facts(framework: JSONObject) -> list[JSONObject]:
     facts = [
         (gettext("Kind"), kinds.get(framework["kind"], framework["kind"])),
         (gettext("Status"), gettext("Open") if framework["isOpen"] else gettext("Closed")),
+        (gettext("Opens"), day_or_text(framework.get("opensOn"))),
+        (gettext("Closes"), day_or_text(framework.get("closesOn"))),
         (gettext("Updated"), day(framework["updatedAt"]) if framework.get("updatedAt") else ""),
     ]
     return [{"label": label, "value": value} for label, value in facts if value]
+
+
+def standing_of(framework: JSONObject) -> str:
+    """Return what the days of a program say today, in UTC; empty if they say nothing."""
+    opens, closes, today = framework.get("opensOn") or "", framework.get("closesOn") or "", company_lists.today()
+    if closes and closes < today:
+        return gettext("Applications closed on %(day)s.") % {"day": day_or_text(closes)}
+    if opens > today:
+        return gettext("Applications open on %(day)s.") % {"day": day_or_text(opens)}
+    if closes:
+        return gettext("Applications close on %(day)s.") % {"day": day_or_text(closes)}
+    return ""

@@ -152,7 +152,11 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
                 {**each, "word": reports.SOURCES.get(each["source"], each["source"])}
                 for each in missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
-        waiting = {"available": available(actor), "missing_evidence": lacking, "evaluator": operations.evaluator_now()}
+        waiting = {
+            "available": available(actor),
+            "missing_evidence": lacking,
+            "evaluator": operations.evaluator_now(seen.row.framework.slug),
+        }
         return manage_page(request, "manage/run.html", {**context, **waiting})
     report = operations.get_report(actor, seen.row.pk)
     context |= {

@@ -1,6 +1,6 @@
 """The searches that an account has saved."""
 
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
@@ -15,7 +15,7 @@ from muniment.searches.models import SavedSearch
 from muniment.web.context import address
 from muniment.web.lists import links
 from muniment.web.lists.catalog import LISTS, registry_list
-from muniment.web.lists.search import Search, joined
+from muniment.web.lists.search import ListName, Search, joined
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
@@ -100,7 +100,7 @@ def _query(search: Search) -> str:
 
 def _shown(request: HttpRequest, row: SavedSearch) -> JSONObject:
     """Return a saved search for its row; one that an earlier version could read is shown by its name alone."""
-    of = registry_list(row.list)
+    of = registry_list(cast("ListName", row.list))
     shown: JSONObject = {"id": row.pk, "name": row.name, "saved_at": row.saved_at, "list": of.label}
     try:
         search = Search.read(of, QueryDict(row.query)).filters

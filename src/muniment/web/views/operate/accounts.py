@@ -12,8 +12,13 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.accounts import operations
 from muniment.accounts.models import PersonalToken
 from muniment.accounts.personal_data.deletion import delete_account
+from muniment.accounts.tokens import revoke_all
 from muniment.kernel.actor import Actor
-from muniment.kernel.problems import BadRequest, Conflict
+from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.oauth.disconnecting import disconnect_all
+from muniment.oauth.models import Grant
+from muniment.registry.company.owners import add_owner
 from muniment.registry.models import Ownership
 from muniment.web.requests.access import actor_of, confirmed, operator
 from muniment.web.requests.once import once
@@ -75,6 +80,16 @@ ACTIONS: Final = {
         gettext_lazy("Sign out everywhere"),
         gettext_lazy("All sessions ended."),
     ),
+    "tokens": AccountAction(
+        lambda actor, email: (revoke_all(actor, email), disconnect_all(actor, email)),
+        gettext_lazy("Revoke all tokens and apps of %(email)s?"),
+        (
+            gettext_lazy("Every personal access token and connected app of the account stops working at once."),
+            gettext_lazy("The owner is told by email, and can create and connect new ones."),
+        ),
+        gettext_lazy("Revoke tokens and apps"),
+        gettext_lazy("Tokens revoked, apps disconnected."),
+    ),
     "delete": AccountAction(
         delete_account,
         gettext_lazy("Delete %(email)s?"),
@@ -129,6 +144,7 @@ def account(request: HttpRequest, number: int) -> HttpResponse:
         "factors": Authenticator.objects.filter(user=found).count(),
         "sessions": UserSession.objects.filter(user=found).count(),
         "tokens": PersonalToken.objects.filter(account=found, revoked_at=None).count(),
+        "apps": Grant.objects.filter(account=found, revoked_at=None, refresh_expires_at__gt=now()).count(),
         "owned": owned[:LISTINGS],
         "more": max(0, owned.count() - LISTINGS),
         "crumbs": [(gettext("Accounts"), HOME), (str(found), "")],
@@ -166,6 +182,22 @@ def act(request: HttpRequest, number: str, action: str) -> HttpResponse:
     crumbs = [(gettext("Accounts"), HOME), (str(found), back), (str(chosen_action.button), "")]
     question = Question(title, chosen_action.sentences, chosen_action.button, chosen_action.tone)
     return ask(request, question, back=back, crumbs=crumbs)
+
+
+@operator("POST")
+@confirmed(lambda number: f"{HOME}/{number}")
+@once
+def give_listing(request: HttpRequest, number: int) -> HttpResponse:
+    """Make the account an owner of a listing."""
+    actor, slug = actor_of(request), request.POST.get("slug", "").strip()[:200]
+    found = operations.get_account(actor, number)
+    try:
+        add_owner(actor, slug, found.pk)
+    except NotFound:
+        messages.error(request, gettext("There is no listing with the slug %(slug)s.") % {"slug": slug})
+    else:
+        messages.success(request, gettext("%(email)s now owns %(slug)s.") % {"email": found.email, "slug": slug})
+    return HttpResponseRedirect(_address(number))
 
 
 def _email(actor: Actor, number: int) -> str:

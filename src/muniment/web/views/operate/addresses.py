@@ -4,7 +4,7 @@ from typing import Final
 
 from django.urls import path, re_path
 
-from muniment.web.views import imports
+from muniment.web.views import declaring, imports
 from muniment.web.views.operate import (
     accounts,
     audit,
@@ -15,15 +15,25 @@ from muniment.web.views.operate import (
     overview,
     registry_settings,
 )
+from muniment.web.views.operate.maintenance import pages
+from muniment.web.views.setting_up import invitations, steps
 
 OPERATE: Final = [
     path("operate", overview.overview, name="operate"),
+    path("operate/setup", steps.home),
+    path("operate/setup/<str:name>", steps.step),
     path("operate/accounts", accounts.accounts),
     path("operate/accounts/<int:number>", accounts.account),
     path("operate/accounts/<int:number>/role", accounts.change_role),
     re_path(
-        r"^operate/accounts/(?P<number>[0-9]{1,15})/(?P<action>disable|enable|factors|sign-out|delete)$", accounts.act
+        r"^operate/accounts/(?P<number>[0-9]{1,15})/(?P<action>disable|enable|factors|sign-out|tokens|delete)$",
+        accounts.act,
     ),
+    path("operate/accounts/<int:number>/listing", accounts.give_listing),
+    path("operate/maintenance", pages.maintenance),
+    re_path(r"^operate/maintenance/(?P<action>renew-feed|retry-logos|remove-logos)$", pages.act),
+    path("operate/invitations", invitations.invitations),
+    re_path(r"^operate/invitations/(?P<number>[0-9]{1,15})/(?P<action>resend|revoke)$", invitations.act),
     path("operate/listings", listings.listings),
     path("operate/listings/several", listings.several),
     path("operate/credits", credits_page.credit_lists),
@@ -39,6 +49,14 @@ OPERATE: Final = [
     path("operate/registry", registry_settings.settings),
     path("operate/registry/preview.css", registry_settings.preview_colors),
     path("operate/registry/<int:number>/restore", registry_settings.restore),
+    path("operate/fields", declaring.fields),
+    re_path(r"^operate/fields/(?P<of>company|person)$", declaring.add),
+    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})$", declaring.edit),
+    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/remove$", declaring.remove),
+    re_path(
+        r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/(?P<action>up|down|retire|use)$",
+        declaring.move,
+    ),
     path("operate/import", imports.home),
     path("operate/import/runs/<int:key>", imports.result),
     path("operate/import/<str:key>", imports.step),

@@ -16,6 +16,22 @@ class BackupRow(NamedTuple):
     fault: str = ""
 
 
+class BackupSchedule(NamedTuple):
+    """
+    When backups are made and which are kept; what is fixed is set where the process's settings are.
+
+    Args:
+        next_at: None while they are paused, or if no place is set.
+    """
+
+    interval_min: int
+    keep: str
+    is_paused: bool
+    is_interval_fixed: bool
+    is_keep_fixed: bool
+    next_at: datetime | None
+
+
 class BackupList(NamedTuple):
     """
     The backups of the instance.
@@ -31,6 +47,7 @@ class BackupList(NamedTuple):
     needs_attention: bool
     is_running: bool
     rows: list[BackupRow]
+    schedule: BackupSchedule
 
 
 backups: tuple[Callable[[], BackupList], Callable[[Actor], None]] | None = None

@@ -32,8 +32,10 @@ ENTRIES: Final = (
     Entry("mail", gettext_lazy("Mail"), "/operate/mail"),
     Entry("storage", gettext_lazy("Storage"), "/operate/storage"),
     Entry("backups", gettext_lazy("Backups"), "/operate/backups"),
+    Entry("maintenance", gettext_lazy("Maintenance"), "/operate/maintenance"),
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit"),
     Entry("settings", gettext_lazy("Settings"), "/operate/settings"),
+    Entry("fields", gettext_lazy("Fields"), "/operate/fields"),
     Entry("registry", gettext_lazy("Registry"), "/operate/registry"),
 )
 

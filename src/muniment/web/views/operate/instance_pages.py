@@ -1,25 +1,56 @@
 """Storage, backups, health and settings of the instance."""
 
 import os
-from typing import Final
+from typing import Any, Final
 
+import msgspec
+from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment import config
 from muniment.documents.cleanup import totals_by_state
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.masking import masked
+from muniment.registry.settings import operations as registry_operations
+from muniment.registry_toml import reading
 from muniment.scrub import checks, health, instance
 from muniment.shown_settings import shown_settings
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import problems_shown
+from muniment.web.requests.pages import problems_shown, show_problem
 from muniment.web.views.operate import contributed
 from muniment.web.views.operate.frame import operate_page
 
 BACKUPS: Final = "/operate/backups"
+_RESTORE: Final = "muniment restore %s --at latest --data NEW-FOLDER\nmuniment serve --data NEW-FOLDER"
+
+
+class ScheduleForm(forms.Form):
+    """When backups are made and which are kept, where the process's settings leave it to the operator."""
+
+    interval_min = forms.IntegerField(
+        label=gettext_lazy("Minutes between backups"),
+        help_text=gettext_lazy("At least 5. Without changes, none is made."),
+        min_value=5,
+        max_value=10_000,
+        required=False,
+    )
+    keep = forms.CharField(
+        label=gettext_lazy("Backups to keep"),
+        help_text=gettext_lazy(
+            "The newest, and the newest of each hour, day, week and month, such as recent=4,hourly=24,daily=7,weekly=4."
+        ),
+        max_length=200,
+        required=False,
+    )
+
+    def __init__(self, data: Any, *, schedule: contributed.BackupSchedule) -> None:
+        super().__init__(data, initial={"interval_min": schedule.interval_min, "keep": schedule.keep})
+        for name, is_fixed in (("interval_min", schedule.is_interval_fixed), ("keep", schedule.is_keep_fixed)):
+            if is_fixed:
+                del self.fields[name]
 
 
 @operator("POST")
@@ -56,15 +87,49 @@ def backups(request: HttpRequest) -> HttpResponse:
     if contributed.backups is None:
         raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
     read, ask = contributed.backups
-    if request.method == "POST":
+    do = request.POST.get("do", "now") if request.method == "POST" else ""
+    if do == "now":
         with problems_shown(request, Conflict):
             ask(actor_of(request))
             messages.success(request, gettext("A backup is being made. It appears in the list when it is verified."))
         return HttpResponseRedirect(BACKUPS)
-    current = config.current()
-    kept = ", ".join(f"{number} {name}" for name, number in current.backup_keep.items())
-    context = {"found": read(), "interval_min": round(current.backup_interval_s / 60), "kept": kept}
+    found = read()
+    form = ScheduleForm(request.POST if do else None, schedule=found.schedule)
+    if do and form.is_valid() and _apply_schedule(request, form, do):
+        return HttpResponseRedirect(BACKUPS)
+    context = {
+        "found": found,
+        "form": form,
+        "kept": ", ".join(" ".join(reversed(each.split("="))) for each in found.schedule.keep.split(",")),
+        "restore_lines": _RESTORE % (found.place if not found.place.startswith("s3:") else "PLACE"),
+    }
     return operate_page(request, "backups", "operate/backups.html", context)
+
+
+def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
+    """Apply the schedule as a version of the registry's settings; return False with faults in the form."""
+    latest = registry_operations.latest_version()
+    chosen = msgspec.to_builtins(latest.settings.backups)
+    if do == "save":
+        chosen |= {name: value for name, value in form.cleaned_data.items() if value is not None}
+    elif do in {"pause", "resume"}:
+        chosen["paused"] = do == "pause"
+    document = {**msgspec.to_builtins(latest.settings), "backups": chosen}
+    try:
+        registry_operations.apply_settings(
+            actor_of(request), reading.check(document), expected_number=latest.number, note="Backups"
+        )
+    except reading.InvalidSettings as refusal:
+        for place, fault in refusal.faults.items():
+            name = place.partition(".")[2]
+            form.add_error(name if name in form.fields else None, fault)
+        return False
+    except Conflict as refusal:
+        show_problem(request, refusal)
+        return True
+    said = {"pause": gettext("Backups are paused."), "resume": gettext("Backups are made again.")}
+    messages.success(request, said.get(do, gettext("The schedule is changed.")))
+    return True
 
 
 @operator("GET", "HEAD")

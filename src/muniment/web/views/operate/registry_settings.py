@@ -1,6 +1,7 @@
 """What the registry is: a form over ``registry.toml``'s settings, with a preview, the versions, and restoring one."""
 
 from typing import Any, Final
+from urllib.parse import urlencode
 
 import msgspec
 from django import forms
@@ -13,7 +14,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.catalogues import installed
 from muniment.languages.writing import digits
-from muniment.registry.settings import operations
+from muniment.registry.settings import operations, typefaces
 from muniment.registry.settings.artwork import store_artwork
 from muniment.registry_toml import contrast, reading
 from muniment.registry_toml.document import RegistrySettings
@@ -22,6 +23,7 @@ from muniment.web.branding import accents, brand_of, scoped_sheet
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, problems_shown, show_problem
+from muniment.web.setting_up import legal_texts
 from muniment.web.views.operate.frame import operate_page
 
 PAGE: Final = "/operate/registry"
@@ -50,6 +52,11 @@ class SettingsForm(forms.Form):
         format_lazy(gettext_lazy("One per line, the default first, of: {codes}. Empty: all that ship."), codes=_CODES),
         rows=3,
     )
+    registry__fetch_logos = forms.BooleanField(
+        label=gettext_lazy("Fetch the logos that listings name by URL"),
+        help_text=gettext_lazy("Each is fetched once and served from here. Otherwise, listings show monograms."),
+        required=False,
+    )
     words__company = _line(
         gettext_lazy("What a listing is called"),
         gettext_lazy("For example member, instead of company."),
@@ -76,6 +83,24 @@ class SettingsForm(forms.Form):
         help_text=gettext_lazy("A square picture: the icon of the site, and beside the name if there is no logo."),
         required=False,
     )
+    brand__typeface = forms.ChoiceField(
+        label=gettext_lazy("Fonts"),
+        choices=[
+            ("", gettext_lazy("Bundled: Source Sans and Zilla Slab")),
+            ("system", gettext_lazy("The fonts of each visitor's system")),
+        ],
+        required=False,
+    )
+    font_text_file = forms.FileField(
+        label=gettext_lazy("Font of texts"),
+        help_text=gettext_lazy("A WOFF2 file of at most 300 KB whose license lets you serve it. Served from here."),
+        required=False,
+    )
+    font_headings_file = forms.FileField(
+        label=gettext_lazy("Font of headings"),
+        help_text=gettext_lazy("The same for headings; without it, they have the font of texts."),
+        required=False,
+    )
     vocabulary__types = _area(gettext_lazy("Types"), _LIST)
     vocabulary__industries = _area(gettext_lazy("Industries"), _LIST)
     vocabulary__kinds = _area(gettext_lazy("Subtypes"), _LIST)
@@ -91,14 +116,17 @@ class SettingsForm(forms.Form):
         (
             gettext_lazy("Name and license"),
             (
-                "registry__name",
-                "registry__contact",
-                "registry__licence",
-                "registry__licence_url",
-                "registry__languages",
+                *("registry__name", "registry__contact", "registry__licence", "registry__licence_url"),
+                *("registry__languages", "registry__fetch_logos"),
             ),
         ),
-        (gettext_lazy("Brand"), ("logo_file", "mark_file", "brand__accent", "brand__accent_dark")),
+        (
+            gettext_lazy("Brand"),
+            (
+                *("logo_file", "mark_file", "brand__accent", "brand__accent_dark"),
+                *("brand__typeface", "font_text_file", "font_headings_file"),
+            ),
+        ),
         (gettext_lazy("Words"), ("words__company", "words__companies")),
         (gettext_lazy("Texts"), ("texts__heading", "texts__lead", "texts__tagline", "texts__footer")),
         (
@@ -109,9 +137,30 @@ class SettingsForm(forms.Form):
         (gettext_lazy("Legal pages"), ("legal__imprint", "legal__privacy", "legal__terms")),
     )
 
+    def __init__(self, *args: Any, only: tuple[str, ...] = (), **options: Any) -> None:
+        """
+        Make the form.
+
+        Args:
+            only: the fields that it has; all of them by default. The settings of the others stay.
+        """
+        super().__init__(*args, **options)
+        if only:
+            self.fields = {name: field for name, field in self.fields.items() if name in only}
+
+    def clean(self) -> JSONObject:
+        """Refuse a legal page in which something of its starting text is not filled in."""
+        super().clean()
+        for page in legal_texts.PAGES:
+            if left := legal_texts.open_placeholders(str(self.cleaned_data.get(f"legal__{page}", ""))):
+                said = gettext("Fill in or remove what is in double square brackets: %(places)s.")
+                self.add_error(f"legal__{page}", said % {"places": ", ".join(left)})
+        return self.cleaned_data
+
     def sections(self) -> list[tuple[Words, list[forms.BoundField]]]:
         """Return the fields under their headings."""
-        return [(title, [self[name] for name in names]) for title, names in self.parts]
+        shown = [(title, [self[name] for name in names if name in self.fields]) for title, names in self.parts]
+        return [(title, fields) for title, fields in shown if fields]
 
 
 def form_values(settings: RegistrySettings) -> JSONObject:
@@ -137,16 +186,15 @@ def settings(request: HttpRequest) -> HttpResponse:
     expected = request.POST.get("version", "")
     number = int(expected) if expected.isascii() and expected.isdigit() and len(expected) < 10 else latest.number
     try:
-        form.is_valid()
-        proposed = store_artwork(reading.check(_declared(form, request, latest.settings)), _uploaded(request))
+        proposed = proposed_settings(form, request, latest.settings)
+        if proposed is None:
+            return _page(request, form, latest.settings, number)
         if request.POST.get("do") == "preview":
             return _page(request, form, proposed, number, is_preview=True)
-        made = operations.apply_settings(
-            actor_of(request), proposed, note=request.POST.get("note", "").strip(), expected_number=number
-        )
+        note = request.POST.get("note", "").strip()
+        made = operations.apply_settings(actor_of(request), proposed, note=note, expected_number=number)
     except InvalidSettings as refusal:
-        for place, fault in refusal.faults.items():
-            form.add_error(_field_of(place), fault)
+        show_faults(form, refusal)
     except Conflict as refusal:
         show_problem(request, refusal)
     else:
@@ -168,19 +216,34 @@ def restore(request: HttpRequest, number: int) -> HttpResponse:
 
 @operator("GET", "HEAD")
 def preview_colors(request: HttpRequest) -> HttpResponse:
-    """Return the style sheet of a preview, for colors that are accepted."""
-    chosen = {name: request.GET.get(name, "") for name in ("accent", "accent_dark")}
-    is_fine = all(not each or contrast.is_color(each) for each in chosen.values())
-    found = reading.check({"brand": chosen}) if is_fine and _has_contrast(chosen) else RegistrySettings()
+    """Return the style sheet of a preview, for colors and fonts that are accepted."""
+    chosen = {name: request.GET.get(name, "") for name in ("accent", "accent_dark", "typeface", *typefaces.NAMES)}
+    is_fine = all(not chosen[name] or contrast.is_color(chosen[name]) for name in ("accent", "accent_dark"))
+    is_fine = is_fine and all(not chosen[name] or reading.FONT.fullmatch(chosen[name]) for name in typefaces.NAMES)
+    try:
+        found = reading.check({"brand": chosen}) if is_fine else RegistrySettings()
+    except InvalidSettings:
+        found = RegistrySettings()
     return HttpResponse(scoped_sheet(found, ".previewed"), content_type="text/css; charset=utf-8")
 
 
-def _has_contrast(chosen: dict[str, str]) -> bool:
-    try:
-        reading.check({"brand": chosen})
-    except InvalidSettings:
-        return False
-    return True
+def proposed_settings(form: SettingsForm, request: HttpRequest, latest: RegistrySettings) -> RegistrySettings | None:
+    """
+    Return the settings that a submitted form asks for, with uploaded pictures and fonts stored; None if it has faults.
+
+    Raises:
+        InvalidSettings: a value is not accepted, or a file cannot be used.
+    """
+    if not form.is_valid():
+        return None
+    return store_artwork(reading.check(_declared(form, request, latest)), _uploaded(request))
+
+
+def show_faults(form: SettingsForm, refusal: InvalidSettings) -> None:
+    """Show each fault at its field; one of a field that the form lacks, above it."""
+    for place, fault in refusal.faults.items():
+        name = _field_of(place)
+        form.add_error(name if name in form.fields else None, fault)
 
 
 def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings) -> JSONObject:
@@ -195,6 +258,11 @@ def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings
         if request.POST.get(f"remove_{name}"):
             brand[name] = ""
         elif reading.PICTURE.fullmatch(kept := request.POST.get(f"kept_{name}", "")):
+            brand[name] = kept
+    for name in typefaces.NAMES:
+        if request.POST.get(f"remove_{name}"):
+            brand[name] = ""
+        elif reading.FONT.fullmatch(kept := request.POST.get(f"kept_{name}", "")):
             brand[name] = kept
     ratio = request.POST.get("kept_ratio", "")
     if ratio.isascii() and ratio.isdigit() and len(ratio) < 6:
@@ -215,6 +283,10 @@ def _value(form: SettingsForm, name: str) -> object:
 
 def _uploaded(request: HttpRequest) -> dict[str, bytes]:
     found = {}
+    for name in typefaces.NAMES:
+        file = request.FILES.get(f"{name}_file")
+        if file is not None and not isinstance(file, list):
+            found[name] = file.read(typefaces.MAX_BYTES + 1)
     for name in PICTURES:
         file = request.FILES.get(f"{name}_file")
         if file is not None and not isinstance(file, list):
@@ -228,7 +300,7 @@ def _uploaded(request: HttpRequest) -> dict[str, bytes]:
 
 def _field_of(place: str) -> str | None:
     section, _, member = place.partition(".")
-    if section == "brand" and member in PICTURES:
+    if section == "brand" and member in {*PICTURES, *typefaces.NAMES}:
         return f"{member}_file"
     name = f"{section}__{member}"
     return name if name in SettingsForm.base_fields else None
@@ -237,18 +309,27 @@ def _field_of(place: str) -> str | None:
 def _page(
     request: HttpRequest, form: SettingsForm, shown: RegistrySettings, number: int, *, is_preview: bool = False
 ) -> HttpResponse:
-    light, dark = accents(shown)
     context: JSONObject = {
+        **brand_context(shown, is_preview=is_preview),
         "form": form,
         "number": number,
+        "versions": operations.list_versions(),
+    }
+    return operate_page(request, "registry", "operate/registry.html", context)
+
+
+def brand_context(shown: RegistrySettings, *, is_preview: bool) -> JSONObject:
+    """Return what the parts of the page need that show pictures and a preview of *shown*."""
+    light, dark = accents(shown)
+    brand = shown.brand
+    sheet = {"accent": light, "accent_dark": dark, "typeface": brand.typeface}
+    sheet |= {"font_text": brand.font_text, "font_headings": brand.font_headings}
+    return {
         "shown": shown,
         "logo": brand_of(shown).logo,
         "mark": brand_of(shown).mark,
         "previewed": brand_of(shown) if is_preview else None,
         "previewed_name": shown.registry.name,
         "themes": ("light", "dark"),
-        "accent": light,
-        "accent_dark": dark,
-        "versions": operations.list_versions(),
+        "preview_css": f"/operate/registry/preview.css?{urlencode(sheet)}" if any(sheet.values()) else "",
     }
-    return operate_page(request, "registry", "operate/registry.html", context)

@@ -53,6 +53,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "words": words,
         "found": [Choice(each, _address([*slugs, each.id])) for each in found],
         "near": [] if words or not sides or len(slugs) == MOST else _near(sides[0].company, slugs),
+        "starts": [] if words or sides else _starts(),
         "rows": differing if is_short else rows,
         "differing": len(differing),
         "is_short": is_short,
@@ -80,6 +81,12 @@ def _found(words: str, slugs: Sequence[str]) -> list[front.Item]:
         return []
     items = reader().companies(ListQuery(q=words, page_size=FOUND_SHOWN + MOST)).items
     return [each for each in map(front.item_of, items) if each.id not in slugs][:FOUND_SHOWN]
+
+
+def _starts() -> list[Choice]:
+    """Return the organizations with the largest treasuries, to begin with."""
+    query = ListQuery(sort="treasury", page_size=FOUND_SHOWN)
+    return [Choice(each, _address([each.id])) for each in map(front.item_of, reader().companies(query).items)]
 
 
 def _near(company: JSONObject, slugs: Sequence[str]) -> list[Choice]:

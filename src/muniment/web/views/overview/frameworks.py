@@ -13,7 +13,7 @@ from muniment.web.context import address
 from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.company import further_fields
 from muniment.web.presenters.overview import front
-from muniment.web.presenters.overview.frameworks import framework_facts
+from muniment.web.presenters.overview.frameworks import framework_facts, standing_of
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
 from muniment.web.views.public.documents import document
@@ -21,7 +21,7 @@ from muniment.web.views.public.documents import document
 OTHERS_SHOWN: Final = 6
 
 
-@published()
+@published(daily=True)
 def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     """Show one framework, the company behind it, and its league table."""
     facts = msgspec.json.decode(document("framework", framework_id).body)["data"]
@@ -32,6 +32,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
         "framework": facts,
         "facts": framework_facts(facts),
+        "standing": standing_of(facts),
         "scores": scores.ranked(facts.get("topScores") or (), framework_id),
         "others": others[:OTHERS_SHOWN],
         "others_address": f"/frameworks?company={quote(organization['slug'])}" if len(others) > OTHERS_SHOWN else "",

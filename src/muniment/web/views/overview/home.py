@@ -77,11 +77,11 @@ def _parts(keys: Iterable[str]) -> dict[str, front.Parts]:
 
 
 def _figures(stats: JSONObject) -> list[JSONObject]:
-    figures = [
+    every = [
         (gettext("companies"), number(stats["total"]), "/companies"),
         (gettext("people"), number(stats["founders"]), "/people"),
         (gettext("raising now"), number(stats["projectsRaising"]), "/companies?raising=true"),
         (gettext("combined treasury"), stats["totalTreasury"], "/companies?sort=treasury"),
         (gettext("frameworks"), number(stats["frameworks"]), "/frameworks"),
     ]
-    return [{"label": label, "value": value, "address": to} for label, value, to in figures]
+    return [{"label": label, "value": value, "address": to} for label, value, to in every if value not in {"0", "$0"}]

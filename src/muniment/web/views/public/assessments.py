@@ -48,7 +48,11 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
     name = found["frameworkName"]
     framework = reader().document("framework", framework_id)
     facts = msgspec.json.decode(framework.body)["data"] if framework else {}
-    evaluator = gettext("Rules and a language model") if found["evaluator"] == "model" else gettext("Rules")
+    evaluators = {
+        "model": gettext("Rules and a language model"),
+        "plugin": gettext("An evaluator of this registry"),
+    }
+    evaluator = evaluators.get(found["evaluator"], gettext("Rules"))
     shown = [
         (gettext("Framework"), name, f"/frameworks/{quote(framework_id, safe='')}"),
         (gettext("Version"), found["specificationVersion"], ""),

@@ -32,7 +32,7 @@ from muniment.web.wording.guidance import guidance
 FEED_ENTRIES: Final = 50
 _ROWS: Final[dict[ListName, Callable[[Sequence[bytes]], Sequence[Any]]]] = {
     "companies": company_rows,
-    "people": person_rows,
+    "people": lambda items: person_rows(items, _documents_of_people),
     "frameworks": framework_rows,
 }
 
@@ -145,6 +145,10 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "save_address": links.save_address(search),
     }
     return TemplateResponse(request, f"registry/{name}.html", context)
+
+
+def _documents_of_people(slugs: Sequence[str]) -> Mapping[str, bytes]:
+    return {key: each.body for (_, key), each in reader().documents([("person", slug) for slug in slugs]).items()}
 
 
 def _answered(typed: Search) -> tuple[Search, ListPage, Meant | None]:

@@ -27,7 +27,8 @@ from muniment.web.presenters.company import (
     safe_link,
     shares,
 )
-from muniment.web.requests.page_cache import published, reader
+from muniment.web.presenters.plugged.sections import plugged_sections
+from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.translating import gettext, ngettext
 from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
@@ -76,7 +77,12 @@ _decode_person = msgspec.json.Decoder(_PersonDocument).decode
 @published(daily=True)
 def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one company: facts, and of its text and its long lists the beginning with a link to the whole."""
-    return TemplateResponse(request, "registry/company.html", company_context(request, bundle_of(slug)))
+    bundle = bundle_of(slug)
+    context = company_context(request, bundle)
+    found = plugged_sections("company", bundle)
+    context["plugged"] = found.sections
+    context["sections"] += [(each["anchor"], each["title"], 0) for each in found.sections]
+    return once_if(not found.is_complete, TemplateResponse(request, "registry/company.html", context))
 
 
 def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") -> JSONObject:
@@ -165,12 +171,14 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     home = f"/people/{quote(facts['slug'])}"
     positions = facts.get("positions") or []
     organizations = lists.organizations_of(positions)
+    found = plugged_sections("person", facts)
     context = {
         "room": "people",
         "has_claims": True,
         "home": home,
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": facts,
+        "plugged": found.sections,
         "tiles": _person_tiles(len(organizations), len(positions), home),
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
         "compare_address": _comparison(organizations),
@@ -184,10 +192,13 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "summary": markdown.plain(facts.get("bio") or "", 200),
         "canonical": f"{address(request)}{home}",
     }
-    return TemplateResponse(request, "registry/person.html", context)
+    return once_if(not found.is_complete, TemplateResponse(request, "registry/person.html", context))
 
 
 def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:
+    """Return the numbers of a person; a single position is on the page itself."""
+    if positions <= 1:
+        return []
     tiles = [
         (ngettext("Organization", "Organizations", organizations), organizations, ""),
         (ngettext("Position", "Positions", positions), positions, f"{home}/positions"),

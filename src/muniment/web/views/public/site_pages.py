@@ -1,8 +1,9 @@
-"""The style sheet of the brand, and the legal pages."""
+"""The style sheet and the fonts of the brand, and the legal pages."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
+from muniment.registry.settings import typefaces
 from muniment.registry_toml import applied
 from muniment.web.branding import branding, legal_links, style_sheet
 from muniment.web.presenters import markdown
@@ -18,6 +19,15 @@ def colors(_: HttpRequest, tag: str) -> HttpResponse:
         raise Http404("the registry has its built-in colors")
     kept = FOR_EVER if found.css == f"/brand.{tag}.css" else FOR_A_WHILE
     return HttpResponse(sheet, content_type="text/css; charset=utf-8", headers={"Cache-Control": kept})
+
+
+def font(_: HttpRequest, digest: str) -> HttpResponse:
+    """Serve an uploaded font; its address contains its digest, so clients may cache it."""
+    content = typefaces.font_bytes(digest)
+    if content is None:
+        raise Http404("unknown font")
+    headers = {"Cache-Control": FOR_EVER, "Content-Security-Policy": "sandbox"}
+    return HttpResponse(content, content_type="font/woff2", headers=headers)
 
 
 @published()

@@ -12,12 +12,14 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
+from muniment.kernel.wire import UNSET
 from muniment.languages.writing import number
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.frameworks import operations
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.schema.validation import Fault
+from muniment.web.form_fields import DayInput, TextField
 from muniment.web.forms import sentence
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.kept_forms import form_data
@@ -66,6 +68,23 @@ class FrameworkForm(forms.Form):
         min_value=0,
         max_value=2**31 - 1,
         help_text=gettext_lazy("In credits. Leave empty to use the default price."),
+    )
+
+
+class ProgramForm(FrameworkForm):
+    """A program has days on which it opens and closes, too."""
+
+    opensOn = TextField(  # noqa: N815 - the wire's name
+        label=gettext_lazy("Opens"),
+        required=False,
+        help_text=gettext_lazy("The first day on which companies can apply, if there is one."),
+        widget=DayInput(),
+    )
+    closesOn = TextField(  # noqa: N815 - the wire's name
+        label=gettext_lazy("Closes"),
+        required=False,
+        help_text=gettext_lazy("The last day. Runs stay possible until you close the program."),
+        widget=DayInput(),
     )
 
 
@@ -146,12 +165,19 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
             operations.update_framework(actor, framework_id, closed=what == "close")
             messages.success(request, gettext("Framework opened.") if what == "open" else gettext("Framework closed."))
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
-        form = FrameworkForm(request.POST)
+        is_program = found.kind == Framework.Kind.PROGRAM
+        form = _form_of(found)(request.POST)
         if form.is_valid():
             data = form.cleaned_data
             try:
                 operations.update_framework(
-                    actor, framework_id, name=data["name"], description=data["description"], run_cost=data["runCost"]
+                    actor,
+                    framework_id,
+                    name=data["name"],
+                    description=data["description"],
+                    run_cost=data["runCost"],
+                    opens_on=(data["opensOn"] or None) if is_program else UNSET,
+                    closes_on=(data["closesOn"] or None) if is_program else UNSET,
                 )
             except BadFields as refusal:
                 _put(form, refusal.faults)
@@ -194,14 +220,20 @@ def _page(
     text: str | None = None,
     faults: list[tuple[str, str]] | None = None,
 ) -> HttpResponse:
-    standing = {"name": found.name, "description": found.description, "runCost": found.run_cost}
+    standing = {
+        "name": found.name,
+        "description": found.description,
+        "runCost": found.run_cost,
+        "opensOn": found.opens_on and found.opens_on.isoformat(),
+        "closesOn": found.closes_on and found.closes_on.isoformat(),
+    }
     versions = list(found.specifications.select_related("author").order_by("-version")[:20])
     if text is None:
         text = json.dumps(versions[0].document if versions else STARTER, indent=2, ensure_ascii=False)
     context = {
         "tab": "frameworks",
         "framework": found,
-        "form": form or FrameworkForm(initial=standing),
+        "form": form or _form_of(found)(initial=standing),
         "versions": versions,
         "specification": text,
         "faults": faults or [],
@@ -223,6 +255,10 @@ def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
         return None, [(place, gettext("is not valid JSON"))]
     faults = faults_of(document)
     return (document if isinstance(document, dict) else None), faults
+
+
+def _form_of(found: Framework) -> type[FrameworkForm]:
+    return ProgramForm if found.kind == Framework.Kind.PROGRAM else FrameworkForm
 
 
 def _put(form: forms.Form, faults: list[Fault]) -> None:

@@ -18,12 +18,11 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.writing import digits
 from muniment.registry.company.company_change import BadFields
-from muniment.registry.frameworks import operations
+from muniment.registry.frameworks import drafts, operations
 from muniment.registry.frameworks.specification import EVALUATORS, SOURCES, faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, State
 from muniment.web.authoring.specification_form import (
     EMPTY,
-    MAX_CRITERIA,
     CriterionFields,
     SectionFields,
     SpecificationFields,
@@ -37,6 +36,7 @@ from muniment.web.presenters.charts import ChartSlice, bar
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, show_problem
+from muniment.web.views.review import specification_parts
 
 _EDIT: Final = re.compile(r"(add|remove|up)-(band|section|criterion)(?::([0-9]{1,4})(?:\.([0-9]{1,4}))?)?")
 _PLACE: Final = re.compile(r"sections\[([0-9]+)\](?:\.criteria\[([0-9]+)\])?")
@@ -49,16 +49,27 @@ def specification(request: HttpRequest, framework_id: str) -> HttpResponse:
     framework = Framework.objects.filter(slug=framework_id).select_related("company").first()
     if framework is None:
         raise NotFound(gettext("This framework doesn't exist."), gettext("All frameworks are at /review/frameworks."))
+    if _is_by_section(request, framework):
+        return specification_parts.edit(request, framework, _preview)
     if request.method != "POST":
         current = operations.current_specification(framework_id)
         stored = current.document if current else EMPTY
         return _page(request, framework, fields_of(stored), current.version if current else 0)
+    return _changed(request, framework)
+
+
+def _changed(request: HttpRequest, framework: Framework) -> HttpResponse:
+    """Answer the submitted form of a whole specification."""
+    framework_id = framework.slug
     version, stored = _opened_with(request, framework)
     fields, do = typed_fields(request.POST), request.POST.get("do", "")
     if match := _EDIT.fullmatch(do):
-        if not _edit(fields, *match.groups()):
-            message = gettext("The form holds up to %(count)s criteria.") % {"count": MAX_CRITERIA}
-            show_problem(request, BadRequest(message, gettext("Publish this version, then add more as JSON.")))
+        _edit(fields, *match.groups())
+        if fields.is_large:
+            document = document_of(fields, stored)
+            drafts.save_draft(actor_of(request), framework, document, version=version, revision=0)
+            messages.info(request, gettext("The specification is edited by section from here on."))
+            return HttpResponseRedirect(f"/review/frameworks/{framework_id}/specification")
         return _page(request, framework, fields, version)
     document = document_of(fields, stored)
     faults = faults_of(document)
@@ -74,6 +85,16 @@ def specification(request: HttpRequest, framework_id: str) -> HttpResponse:
     return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
 
 
+def _is_by_section(request: HttpRequest, framework: Framework) -> bool:
+    """Return whether the specification is too large for one form, or has a draft because it was."""
+    if drafts.find_draft(actor_of(request), framework) is not None:
+        return True
+    if request.method == "POST" and "version" in request.POST:
+        return False  # the form of the whole
+    current = operations.current_specification(framework.slug)
+    return current is not None and fields_of(current.document).is_large
+
+
 def _opened_with(request: HttpRequest, framework: Framework) -> tuple[int, JSONObject]:
     """Return the version that the form was opened with, and its document; versions never change."""
     text = request.POST.get("version", "")
@@ -86,29 +107,20 @@ def _opened_with(request: HttpRequest, framework: Framework) -> tuple[int, JSONO
     return version, found.document
 
 
-def _edit(fields: SpecificationFields, act: str, part: str, first: str | None, second: str | None) -> bool:
-    """
-    Add, remove or move up a band, a section or a criterion; a place that is not there changes nothing.
-
-    Returns:
-        Whether the form had room.
-    """
+def _edit(fields: SpecificationFields, act: str, part: str, first: str | None, second: str | None) -> None:
+    """Add, remove or move up a band, a section or a criterion; a place that is not there changes nothing."""
     rows: list[Any] = fields.bands if part == "band" else fields.sections
     place = first
     if part == "criterion":
         if first is None or int(first) >= len(fields.sections):
-            return True
+            return
         rows, place = fields.sections[int(first)].criteria, second
     if act == "add":
         rows.append(_new(fields, part))
-        if fields.is_large:
-            rows.pop()
-            return False
     elif place is not None and int(place) < len(rows):
         row = rows.pop(int(place))
         if act == "up":
             rows.insert(max(0, int(place) - 1), row)
-    return True
 
 
 def _new(fields: SpecificationFields, part: str) -> Any:
@@ -170,12 +182,11 @@ def _page(
         "fields": fields,
         "version": version,
         "faults": [{"path": path, "reason": why, "anchor": _anchor(path)} for path, why in faults or []],
+        "faulty": {_anchor(path) for path, _ in faults or []},
         "preview": preview,
         "listing": request.POST.get("listing", ""),
         "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
         "evaluators": EVALUATORS,
-        "is_large": fields.is_large and request.method != "POST",
-        "max_criteria": MAX_CRITERIA,
         "crumbs": [
             (gettext("Frameworks"), "/review/frameworks"),
             (framework.name, f"/review/frameworks/{framework.slug}"),

@@ -1,0 +1,1 @@
+"""What is installed besides Muniment: optional packages and plugins."""

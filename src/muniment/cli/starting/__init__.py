@@ -1,0 +1,1 @@
+"""Commands of the start of a new instance."""

@@ -1,0 +1,1 @@
+"""Storage in stores of plugins."""

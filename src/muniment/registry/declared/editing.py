@@ -1,0 +1,124 @@
+"""
+Declare one field, change its declaration, move it, or remove it.
+
+Each makes a new version of the settings of the registry, as a changed file does: :mod:`muniment.registry.settings`.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from muniment import declared_fields
+from muniment.accounts.operations import require_operator
+from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import NotFound
+from muniment.registry.declared.stored import StoredValues, stored_values
+from muniment.registry.settings.operations import apply_settings, latest_version
+from muniment.registry_toml.applied import Applied
+from muniment.schema.declared.declarations import Declaration
+
+Table = JSONObject
+"""A declaration as ``registry.toml`` has it."""
+
+
+class Field(NamedTuple):
+    """A declared field with its stored values."""
+
+    declared: Declaration
+    values: StoredValues
+
+
+def list_fields(latest: Applied) -> list[Field]:
+    """Return the declared fields of a version in their order, with their stored values."""
+    declared = declared_fields.read(latest.settings.fields)
+    found = {(each.declared.of, each.declared.key): each for each in stored_values(declared)}
+    return [Field(each, found[each.of, each.key]) for each in declared]
+
+
+def get_field(latest: Applied, of: str, key: str) -> Declaration:
+    """Return a declared field of a version; raise NotFound if there is none."""
+    return declared_fields.read(latest.settings.fields)[_place(latest, of, key)]
+
+
+def propose(latest: Applied, table: Table, *, of: str = "", key: str = "") -> tuple[Table, ...]:
+    """
+    Return the declarations of a version with *table* in place of the field *key*, or as a further one.
+
+    Raises:
+        NotFound: there is no such field.
+    """
+    tables = list(latest.settings.fields)
+    if key:
+        tables[_place(latest, of, key)] = table
+    else:
+        tables.append(table)
+    return tuple(tables)
+
+
+def check(tables: Sequence[Table], number: int) -> StoredValues:
+    """
+    Return the stored values of the field *number* of declarations.
+
+    Raises:
+        FieldsError: the declarations have faults.
+    """
+    return stored_values([declared_fields.read(tables)[number]])[0]
+
+
+def apply_fields(actor: Actor, tables: Sequence[Table], *, note: str, expected_number: int) -> int:
+    """
+    Make a version with other declarations, and return its number.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        InvalidSettings: the declarations have faults, or stored values do not fit them.
+        Conflict: there is a later version.
+    """
+    latest = latest_version()
+    settings = replace(latest.settings, fields=tuple(tables))
+    return apply_settings(actor, settings, note=note, expected_number=expected_number)
+
+
+def move_field(actor: Actor, of: str, key: str, *, up: bool, expected_number: int) -> int:
+    """Let a field change places with the one before or after it; raise NotFound if there is no such field."""
+    require_operator(actor)
+    latest = latest_version()
+    here = _place(latest, of, key)
+    declared = declared_fields.read(latest.settings.fields)
+    beside = [at for at, each in enumerate(declared) if each.of == of and (at < here if up else at > here)]
+    tables: list[Any] = list(latest.settings.fields)
+    if beside:
+        there = beside[-1] if up else beside[0]
+        tables[here], tables[there] = tables[there], tables[here]
+    return apply_fields(actor, tables, note=f"{key} moved", expected_number=expected_number)
+
+
+def retire_field(actor: Actor, of: str, key: str, *, retired: bool, expected_number: int) -> int:
+    """Retire a field, whose values are kept, or use it again; raise NotFound if there is no such field."""
+    require_operator(actor)
+    latest = latest_version()
+    at = _place(latest, of, key)
+    tables: list[Any] = list(latest.settings.fields)
+    kept = {name: value for name, value in tables[at].items() if name != "retired"}
+    tables[at] = {**kept, **({"retired": True} if retired else {})}
+    note = f"{key} {'retired' if retired else 'used again'}"
+    return apply_fields(actor, tables, note=note, expected_number=expected_number)
+
+
+def remove_field(actor: Actor, of: str, key: str, *, expected_number: int) -> int:
+    """Remove a declaration; its values are kept. Raise NotFound if there is no such field."""
+    require_operator(actor)
+    latest = latest_version()
+    tables: list[Any] = list(latest.settings.fields)
+    del tables[_place(latest, of, key)]
+    return apply_fields(actor, tables, note=f"{key} removed", expected_number=expected_number)
+
+
+def _place(latest: Applied, of: str, key: str) -> int:
+    declared = declared_fields.read(latest.settings.fields)
+    found = next((at for at, each in enumerate(declared) if (each.of, each.key) == (of, key)), None)
+    if found is None:
+        raise NotFound(f"There is no declared field {key[:40]}.", "The list has all of them; it may have been removed.")
+    return found

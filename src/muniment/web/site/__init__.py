@@ -1,0 +1,1 @@
+"""The site folder: templates and static files of an operator's own."""

@@ -1,0 +1,113 @@
+"""One page of what is looked at rarely, and the few actions on it that a page can take."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment.accounts.keys import rotation
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
+from muniment.kernel.actor import Actor
+from muniment.registry.logos import operations as logos
+from muniment.registry.logos.tasks import are_wanted
+from muniment.registry.models import FetchedLogo, Suppression
+from muniment.registry.people import suppression
+from muniment.registry.publishing import publisher
+from muniment.web.requests.access import actor_of, confirmed, operator
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import Question, Words, ask
+from muniment.web.views.operate.frame import operate_page
+
+HOME: Final = "/operate/maintenance"
+
+
+class Chore(NamedTuple):
+    """What an operator does after a question; *act* returns the result that the audit log keeps."""
+
+    command: str
+    act: Callable[[], object]
+    question: Question
+    done: Words
+
+
+CHORES: Final = {
+    "renew-feed": Chore(
+        "feed renew",
+        publisher.renew_identity,
+        Question(
+            gettext_lazy("Renew the identity of the change feed?"),
+            (
+                gettext_lazy("Do this after the database was restored by other means than muniment restore."),
+                gettext_lazy("Nodes rebuild their files. Clients that follow the feed start again from an export."),
+            ),
+            gettext_lazy("Renew the identity"),
+        ),
+        gettext_lazy("The change feed has a new identity."),
+    ),
+    "retry-logos": Chore(
+        "logos fetch --again",
+        logos.retry_failed,
+        Question(
+            gettext_lazy("Try the logos again that could not be fetched?"),
+            (gettext_lazy("Each address is asked once more within the next minutes."),),
+            gettext_lazy("Try again"),
+            "main",
+        ),
+        gettext_lazy("The logos will be tried again."),
+    ),
+    "remove-logos": Chore(
+        "logos remove",
+        logos.remove_all,
+        Question(
+            gettext_lazy("Remove every fetched logo?"),
+            (
+                gettext_lazy("Listings show monograms instead. Uploaded logos stay."),
+                gettext_lazy("While fetching is on, they are fetched again."),
+            ),
+            gettext_lazy("Remove fetched logos"),
+        ),
+        gettext_lazy("The fetched logos are removed."),
+    ),
+}
+
+
+@operator("GET", "HEAD")
+def maintenance(request: HttpRequest) -> HttpResponse:
+    """Show the keys, the change feed, fetched logos and suppressions."""
+    edition, epoch, *_ = publisher.head()
+    fetched = FetchedLogo.objects.exclude(digest="").count()
+    newest = Suppression.objects.order_by("-at").first()
+    context = {
+        "keys": rotation.status(),
+        "feed_id": epoch.rpartition(":")[2],
+        "edition": edition,
+        "fetches": are_wanted(),
+        "fetched": fetched,
+        "failed": FetchedLogo.objects.filter(digest="").count(),
+        "suppressed": Suppression.objects.count(),
+        "newest": newest,
+        "warnings": suppression.warnings(),
+    }
+    return operate_page(request, "maintenance", "operate/maintenance.html", context)
+
+
+@operator()
+@confirmed(when=lambda _: True)
+@once
+def act(request: HttpRequest, action: str) -> HttpResponse:
+    """Ask before an action, and take it."""
+    chore = CHORES[action]
+    if request.method != "POST":
+        crumbs = [(gettext("Maintenance"), HOME), (str(chore.question.button), "")]
+        return ask(request, chore.question, back=HOME, crumbs=crumbs)
+    _take(actor_of(request), chore)
+    messages.success(request, str(chore.done))
+    return HttpResponseRedirect(HOME)
+
+
+def _take(actor: Actor, chore: Chore) -> None:
+    result = chore.act()
+    record(Event.COMMAND_RUN, actor=actor, detail={"command": chore.command, "result": str(result)})

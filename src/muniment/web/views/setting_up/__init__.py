@@ -1,0 +1,1 @@
+"""Pages of the first set-up, and of invitations to create an account."""

@@ -1,0 +1,262 @@
+"""
+The steps of the first set-up after the operator's account.
+
+Each is a part of what the console offers anyway: a part of the form of /operate/registry, the test message of
+/operate/mail, or a link to another page. Each is saved on its own, can be left out, and is remembered.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment import config
+from muniment.accounts.first_run.operations import mark_step, steps_taken
+from muniment.accounts.waiting_jobs import send_test_message
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import Conflict, NotFound, Problem
+from muniment.masking import masked
+from muniment.registry.models import Company
+from muniment.registry.settings import operations
+from muniment.registry_toml.document import RegistrySettings
+from muniment.registry_toml.reading import InvalidSettings
+from muniment.web.branding import branding
+from muniment.web.requests.access import account_of, actor_of, operator
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import Words, manage_page, problems_shown, show_problem
+from muniment.web.setting_up import legal_texts
+from muniment.web.setting_up.presets import PRESETS, find_preset
+from muniment.web.views.operate.registry_settings import (
+    SettingsForm,
+    brand_context,
+    form_values,
+    proposed_settings,
+    show_faults,
+)
+
+HOME: Final = "/operate/setup"
+_MAIL_SETTINGS: Final = (
+    "MUNIMENT_MAIL_URL=smtp+tls://user:password@mail.example:587\nMUNIMENT_MAIL_FROM=registry@example.org"
+)
+
+
+class SetupPage(NamedTuple):
+    """
+    A step.
+
+    Args:
+        fields: those of the form of /operate/registry that it shows.
+    """
+
+    name: str
+    title: Words
+    lead: Words
+    fields: tuple[str, ...] = ()
+
+
+PAGES: Final = (
+    SetupPage("account", gettext_lazy("Account"), ""),
+    SetupPage(
+        "name",
+        gettext_lazy("Name"),
+        gettext_lazy("What the registry is called, whom visitors ask, and how its data may be used."),
+        (
+            *("registry__name", "registry__contact", "registry__language"),  # those that the form has
+            *("registry__licence", "registry__licence_url", "registry__fetch_logos"),
+            *("texts__heading", "texts__lead", "texts__tagline", "texts__footer"),
+        ),
+    ),
+    SetupPage(
+        "brand",
+        gettext_lazy("Brand"),
+        gettext_lazy("Logo, colors and fonts. The preview shows both themes; links and buttons must be readable."),
+        (
+            *("logo_file", "mark_file", "brand__accent", "brand__accent_dark"),
+            *("brand__typeface", "font_text_file", "font_headings_file"),
+        ),
+    ),
+    SetupPage(
+        "words",
+        gettext_lazy("Words"),
+        gettext_lazy("What a listing is called, which values forms suggest, and which sections listings have."),
+        (
+            *("words__company", "words__companies"),
+            *("vocabulary__types", "vocabulary__industries", "vocabulary__kinds", "vocabulary__themes"),
+            *("sections__token", "sections__proposals", "sections__cap_table"),
+        ),
+    ),
+    SetupPage(
+        "legal",
+        gettext_lazy("Legal pages"),
+        gettext_lazy("A page exists as soon as it has a text. The starting texts are no legal advice."),
+        ("legal__imprint", "legal__privacy", "legal__terms"),
+    ),
+    SetupPage(
+        "fields",
+        gettext_lazy("Fields"),
+        gettext_lazy("Fields that your listings need and a listing lacks, such as a membership number."),
+    ),
+    SetupPage(
+        "mail",
+        gettext_lazy("Mail"),
+        gettext_lazy("People sign in and are told of decisions by mail. Send yourself a message to try it."),
+    ),
+    SetupPage(
+        "import",
+        gettext_lazy("Import"),
+        gettext_lazy("Bring your listings along: a spreadsheet, a CSV file, JSON, or another registry."),
+    ),
+    SetupPage("done", gettext_lazy("Done"), ""),
+)
+_STARTS: Final = tuple((f"legal__{page}", page) for page in legal_texts.PAGES)
+
+
+class SetupEntry(NamedTuple):
+    """A step in the list above the page."""
+
+    title: Words
+    address: str
+    done: bool
+    here: bool
+
+
+@operator("GET", "HEAD")
+def home(_: HttpRequest) -> HttpResponse:
+    """Lead to the first step that was neither taken nor left out."""
+    taken = steps_taken()
+    following = next((each for each in PAGES[1:] if each.name not in taken), PAGES[-1])
+    return HttpResponseRedirect(f"{HOME}/{following.name}")
+
+
+@operator()
+@once
+def step(request: HttpRequest, name: str) -> HttpResponse:
+    """Show a step, save it, or leave it out."""
+    page = next((each for each in PAGES[1:] if each.name == name), None)
+    if page is None:
+        raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
+    do = request.POST.get("do", "") if request.method == "POST" else ""
+    if do in {"skip", "next"}:
+        mark_step(name, is_skipped=do == "skip")
+        return _next(name)
+    if page.fields:
+        return _settings(request, page, do)
+    if name == "mail" and do == "test":
+        with problems_shown(request, Problem):
+            send_test_message(actor_of(request))
+            said = gettext("A test message to %(email)s is on its way.")
+            messages.success(request, said % {"email": account_of(request).email})
+        return HttpResponseRedirect(f"{HOME}/mail")
+    if name == "done":
+        mark_step("done")
+    return _page(request, page, _facts(request, name))
+
+
+def _settings(request: HttpRequest, page: SetupPage, do: str) -> HttpResponse:
+    """Show a part of the settings; insert a preset or a text, preview, or apply it and continue."""
+    latest = operations.latest_version()
+    values = form_values(latest.settings)
+    if not do:
+        return _form(request, page, SettingsForm(initial=values, only=page.fields), latest.settings, latest.number)
+    expected = request.POST.get("version", "")
+    number = int(expected) if expected.isascii() and expected.isdigit() and len(expected) < 10 else latest.number
+    if (inserted := _inserted(do)) is not None:
+        entered = {each: request.POST.get(each, "") for each in page.fields if each in request.POST}
+        form = SettingsForm(initial={**values, **entered, **inserted}, only=page.fields)
+        messages.info(request, gettext("Nothing is saved yet. Change what you like, then save."))
+        return _form(request, page, form, latest.settings, number)
+    form = SettingsForm(request.POST, request.FILES, only=page.fields)
+    try:
+        proposed = proposed_settings(form, request, latest.settings)
+        if proposed is None:
+            return _form(request, page, form, latest.settings, number)
+        if do == "preview":
+            return _form(request, page, form, proposed, number, is_preview=True)
+        operations.apply_settings(actor_of(request), proposed, expected_number=number)
+    except InvalidSettings as refusal:
+        show_faults(form, refusal)
+    except Conflict as refusal:
+        show_problem(request, refusal)
+    else:
+        mark_step(page.name)
+        messages.success(request, gettext("Saved."))
+        return _next(page.name)
+    return _form(request, page, form, latest.settings, number)
+
+
+def _inserted(do: str) -> dict[str, object] | None:
+    """Return the values that a button inserts into the form; None for other buttons."""
+    kind, _, name = do.partition("-")
+    if kind == "preset" and (preset := find_preset(name)) is not None:
+        return preset.values()
+    if kind == "start" and name in legal_texts.PAGES:
+        return {f"legal__{name}": legal_texts.starting_text(name)}
+    return None
+
+
+def _next(name: str) -> HttpResponse:
+    names = [each.name for each in PAGES]
+    return HttpResponseRedirect(f"{HOME}/{names[min(names.index(name) + 1, len(names) - 1)]}")
+
+
+def _form(
+    request: HttpRequest,
+    page: SetupPage,
+    form: SettingsForm,
+    shown: RegistrySettings,
+    number: int,
+    *,
+    is_preview: bool = False,
+) -> HttpResponse:
+    context: dict[str, Any] = {
+        **brand_context(shown, is_preview=is_preview),
+        "form": form,
+        "number": number,
+        "logos_fixed": config.current().origins["fetch_logos"] != "default",
+        "presets": PRESETS if page.name == "words" else (),
+        "starts": _STARTS if page.name == "legal" else (),
+    }
+    return _page(request, page, context)
+
+
+def _facts(request: HttpRequest, name: str) -> JSONObject:
+    """Return what a step without a form shows."""
+    settings = config.current()
+    if name == "mail":
+        return {
+            "server": masked(settings.mail_url),
+            "sender": settings.mail_from,
+            "folder": settings.data / "mail",
+            "address": account_of(request).email,
+            "lines": _MAIL_SETTINGS,
+        }
+    if name in {"import", "done"}:
+        latest = operations.latest_version().settings
+        taken = steps_taken()
+        left = [each for each in PAGES[1:-1] if taken.get(each.name, True)]
+        return {
+            "listings": Company.objects.count(),
+            "left": [(each.title, f"{HOME}/{each.name}") for each in left],
+            "legal": branding().legal,
+            "has_licence": bool(latest.registry.licence),
+            "has_server": bool(settings.mail_url),
+            "base_url": settings.base_url,
+            "is_local": "//127.0.0.1" in settings.base_url or "//localhost" in settings.base_url,
+        }
+    return {"declared": operations.latest_version().settings.fields}
+
+
+def _page(request: HttpRequest, page: SetupPage, context: JSONObject) -> HttpResponse:
+    taken = steps_taken()
+    entries = [
+        SetupEntry(
+            each.title,
+            f"{HOME}/{each.name}" if each.name != "account" else "",
+            each.name == "account" or each.name in taken,
+            each is page,
+        )
+        for each in PAGES
+    ]
+    shown = {"steps": entries, "step": page.name, "step_title": page.title, "lead": page.lead, **context}
+    return manage_page(request, f"setup/{'settings' if page.fields else page.name}.html", shown)

@@ -1,0 +1,117 @@
+"""In a real browser: whatever the data, no page is taller than 12,000 px or larger than 150 KB at 1,280 px."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from browser.test_search_box import ORIGIN, Site
+from make.published import company, framework, person
+from make.rest import Rest
+from muniment.web.requests import page_cache
+
+MOST_PX, MOST_BYTES = 12_000, 150_000
+ROWS = 2_000
+WORDS = "Harbours, boats and the tides that carry them. "
+
+
+def _largest():
+    """Return a company whose every list and text is as long as owners may make it, or longer."""
+    made = company(
+        1,
+        "largest",
+        name="Largest of all",
+        description=WORDS * 12,
+        body="\n\n".join(f"## Part {n}\n\n{WORDS * 10}\n\n| a | b |\n|---|---|\n| 1 | 2 |" for n in range(90)),
+        themes=[f"theme of some length {n}" for n in range(60)],
+        capTable=[{"name": f"Holder {n} {WORDS}", "address": f"0x{n:040}", "percentage": 0.01} for n in range(ROWS)],
+        **{f"note{n}": WORDS * 3 for n in range(40)},
+    )
+    bundle = json.loads(made.body)
+    bundle["data"] |= {
+        "positions": [
+            {
+                "title": f"Author of the paper numbered {n % 40} of {n}",
+                "person": {"name": f"Person {n % 700}", "slug": f"p-{n % 700}"},
+            }
+            for n in range(ROWS)
+        ],
+        "proposals": [
+            {
+                "id": f"p{n}",
+                "title": f"{WORDS * 4}{n}.",
+                "status": "active" if n % 3 else "passed",
+                "endDate": "2999-01-01" if n % 2 else "2020-01-01",
+                "votes": {"for": n, "against": 7, "abstain": 2},
+            }
+            for n in range(ROWS)
+        ],
+        "fundingRounds": [{"name": f"{WORDS * 2}{n}.", "opened": "2020-01-01"} for n in range(ROWS)],
+    }
+    fields = {name: getattr(made, name) for name in made.__struct_fields__}
+    return type(made)(**{**fields, "body": json.dumps(bundle).encode()})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Iterator[Site]:
+    rest = Rest(tmp_path_factory.mktemp("large"))
+    rest.publish(
+        _largest(),
+        *(
+            company(n, name=f"{WORDS}{n}", description=WORDS * 12, type=f"type of some length {n % 60}", industry=WORDS)
+            for n in range(2, 130)
+        ),
+        person(
+            1,
+            "p-0",
+            name=WORDS,
+            bio=WORDS * 40,
+            positions=tuple((f"{WORDS}{n}", f"company-{n}") for n in range(2, 130)),
+        ),
+        *(
+            person(n, f"p-{n}", bio=WORDS * 9, positions=((WORDS, "largest"), (WORDS, "company-2")))
+            for n in range(2, 60)
+        ),
+        *(framework(n, f"f-{n}", name=f"{WORDS}{n}", description=WORDS * 200) for n in range(1, 60)),
+    )
+    page_cache.use(rest.reader)
+    made = Site(rest)
+    yield made
+    made.close()
+    page_cache.pages.clear()
+    page_cache._reader = None
+    rest.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser, site):
+    context = browser.new_context(base_url=ORIGIN, viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    context.route("**/*", site)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/companies",
+        "/companies?q=harbours",
+        "/people",
+        "/frameworks",
+        "/search?q=harbours",
+        "/companies/largest",
+        *(f"/companies/largest/{part}" for part in ("about", "team", "team?by=title", "proposals", "cap-table")),
+        *(f"/companies/largest/{part}" for part in ("funding", "history", "network", "embed")),
+        "/people/p-0",
+        "/people/p-0/positions",
+        "/frameworks/f-1",
+        "/compare?c=largest&c=company-2&c=company-3&c=company-4",
+    ],
+)
+def test_no_page_is_too_tall_or_too_large(page, path):
+    answer = page.goto(path)
+    assert answer.status == 200
+    assert page.evaluate("document.documentElement.scrollHeight") <= MOST_PX
+    assert len(answer.body()) <= MOST_BYTES
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
