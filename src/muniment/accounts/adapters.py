@@ -34,6 +34,7 @@ from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden
+from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language, speaking
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
@@ -155,6 +156,8 @@ def _only_at_providers(request: HttpRequest) -> HttpResponse:
 
 def sentence_case(words: str) -> str:
     """Convert a heading, button or subject to sentence case: allauth uses title case."""
+    if language() != SOURCE:
+        return words.strip()  # other languages write their words as they are
     return re.sub(r"(?<=[\s(-])[A-Z](?=[a-z])", lambda initial: initial[0].lower(), words.strip())
 
 

@@ -32,6 +32,8 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
 from muniment.kernel.wire import UNSET, Unset
 from muniment.languages import writing
+from muniment.languages.catalogues import SOURCE
+from muniment.languages.speaking import speaking
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
 
@@ -219,7 +221,9 @@ def sweep_tokens() -> int:
 
 
 def _detail(row: PersonalToken) -> JSONObject:
-    return {"name": row.name, "scopes": row.scopes.split(), "expires": _day(row), "asks": row.asks}
+    with speaking(SOURCE):  # what the log stores is not in the language of one reader
+        expires = _day(row)
+    return {"name": row.name, "scopes": row.scopes.split(), "expires": expires, "asks": row.asks}
 
 
 def _account(actor: Actor) -> Account:

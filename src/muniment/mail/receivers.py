@@ -22,5 +22,5 @@ def in_language_of(account: Receiver | None) -> AbstractContextManager[None]:
 
 def in_language_at(email: str) -> AbstractContextManager[None]:
     """Make texts for the account with this address in its language."""
-    found: Receiver | None = get_user_model().objects.filter(email=email.strip().lower()).first()  # type: ignore[assignment]  # accounts.models.Account
+    found: Receiver | None = get_user_model().objects.filter(email=email.strip().lower()).first()
     return in_language_of(found)

@@ -245,6 +245,15 @@ def test_a_page_is_kept_in_each_language_and_given_to_its_own_visitors():
             page, _ = kept.pages.get(b"/x", b"", b"", accepted, cookie)
             found[accepted, cookie] = page.stamp.language
     assert list(found.values()) == ["en", "de", "en", "de", "en"]
+    cookies = [
+        b"a=1; language=de",
+        b"xlanguage=de; language=en",
+        b"xlanguage=de",
+        b"language=fr; language=de",
+        b"language=DE",
+    ]
+    chosen = [kept.pages.get(b"/x", b"", b"", b"", cookie)[0].stamp.language for cookie in cookies]
+    assert chosen == ["de", "en", "en", "en", "de"]
     assert kept.pages.get(b"/x", b"", b'"0123"', b"de")[1].status == 200
 
 

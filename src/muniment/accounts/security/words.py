@@ -1,5 +1,6 @@
 """Security events in words, for pages and mail."""
 
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
@@ -8,6 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
+from muniment.languages import writing
 
 BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -119,9 +121,19 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
         elif name == "owner":
             owner = get_user_model().objects.filter(pk=value).first()
             lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
+        elif name == "expires":
+            lines.append((str(_LABELS[name]), _day(str(value))))
         elif name in _LABELS:
             lines.append((str(_LABELS[name]), _shown(value)))
     return lines
+
+
+def _day(stored: str) -> str:
+    """Return a day, which is stored in English, as the language writes it; other words translated."""
+    try:
+        return writing.day(datetime.strptime(stored, "%d %B %Y").replace(tzinfo=UTC))
+    except ValueError:
+        return gettext(stored)
 
 
 def _setting(value: str | None) -> str:

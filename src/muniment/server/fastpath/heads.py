@@ -103,27 +103,17 @@ def parsed(block: bytes) -> Head | None:
     return ordinary(recorder.headers)
 
 
-def is_plain(headers: Sequence[Header]) -> bool:
-    """Return whether no header is repeated, and ``If-Modified-Since`` does not count."""
+def plain_headers(headers: Sequence[Header]) -> dict[bytes, bytes] | None:
+    """Return the headers by name; None if one is repeated, or ``If-Modified-Since`` counts."""
     chosen = dict(headers)
-    return len(chosen) == len(headers) and (SINCE not in chosen or bool(chosen.get(b"if-none-match")))
-
-
-def language_headers(headers: Sequence[Header]) -> tuple[bytes, bytes]:
-    """Return ``Accept-Language`` and ``Cookie``, of which none is repeated."""
-    accept_language = cookie = b""
-    for name, value in headers:
-        if name == b"accept-language":
-            accept_language = value
-        elif name == b"cookie":
-            cookie = value
-    return accept_language, cookie
+    is_plain = len(chosen) == len(headers) and (SINCE not in chosen or bool(chosen.get(b"if-none-match")))
+    return chosen if is_plain else None
 
 
 def ordinary(headers: Sequence[Header]) -> Head | None:
     """Return the head of *headers* if they may be remembered."""
-    chosen = dict(headers)
-    if not is_plain(headers) or len(headers) > MAX_HEADERS or b"host" not in chosen or not _NEVER.isdisjoint(chosen):
+    chosen = plain_headers(headers)
+    if chosen is None or len(headers) > MAX_HEADERS or b"host" not in chosen or not _NEVER.isdisjoint(chosen):
         return None
     if chosen.get(b"connection", _KEPT).lower() != _KEPT:
         return None

@@ -58,6 +58,8 @@ class PageAnswers:
         self.size_bytes = 0
         self._version = -1
         self._languages: tuple[str, ...] = ()
+        self._codes: dict[bytes, str] = {}
+        """Languages by their values of the cookie."""
         self._preferred: dict[bytes, str] = {}
         """What values of ``Accept-Language`` mean while these languages are offered."""
 
@@ -77,7 +79,12 @@ class PageAnswers:
         if page is None:
             return None
         if page.spoken is not None:
-            code = self._preferred.get(accept_language) if not cookie or LANGUAGE_COOKIE not in cookie else None
+            if cookie and LANGUAGE_COOKIE in cookie:
+                before, _, rest = cookie.partition(LANGUAGE_COOKIE)
+                is_usual = not before or before.endswith(b"; ")
+                code = self._codes.get(rest.partition(b";")[0]) if is_usual else None
+            else:
+                code = self._preferred.get(accept_language)
             page = page.spoken.get(code or self._chosen(accept_language, cookie, page.stamp.languages))
             if page is None:
                 return None
@@ -148,6 +155,7 @@ class PageAnswers:
         self._forget_others(stamp.version)
         if stamp.languages != self._languages and stamp.languages:
             self._languages, self._preferred = stamp.languages, {}
+            self._codes = {each.encode(): each for each in stamp.languages}
         page = KeptPage(stamp, surface, stamp.is_compressible and is_long)
         if stamp.language:
             page.spoken = spoken if spoken is not None and target in self._pages else {}

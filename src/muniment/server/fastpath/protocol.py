@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from muniment.api.responses import Answer
 from muniment.mcp.declarations import Caller
-from muniment.server.fastpath.fast_path import ToolAnswers
+from muniment.server.fastpath.fast_path import Ready, ToolAnswers
 from muniment.server.fastpath.heads import (
     DECLINED,
     LINE_END,
@@ -27,8 +27,7 @@ from muniment.server.fastpath.heads import (
     SINCE,
     TRACE,
     Head,
-    is_plain,
-    language_headers,
+    plain_headers,
 )
 from muniment.server.fastpath.rest import Detail
 from muniment.server.http.http_limits import LimitedProtocol
@@ -281,14 +280,7 @@ class FastPathProtocol(LimitedProtocol):
             found = front.fast_path.get(self.url, accept_encoding, if_none_match, client, answer)
             if found is None and answer is None and front.fast_path.has_page(self.url):
                 # The pages read repeated headers in their own way; known heads have none.
-                if known is not None:
-                    spoken = known.accept_language, b""
-                elif is_plain(self.headers):
-                    spoken = language_headers(self.headers)
-                else:
-                    spoken = None
-                if spoken is not None:
-                    found = front.fast_path.page(self.url, accept_encoding, if_none_match, client, *spoken)
+                found = self._page(accept_encoding, if_none_match, client, known)
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             return False
         if found is None:
@@ -300,6 +292,17 @@ class FastPathProtocol(LimitedProtocol):
         if front.log_requests and request_id is not None:
             front.write_line("GET", self.url, response.status, 0.0, client=address, request_id=request_id)
         return True
+
+    def _page(self, accept_encoding: bytes, if_none_match: bytes, client: str, known: Head | None) -> Ready | None:
+        """Return a kept page for these headers."""
+        pages = self.front.fast_path
+        if known is not None:  # it has no cookie
+            return pages.page(self.url, accept_encoding, if_none_match, client, known.accept_language)
+        named = plain_headers(self.headers)
+        if named is None:
+            return None
+        accept_language, cookie = named.get(b"accept-language", b""), named.get(b"cookie", b"")
+        return pages.page(self.url, accept_encoding, if_none_match, client, accept_language, cookie)
 
     # ------------------------------------------------------------------ end of the turn
 

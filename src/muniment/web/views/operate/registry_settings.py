@@ -49,7 +49,7 @@ class SettingsForm(forms.Form):
     registry__licence_url = _line(gettext_lazy("Address of the license"), inputmode="url")
     registry__languages = _area(
         gettext_lazy("Languages of the pages"),
-        format_lazy("{} {}", gettext_lazy("One code per line, the default first. Empty offers all that ship."), _CODES),
+        format_lazy(gettext_lazy("One per line, the default first, of: {codes}. Empty: all that ship."), codes=_CODES),
         rows=3,
     )
     registry__fetch_logos = forms.BooleanField(

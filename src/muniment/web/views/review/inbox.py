@@ -11,11 +11,14 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.languages.catalogues import SOURCE
+from muniment.languages.speaking import language
 from muniment.languages.writing import number
 from muniment.registry.inbox import assigning, deciding, items, replies, working
 from muniment.registry.inbox.checks import NAMES
 from muniment.registry.inbox.deciding import Chosen, Decision, Result
 from muniment.registry.inbox.items import InboxFilter, ItemState, QueueItem
+from muniment.web.presenters.differences import label_of
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, problems_shown, show_problem
@@ -137,7 +140,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def what(item: QueueItem) -> str:
     """Return what an item asks for."""
     if item.kind == "change":
-        return gettext("Change to %(fields)s") % {"fields": ", ".join(item.fields)}
+        return gettext("Change to %(fields)s") % {
+            "fields": ", ".join(item.fields if language() == SOURCE else map(label_of, item.fields))
+        }
     return gettext("Listing claim, domain verified") if item.is_proven else str(KINDS[item.kind])
 
 
