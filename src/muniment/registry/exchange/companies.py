@@ -71,8 +71,6 @@ REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 _DATES: Final = ("listed_on", "listed_month_only")
 _Parts = dict[str, dict[int, list[Any]]]
 """Stored parts, by the part's name in a row and the company's key."""
-
-
 _PART_COLUMNS: Final[dict[type[models.Model], tuple[str, ...]]] = {
     Position: ("company_id", "rank", "person_id", "name", "item_id", "title", "extra"),
     Proposal: ("company_id", "rank", "document"),
