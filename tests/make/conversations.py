@@ -2,6 +2,8 @@
 
 import random
 
+from services.mcp import initialize, legacy, modern
+
 TARGETS = (
     b"/api/v1/companies",
     b"/api/v1/companies?page=2&pageSize=3",
@@ -73,6 +75,15 @@ ODD_LINES = (
     b"X: " + b"y" * 3000,
     b"",
 )
+CALLS = (
+    modern("tools/list"),
+    modern("tools/call", {"name": "get_company", "arguments": {"slug": "company-1"}}),
+    modern("tools/call", {"name": "get_company", "arguments": {"slug": "missing"}}),
+    modern("tools/call", {"name": "get_company", "arguments": {}}),
+    initialize(),
+    legacy("ping"),
+)
+"""Requests to a tool server, each with what it answers at once."""
 BYTES = (b"\r", b"\n", b" ", b"\t", b"\x00", b":", b"\x80", b"%", b"?", b"A", b"/", b"\r\n", b"\r\n\r\n", b"0")
 
 
@@ -122,6 +133,24 @@ def _variant(chance: random.Random, lines: tuple[bytes, ...]) -> bytes:
         chance.shuffle(found)
     body = chance.choice((b"", b"", b"", b"\r\n", b"hello", b"5\r\nhello\r\n0\r\n\r\n"))
     return asking(target, tuple(found), method=method, end=end) + body
+
+
+def calling(chance: random.Random) -> list[bytes]:
+    """Return the chunks of a client that calls tools between requests: calls in pieces, pipelined and damaged."""
+    chunks = []
+    for _ in range(chance.randint(2, 5)):
+        headers, body = chance.choice(CALLS)
+        lines = tuple(f"{name}: {value}".encode() for name, value in headers if name != "host")
+        length = b"content-length: %d" % len(body)
+        asked = asking(b"/api/mcp", (*HEADS[0], *lines, length), method=b"POST") + body
+        for _ in range(chance.choice((0, 0, 0, 0, 1))):
+            asked = _mutated(chance, asked)
+        chunks += [asked, asking(chance.choice(TARGETS), chance.choice(HEADS))]
+    if chance.randrange(2):
+        whole = b"".join(chunks)
+        places = sorted(chance.randrange(len(whole)) for _ in range(chance.randint(1, 8)))
+        chunks = [whole[start:end] for start, end in zip([0, *places], [*places, len(whole)], strict=True)]
+    return [chunk for chunk in chunks if chunk]
 
 
 def _mutated(chance: random.Random, asked: bytes) -> bytes:

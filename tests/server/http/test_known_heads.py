@@ -3,18 +3,20 @@
 import asyncio
 import random
 import re
+from contextlib import AsyncExitStack
 from itertools import pairwise
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from make.conversations import HEADS, ODD_LINES, TARGETS, asking, conversation
+from make.conversations import HEADS, ODD_LINES, TARGETS, asking, calling, conversation
 from make.published import company
 from make.rest import SCHEMA
 from muniment.api.application import Api
 from muniment.config import Config
 from muniment.server.app.app import App
+from muniment.server.app.public_tools import mount_public
 from muniment.server.fastpath.heads import MAX_BLOCK_BYTES, MAX_KNOWN, KnownHeads, parsed
 from muniment.server.fastpath.protocol import FastPathProtocol
 from muniment.server.http.http_limits import LimitedProtocol
@@ -72,7 +74,7 @@ class Server:
     """One way to serve an API, without a socket."""
 
     def __init__(self, protocol, api):
-        self.front = App(Config({"MUNIMENT_RATE_LIMIT": "off"}))
+        self.front = App(Config({"MUNIMENT_RATE_LIMIT": "off", "MUNIMENT_BASE_URL": "http://registry.example"}))
         self.front.open_api(api)
         self.front.update_edition(1)
         self._protocol = protocol
@@ -131,12 +133,15 @@ def ways(rest, request):
 
 
 async def _compare(ways, conversations):
-    fast, forgetful, plain = ways()
-    for chunks in conversations:
-        first, second, third = [await each.answers(chunks) for each in (fast, forgetful, plain)]
-        assert first == second, chunks
-        assert first == third, chunks
-    return fast
+    servers = ways()
+    async with AsyncExitStack() as running:
+        for each in servers:
+            await mount_public(each.front, each.front.api.reader, running)
+        for chunks in conversations:
+            first, second, third = [await each.answers(chunks) for each in servers]
+            assert first == second, chunks
+            assert first == third, chunks
+    return servers[0]
 
 
 def _compare_generated(ways, count, seed):
@@ -144,6 +149,22 @@ def _compare_generated(ways, count, seed):
     fast = asyncio.run(_compare(ways, (conversation(chance) for _ in range(count))))
     assert len(fast.front.fast_path.heads.by_block) >= len(HEADS)
     assert fast.front.metrics.fast_path["api", 200] > count
+
+
+def _compare_calls(ways, count, seed):
+    chance = random.Random(seed)
+    fast = asyncio.run(_compare(ways, (calling(chance) for _ in range(count))))
+    assert fast.front.metrics.fast_path["api", 200] > count
+    assert fast.front.metrics._requests["mcp", "POST", "200"] > count
+
+
+def test_generated_calls_of_tools_are_answered_as_on_the_ordinary_path(ways):
+    _compare_calls(ways, 40, 24)
+
+
+@pytest.mark.proof
+def test_thousands_of_generated_calls_of_tools_are_answered_as_on_the_ordinary_path(ways):
+    _compare_calls(ways, 4_000, 2027)  # of seven requests in the mean
 
 
 def test_hundreds_of_generated_conversations_are_answered_as_on_the_ordinary_path(ways):
