@@ -214,11 +214,7 @@ def renew_identity() -> str:
 
 
 def renew_outdated() -> bool:
-    """
-    Render all published documents again if another version of the software wrote them, or with other declared fields.
-
-    Return whether it was necessary. In the new epoch, replicas and readers start over.
-    """
+    """Render all published documents again, under a new feed, if they are outdated; return whether they were."""
     if not is_outdated():
         return False
     # Rendering takes longer than a writer may wait, so other processes wait for the lock of the migrations.
