@@ -165,4 +165,6 @@ OPERATOR_PATHS = [
     "/operate/backups",
     "/operate/audit",
     "/operate/settings",
+    "/operate/fields",
+    "/operate/fields/company?preset=tokenChain",
 ]

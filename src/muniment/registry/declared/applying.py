@@ -1,5 +1,6 @@
 """The job that publishes all documents with the fields that an operator has just declared, while the servers serve."""
 
+import gc
 from typing import Final
 
 from django.conf import settings
@@ -11,6 +12,7 @@ from muniment.registry.declared import progress
 from muniment.registry.declared.current import look, times_replaced
 from muniment.registry.declared.stored import mark_of
 from muniment.registry.publishing import publisher
+from muniment.store.cache import release_free_memory
 from muniment.store.database.migrations import migration_lock
 
 
@@ -21,6 +23,8 @@ def _apply(run: JobRun) -> dict[str, bool]:
             is_renewed = _render_again(again=bool(run.payload.get("again")))
     finally:
         progress.forget()
+        gc.collect()  # the former schema and its tools refer to each other
+        release_free_memory()
     if is_renewed:
         publisher.published.send(None, edition=publisher.head()[0])
     return {"renewed": is_renewed}
