@@ -167,8 +167,8 @@ def _form_page(
         return _shown(request, FieldForm(initial=initial, key=key), of=of, key=key, number=number)
     number = _version(request.POST.get("version", ""))
     form = FieldForm(request.POST, initial=initial, key=key)
-    proposed, found = editing.propose(latest, form.to_table(of), of=of, key=key), None
-    at = list(proposed).index(form.to_table(of))
+    proposed, at = editing.propose(latest, form.to_table(of), of=of, key=key)
+    found = None
     try:
         found = editing.check(proposed, at)
         if found.unfit:
