@@ -6,7 +6,8 @@ from typing import Any
 
 from muniment.config import Config
 from muniment.registry_toml import applied
-from muniment.schema.declared.declarations import Declaration, FieldsError, declare, read_declarations
+from muniment.schema.declared.declarations import Declaration, declare, read_declarations
+from muniment.schema.declared.faults import FieldsError
 from muniment.schema.objects import Schema, registry_schema
 
 log = logging.getLogger(__name__)

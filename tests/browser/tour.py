@@ -180,8 +180,9 @@ OPERATOR_PATHS = [
     *(f"/operate/setup/{step}" for step in ("name", "brand", "words", "legal", "fields", "mail", "import")),
     "/operate/audit",
     "/operate/settings",
-    "/operate/registry",
     "/operate/import",
     "/operate/listings?q=tide",
     "/operate/accounts?q=nobody",
+    "/operate/fields",
+    "/operate/fields/company?preset=tokenChain",
 ]

@@ -2,7 +2,8 @@
 
 import pytest
 
-from muniment.schema.declared.declarations import FieldsError, declare, field_of, read_declarations
+from muniment.schema.declared.declarations import declare, field_of, read_declarations
+from muniment.schema.declared.faults import FieldsError
 from muniment.schema.declared.presets import PRESETS
 from muniment.schema.objects import registry_schema
 from muniment.schema.validation import Validation

@@ -4,10 +4,12 @@ import json
 
 import pytest
 
+from services.declaring import declare
 from services.load import Load
+from services.nodes import Nodes
 from services.ports import wait_until
 from services.prepared import demo_registry
-from services.product import Product, run
+from services.product import Product
 
 TOML = '[[fields]]\nkey = "berths"\nlabel = "Berths"\nkind = "number"\nhelp = "At the quay."\n'
 READ = (
@@ -18,11 +20,6 @@ READ = (
     "/companies/quillmere",
     "/openapi.json",
 )
-
-
-def apply(product: Product, toml: str) -> None:
-    (product.data / "registry.toml").write_text(toml)
-    run("settings", "apply", data=product.data)
 
 
 def tools(product: Product) -> list[bytes]:
@@ -60,9 +57,20 @@ def test_a_declared_field_comes_into_use_while_every_request_is_answered(workers
             assert b"berthsMin" not in answer.body
         with Load([product.port], paths=READ, threads=4, pause_s=0.01) as load:
             wait_until(lambda: load.total > 20, within_s=30, what="load")
-            apply(product, TOML)
+            declare(data, TOML)
             wait_until(lambda: is_in_use(product), within_s=20, what="the field in every process")
-            apply(product, "")
+            declare(data, "")
             wait_until(lambda: is_gone(product), within_s=20, what="the end of the field")
         assert load.failures == []
         assert "Traceback" not in product.output()
+
+
+def test_every_node_uses_a_declared_field_while_every_request_is_answered(postgres, tmp_path):
+    url = postgres.create("declaring")
+    with Nodes(tmp_path, url, 2, "--workers", "2", rate_limit="off") as nodes:
+        with Load(nodes.ports, paths=READ, threads=4, pause_s=0.01) as load:
+            wait_until(lambda: load.total > 20, within_s=30, what="load")
+            declare(tmp_path / "maker", TOML, **nodes.settings)
+            wait_until(lambda: all(map(is_in_use, nodes.each)), within_s=40, what="the field on every node")
+        assert load.failures == []
+        assert not any("Traceback" in node.output() for node in nodes.each)

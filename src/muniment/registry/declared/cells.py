@@ -49,8 +49,9 @@ def value_of(column: Column, text: str, currency: str) -> Any:
     field = field_in(column)
     if field is None:
         return values.value_of(column, text, currency)
-    if not values.is_given(text):
-        return values.value_of(Column(column.heading, "name"), text, currency)
+    plain = values.value_of(Column(column.heading, "name"), text, currency)
+    if not isinstance(plain, str):
+        return plain  # it is blank, or a formula
     said = next((meaning for word, meaning in column.words.items() if key(word) == key(text)), None)
     if said is not None:
         return _judged(field, said) if said else None

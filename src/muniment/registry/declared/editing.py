@@ -13,11 +13,12 @@ from muniment import declared_fields
 from muniment.accounts.operations import require_operator
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import NotFound
+from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry.declared.stored import StoredValues, stored_values
 from muniment.registry.settings.operations import apply_settings, latest_version
 from muniment.registry_toml.applied import Applied
 from muniment.schema.declared.declarations import Declaration
+from muniment.schema.declared.faults import FieldsError
 
 Table = JSONObject
 """A declaration as ``registry.toml`` has it."""
@@ -32,29 +33,27 @@ class Field(NamedTuple):
 
 def list_fields(latest: Applied) -> list[Field]:
     """Return the declared fields of a version in their order, with their stored values."""
-    declared = declared_fields.read(latest.settings.fields)
+    declared = _declared(latest)
     found = {(each.declared.of, each.declared.key): each for each in stored_values(declared)}
     return [Field(each, found[each.of, each.key]) for each in declared]
 
 
 def get_field(latest: Applied, of: str, key: str) -> Declaration:
     """Return a declared field of a version; raise NotFound if there is none."""
-    return declared_fields.read(latest.settings.fields)[_place(latest, of, key)]
+    return _declared(latest)[_place(latest, of, key)]
 
 
-def propose(latest: Applied, table: Table, *, of: str = "", key: str = "") -> tuple[Table, ...]:
+def propose(latest: Applied, table: Table, *, of: str = "", key: str = "") -> tuple[tuple[Table, ...], int]:
     """
-    Return the declarations of a version with *table* in place of the field *key*, or as a further one.
+    Return the declarations of a version with *table* in place of the field *key*, or as a further one; and its place.
 
     Raises:
         NotFound: there is no such field.
     """
     tables = list(latest.settings.fields)
-    if key:
-        tables[_place(latest, of, key)] = table
-    else:
-        tables.append(table)
-    return tuple(tables)
+    at = _place(latest, of, key) if key else len(tables)
+    tables[at : at + 1] = [table]
+    return tuple(tables), at
 
 
 def check(tables: Sequence[Table], number: int) -> StoredValues:
@@ -86,7 +85,7 @@ def move_field(actor: Actor, of: str, key: str, *, up: bool, expected_number: in
     require_operator(actor)
     latest = latest_version()
     here = _place(latest, of, key)
-    declared = declared_fields.read(latest.settings.fields)
+    declared = _declared(latest)
     beside = [at for at, each in enumerate(declared) if each.of == of and (at < here if up else at > here)]
     tables: list[Any] = list(latest.settings.fields)
     if beside:
@@ -116,8 +115,18 @@ def remove_field(actor: Actor, of: str, key: str, *, expected_number: int) -> in
     return apply_fields(actor, tables, note=f"{key} removed", expected_number=expected_number)
 
 
+def _declared(latest: Applied) -> tuple[Declaration, ...]:
+    try:
+        return declared_fields.read(latest.settings.fields)
+    except FieldsError:
+        raise Conflict(
+            "A later version of Muniment has declared fields that this one does not know.",
+            "Upgrade this server, or restore an earlier version of the settings.",
+        ) from None
+
+
 def _place(latest: Applied, of: str, key: str) -> int:
-    declared = declared_fields.read(latest.settings.fields)
+    declared = _declared(latest)
     found = next((at for at, each in enumerate(declared) if (each.of, each.key) == (of, key)), None)
     if found is None:
         raise NotFound(f"There is no declared field {key[:40]}.", "The list has all of them; it may have been removed.")

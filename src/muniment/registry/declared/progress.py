@@ -12,7 +12,7 @@ from muniment.jobs.models import Job, State
 from muniment.registry.declared.stored import mark_of
 from muniment.registry.models import Company, Framework, Person
 from muniment.registry.settings.tables import RegistryVersion
-from muniment.schema.declared.declarations import FieldsError
+from muniment.schema.declared.faults import FieldsError
 from muniment.store.change_feed import mark_in
 
 KIND: Final = "registry.fields_declared"
@@ -20,7 +20,7 @@ _FILE: Final = "fields-progress.json"
 """In the data folder: the transaction that renders the documents shows nothing before its end."""
 
 
-class Progress(NamedTuple):
+class FieldsProgress(NamedTuple):
     """
     Whether the fields of the latest version are in use.
 
@@ -52,16 +52,16 @@ def forget() -> None:
     (config.current().data / _FILE).unlink(missing_ok=True)
 
 
-def progress_of(epoch: str) -> Progress:
+def progress_of(epoch: str) -> FieldsProgress:
     """Return how far the latest version is in use, where the published documents have this *epoch*."""
     jobs = Job.objects.filter(kind=KIND).order_by("-created_at")
     last, is_waiting = jobs.first(), jobs.filter(state__in=queue.UNFINISHED).exists()
     if not is_waiting and mark_in(epoch) == _latest_mark():
-        return Progress(is_in_use=True, since=last.finished_at if last else None, done=0, total=0)
+        return FieldsProgress(is_in_use=True, since=last.finished_at if last else None, done=0, total=0)
     has_failed = last is not None and last.state in {State.FAILED, State.CANCELED}
     total = sum(model.objects.filter(published=True).count() for model in (Company, Person, Framework))
     error = (last.error or last.state) if last is not None and has_failed and not is_waiting else ""
-    return Progress(is_in_use=False, since=None, done=min(_done(), total), total=total, error=error)
+    return FieldsProgress(is_in_use=False, since=None, done=min(_done(), total), total=total, error=error)
 
 
 def _latest_mark() -> str:

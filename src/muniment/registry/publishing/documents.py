@@ -1,7 +1,7 @@
 """Load the rows of companies, people and frameworks, and render their documents."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
 from itertools import islice
 from typing import Any, Final
@@ -46,13 +46,16 @@ scores."""
 TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
 
 
-def all_documents() -> Iterator[PublishedDocument]:
-    """Render every public document, in the order of publication."""
+def all_documents(told: Callable[[int], object] = lambda _: None) -> Iterator[PublishedDocument]:
+    """Render every public document, in the order of publication; *told* hears how many are rendered, by chunk."""
+    done = 0
     for kind, model in TABLES.items():
         public = model._default_manager.filter(published=True).order_by("publication_number")  # noqa: SLF001 - Django's public name
         keys = iter(list(public.values_list("pk", flat=True)))
         while chunk := list(islice(keys, CHUNK)):
+            told(done)
             found = render(kind, chunk)
+            done += len(chunk)
             yield from (found[key] for key in chunk)
 
 

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
-from muniment.registry.declared.current import times_replaced, use_fields_of
+from muniment.registry.declared.current import use_fields_of
 from muniment.registry.declared.stored import mark_of
 from muniment.registry.models import Position
 from muniment.registry.plugged import publications
@@ -181,22 +181,12 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
     Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
 
     All get a new stamp, because what was served before is not known.
-    Call :func:`begin_chain` afterwards, unless the documents are those of the chain.
-
-    Args:
-        told: called with the number of documents rendered so far, for each chunk.
+    Call :func:`begin_chain` afterwards, unless the documents are those of the chain. *told* hears the progress.
     """
     store, raw = _feed()
-
-    def rendered(stamp: str) -> Iterator[PublishedDocument]:
-        for n, each in enumerate(all_documents()):
-            if n % CHUNK == 0:
-                told(n)
-            yield replace(each, modified_at=stamp)
-
     with connection.wrap_database_errors:
         stamp = _next_stamp(timestamp(now()))
-        store.load(raw, rendered(stamp), at=at)
+        store.load(raw, (replace(each, modified_at=stamp) for each in all_documents(told)), at=at)
         modified.put(raw, store.head(raw)[0], stamp)
 
 
@@ -225,49 +215,14 @@ def renew_identity() -> str:
 
 
 def renew_outdated() -> bool:
-    """
-    Render all published documents again if another version of the software wrote them, or with other declared fields.
-
-    Returns:
-        Whether it was necessary. In the new epoch, replicas and readers start over.
-    """
-    if not _is_outdated():
+    """Render all published documents again, under a new feed, if they are outdated; return whether they were."""
+    if not is_outdated():
         return False
     # Rendering takes longer than a writer may wait, so other processes wait for the lock of the migrations.
-    with migration_lock():
-        return _renew()
-
-
-def apply_fields(told: Callable[[int], object], *, again: bool = False) -> bool:
-    """
-    Render all published documents again with the declared fields of this process, while it serves.
-
-    Args:
-        told: called with the number of documents rendered so far.
-        again: also if they are marked with these fields.
-
-    Returns:
-        Whether it was necessary.
-    """
-    with migration_lock():
-        renewed = _renew(told, again=again)
-    if renewed:
-        published.send(None, edition=head()[0])
-    return renewed
-
-
-def _renew(told: Callable[[int], object] = lambda _: None, *, again: bool = False) -> bool:
-    is_rendered = False
-    while not is_rendered:
-        used = times_replaced()
-        mark = mark_of(settings.DECLARED_FIELDS)
-        with transaction.atomic():
-            if not again and not _is_outdated():
-                return False
-            _render_again(edition=head()[0], mark=mark, told=told)
-            # Another thread may have begun to use other fields, with which some documents are rendered.
-            is_rendered = used == times_replaced()
-            transaction.set_rollback(not is_rendered)
+    with migration_lock(), transaction.atomic():
+        if not is_outdated():
+            return False
+        render_again(edition=head()[0], mark=mark_of(settings.DECLARED_FIELDS))
     return True
 
 
@@ -279,11 +234,12 @@ def rebuild() -> None:
     """
     with migration_lock(), transaction.atomic():
         edition, epoch, _ = head()
-        _render_again(edition=edition + 1, mark=mark_in(epoch))  # a new number: the exports are made again too
+        render_again(edition=edition + 1, mark=mark_in(epoch))  # a new number: the exports are made again too
         transaction.on_commit(lambda: published.send(None, edition=edition + 1))
 
 
-def _render_again(*, edition: int, mark: str, told: Callable[[int], object] = lambda _: None) -> None:
+def render_again(*, edition: int, mark: str, told: Callable[[int], object] = lambda _: None) -> None:
+    """Render all documents again under a new feed, in the caller's transaction; *mark* is of declared fields."""
     store, raw = _feed()
     last = store.lock(raw)
     clear(edition=edition)
@@ -292,10 +248,10 @@ def _render_again(*, edition: int, mark: str, told: Callable[[int], object] = la
     begin_chain()
 
 
-def _is_outdated() -> bool:
-    store, raw = _feed()
+def is_outdated() -> bool:
+    """Return whether another version, or this one with other declared fields, has rendered the documents."""
     with suppress(SchemaMismatch):
-        store.check(raw)
+        _feed()[0].check(_feed()[1])
         return mark_in(head()[1]) != mark_of(settings.DECLARED_FIELDS)
     return True
 

@@ -32,7 +32,7 @@ from muniment.registry.settings.tables import RegistryVersion
 from muniment.registry_toml import applied, reading
 from muniment.registry_toml.applied import Applied
 from muniment.registry_toml.document import DEFAULT, FILE, RegistrySettings
-from muniment.schema.declared.declarations import FieldsError
+from muniment.schema.declared.faults import FieldsError
 from muniment.store import modified
 from muniment.store.change_feed import mark_in
 

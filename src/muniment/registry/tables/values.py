@@ -129,11 +129,6 @@ def is_blank(text: str) -> bool:
     return not text.strip() or text.strip().casefold() in _BLANK
 
 
-def is_given(text: str) -> bool:
-    """Return whether a cell has a value that may be read: it is neither blank nor a formula."""
-    return not is_blank(text) and not _FORMULA.match(text)
-
-
 def value_of(column: Column, text: str, currency: str) -> Any:
     """Return the value of a cell; None if it has none, Lost if it cannot be used."""
     if _FORMULA.match(text):

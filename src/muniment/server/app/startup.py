@@ -70,9 +70,8 @@ class Startup:
         self._load = load
         self.is_loading = load is not None
         """Whether initial data is still being loaded."""
-        self._has_pages = False
-        self.has_database = False
-        """Whether all migrations are applied."""
+        self.has_database = self.has_pages = False
+        """Whether all migrations are applied, and whether pages are served."""
         self._stopping = threading.Event()
         self.fault = ""
         """What failed, for the operator; empty if nothing did."""
@@ -91,14 +90,14 @@ class Startup:
         """Wait for a part of start-up; raise Unavailable with the message *otherwise* if it stops or takes too long."""
         deadline = time.monotonic() + WAIT_S
         while not is_there():
-            if self.is_away and not self._has_pages:
+            if self.is_away and not self.has_pages:
                 says = "The database is unavailable" if self.fault == DATABASE_AWAY else self.fault.capitalize()
                 raise Unavailable(
                     f"{says}; nothing was saved. Public reads still work.",
                     "Try again in a few seconds.",
                     retry_after_s=5,
                 )
-            if self.fault and not self._has_pages:
+            if self.fault and not self.has_pages:
                 raise Unavailable("The pages could not start.", "Tell the operator; /readyz shows the cause.")
             if time.monotonic() > deadline:
                 raise Unavailable(otherwise, "Try again in a moment.", retry_after_s=5)
@@ -187,7 +186,7 @@ class Startup:
         for path in FIRST_PAGES:
             _visit(application, path)
         self._notify(self._on_pages, application)
-        self._has_pages = True
+        self.has_pages = True
         if self._load is not None:
             self._load()
             self.is_loading = False

@@ -59,6 +59,10 @@ class ToolServers:
 
     def mount(self, *, has_database: bool = False) -> None:
         """Mount the public server, and the owner server if *has_database*. Call it in the event loop."""
+        if has_database:
+            from muniment.registry.declared.current import refresh
+
+            refresh()  # another process may have applied fields since start-up looked
         former = self._mounting
 
         async def mount() -> None:
@@ -72,6 +76,17 @@ class ToolServers:
                     log.exception("a tool server did not start")
 
         self._mounting = asyncio.ensure_future(mount())
+
+    def renew(self) -> None:
+        """Let pages and tools use the declared fields that the API has begun to use. Call it in the event loop."""
+        startup = self._startup()
+        if startup is None or not startup.has_database:
+            return  # start-up uses them by itself
+        self.mount(has_database=True)
+        if startup.has_pages:
+            from muniment.server.app.interfaces import describe_interfaces
+
+            describe_interfaces(self._app.config, self._bridge)
 
     async def _wait(self, scope: Any, receive: Any, send: Any) -> None:
         path = scope["path"].rstrip("/")

@@ -122,7 +122,7 @@ class Process:
             config,
             self.front,
             on_registry=self._tools.mount,
-            on_fields=self._use_fields,
+            on_fields=self._tools.renew,
             catch_up=self._catch_up,
             since=stamp_from(present() if member is None else second(member.since)),
         )
@@ -288,23 +288,8 @@ class Process:
         sweep(connections, now)
 
     def _database_is_ready(self) -> None:
-        from muniment.registry.declared.current import refresh
-
-        refresh()  # another process may have applied fields since start-up looked
         self._registry_file.database_is_ready()
         self._tools.mount(has_database=True)
-
-    def _use_fields(self) -> None:
-        """Let pages and tools use the declared fields that the API has begun to use."""
-        if self._startup is None or not self._startup.has_database:
-            return  # start-up uses them by itself
-        from muniment.registry.declared.current import refresh
-        from muniment.server.app.interfaces import describe_interfaces
-
-        refresh()
-        self._tools.mount(has_database=True)
-        if self._pages is not None and self._pages.done():
-            describe_interfaces(self.config, self.bridge)
 
     def _published(self, **_: object) -> None:
         """Show what this process has just committed, before its response is sent. Called in the publishing thread."""

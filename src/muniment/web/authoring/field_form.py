@@ -8,7 +8,8 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.declared.declarations import OPTIONS, Declaration, DeclarationFault
+from muniment.schema.declared.declarations import OPTIONS, Declaration
+from muniment.schema.declared.faults import DeclarationFault
 from muniment.schema.declared.identifiers import CHECKS
 
 KINDS: Final = {

@@ -20,11 +20,11 @@ from muniment.registry_toml.reading import InvalidSettings
 from muniment.schema.declared.declarations import (
     MAX_FIELDS,
     Declaration,
-    FieldsError,
     field_of,
     parameters_of,
     sample_of,
 )
+from muniment.schema.declared.faults import FieldsError
 from muniment.schema.declared.presets import PRESETS
 from muniment.schema.record import Record
 from muniment.searches.operations import count_searches_by
@@ -52,7 +52,7 @@ class FieldRow(NamedTuple):
     is_last: bool
 
 
-class Room(NamedTuple):
+class FieldRoom(NamedTuple):
     """The declared fields of companies, or of people, and the presets that are left."""
 
     of: str
@@ -167,8 +167,8 @@ def _form_page(
         return _shown(request, FieldForm(initial=initial, key=key), of=of, key=key, number=number)
     number = _version(request.POST.get("version", ""))
     form = FieldForm(request.POST, initial=initial, key=key)
-    proposed, found = editing.propose(latest, form.to_table(of), of=of, key=key), None
-    at = list(proposed).index(form.to_table(of))
+    proposed, at = editing.propose(latest, form.to_table(of), of=of, key=key)
+    found = None
     try:
         found = editing.check(proposed, at)
         if found.unfit:
@@ -240,7 +240,7 @@ def _preview(found: StoredValues) -> dict[str, Any]:
     }
 
 
-def _room(of: str, found: Sequence[editing.Field]) -> Room:
+def _room(of: str, found: Sequence[editing.Field]) -> FieldRoom:
     taken = {each.declared.key for each in found}
     rows = [
         FieldRow(
@@ -254,7 +254,7 @@ def _room(of: str, found: Sequence[editing.Field]) -> Room:
         for each in found
     ]
     presets = [(f"{HOME}/{of}?preset={name}", preset["label"]) for name, preset in PRESETS.items() if name not in taken]
-    return Room(of, PLACES[of], rows, presets, len(found) >= MAX_FIELDS)
+    return FieldRoom(of, PLACES[of], rows, presets, len(found) >= MAX_FIELDS)
 
 
 def _declared(preset: dict[str, Any]) -> dict[str, Any]:

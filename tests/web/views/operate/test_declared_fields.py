@@ -262,3 +262,13 @@ def test_fields_that_are_taken_back_before_they_are_in_use_are_rendered_all_the_
     assert [each.payload["again"] for each in waiting] == [False, True]
     do_jobs()
     assert progress.progress_of(publisher.head()[1]).is_in_use
+
+
+def test_fields_that_a_later_version_has_declared_are_left_alone(operator):
+    declare(QUAY)
+    RegistryVersion.objects.update(document={"fields": [{**QUAY, "kind": "hologram"}]})
+    answer = operator.get(HOME)
+    assert answer.status_code == 409
+    assert "A later version of Muniment has declared fields" in answer.content.decode()
+    assert sent(operator, f"{HOME}/company/quay/up").status_code == 302
+    assert tables() == [{**QUAY, "kind": "hologram"}]
