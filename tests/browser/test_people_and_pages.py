@@ -345,6 +345,16 @@ def test_on_a_phone_the_open_tab_is_in_sight_and_an_anchor_stays_where_it_leads(
     context.close()
 
 
+def test_on_a_phone_the_number_of_companies_of_a_person_has_its_heading(browser, site):
+    context = browser.new_context(base_url=origin(site), viewport={"width": 360, "height": 640})
+    page = context.new_page()
+    page.goto("/people")
+    expect(page.get_by_role("columnheader", name="Companies")).to_be_visible()
+    page.goto("/companies")
+    expect(page.locator("#results thead")).to_be_hidden()
+    context.close()
+
+
 def test_a_refusal_is_shown_at_the_top_and_has_the_focus(browser, site):
     context = browser.new_context(base_url=origin(site))
     page = sign_in(context, site, OWNER)
