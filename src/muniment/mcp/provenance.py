@@ -35,7 +35,7 @@ Name = tuple[str, str]
 
 
 def licence_sentence() -> str:
-    """Return the part of the public server's instructions about the license of the data, if the registry declares one."""
+    """Return what instructions say of the license of the data; empty if the registry declares none."""
     declared = current().registry
     terms = " ".join(filter(None, (declared.licence, declared.licence_url)))
     return f"- License of the data: {terms}\n" if terms else ""
