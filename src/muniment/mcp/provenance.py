@@ -35,7 +35,7 @@ Name = tuple[str, str]
 
 
 def licence_sentence() -> str:
-    """Return what the instructions of the public server say of the data's license; empty if none is declared."""
+    """Return what instructions say of the license of the data; empty if the registry declares none."""
     declared = current().registry
     terms = " ".join(filter(None, (declared.licence, declared.licence_url)))
     return f"- License of the data: {terms}\n" if terms else ""

@@ -103,6 +103,10 @@ def test_a_legal_page_is_not_published_before_its_text_is_filled_in(operator):
     refused = operator.post(f"{STEPS}/legal", {"do": "save", "legal__imprint": "[[Street and number]]"})
     assert refused.status_code == 422
     assert b"double square brackets: Street and number" in refused.content
+    preview = operator.post(f"{STEPS}/legal", {"do": "preview", "legal__imprint": "**Hourglass** <script>x</script>"})
+    assert b"<strong>Hourglass</strong>" in preview.content
+    assert b"<script>x" not in preview.content
+    assert latest_version().number == 0
     operator.post(f"{STEPS}/legal", {"do": "save", "version": "0", "legal__imprint": "Hourglass Lane 1"})
     assert latest_version().settings.legal.imprint == "Hourglass Lane 1"
 

@@ -21,7 +21,7 @@ from muniment.registry.models import Company
 from muniment.registry.settings import operations
 from muniment.registry_toml.document import RegistrySettings
 from muniment.registry_toml.reading import InvalidSettings
-from muniment.web.branding import branding
+from muniment.web.branding import branding, legal_links
 from muniment.web.requests.access import account_of, actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, manage_page, problems_shown, show_problem
@@ -216,6 +216,7 @@ def _form(
         "logos_fixed": config.current().origins["fetch_logos"] != "default",
         "presets": PRESETS if page.name == "words" else (),
         "starts": _STARTS if page.name == "legal" else (),
+        "legal_texts": [(each.label, getattr(shown.legal, each.address[1:])) for each in legal_links(shown)],
     }
     return _page(request, page, context)
 
