@@ -79,7 +79,7 @@ class PageAnswers:
         if page is None:
             return None
         if page.spoken is not None:
-            if cookie and LANGUAGE_COOKIE in cookie:
+            if LANGUAGE_COOKIE in cookie:
                 before, _, rest = cookie.partition(LANGUAGE_COOKIE)
                 is_usual = not before or before.endswith(b"; ")
                 code = self._codes.get(rest.partition(b";")[0]) if is_usual else None

@@ -277,10 +277,13 @@ class FastPathProtocol(LimitedProtocol):
             address = front.clients.address(address, self.headers)
             client = front.clients.rate_key(address)
         try:
-            found = front.fast_path.get(self.url, accept_encoding, if_none_match, client, answer)
-            if found is None and answer is None and front.fast_path.has_page(self.url):
-                # The pages read repeated headers in their own way; known heads have none.
-                found = self._page(accept_encoding, if_none_match, client, known)
+            pages = front.fast_path
+            found = pages.get(self.url, accept_encoding, if_none_match, client, answer)
+            if found is None and answer is None:
+                if known is not None:  # it has no cookie
+                    found = pages.page(self.url, accept_encoding, if_none_match, client, known.accept_language)
+                elif pages.has_page(self.url):
+                    found = self._page(accept_encoding, if_none_match, client)
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             return False
         if found is None:
@@ -293,16 +296,13 @@ class FastPathProtocol(LimitedProtocol):
             front.write_line("GET", self.url, response.status, 0.0, client=address, request_id=request_id)
         return True
 
-    def _page(self, accept_encoding: bytes, if_none_match: bytes, client: str, known: Head | None) -> Ready | None:
-        """Return a kept page for these headers."""
-        pages = self.front.fast_path
-        if known is not None:  # it has no cookie
-            return pages.page(self.url, accept_encoding, if_none_match, client, known.accept_language)
+    def _page(self, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
+        """Return a kept page; the pages read repeated headers in their own way, and known heads have none."""
         named = plain_headers(self.headers)
         if named is None:
             return None
         accept_language, cookie = named.get(b"accept-language", b""), named.get(b"cookie", b"")
-        return pages.page(self.url, accept_encoding, if_none_match, client, accept_language, cookie)
+        return self.front.fast_path.page(self.url, accept_encoding, if_none_match, client, accept_language, cookie)
 
     # ------------------------------------------------------------------ end of the turn
 
