@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from muniment.kernel.problems import Conflict, NotFound
+from muniment.kernel.problems import Conflict
 from muniment.registry.declared import editing, progress
 from muniment.registry.declared.stored import StoredValues
 from muniment.registry.publishing import publisher
@@ -81,8 +81,6 @@ def fields(request: HttpRequest) -> HttpResponse:
 def add(request: HttpRequest, of: str) -> HttpResponse:
     """Add a field, from a preset or from nothing."""
     preset = PRESETS.get(request.GET.get("preset", ""), {})
-    if of not in PLACES:
-        raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
     shown = values_of(Declaration(**{"of": of, "key": "", "label": "", "kind": "text", **_declared(preset)}))
     return _form_page(request, latest_version(), of=of, initial=shown)
 
