@@ -19,7 +19,6 @@ from browser.tour import (
     OPERATOR_PATHS,
     OWNER,
     OWNER_PATHS,
-    PASSWORD,
     REVIEWER,
     REVIEWER_PATHS,
     origin,
@@ -28,7 +27,6 @@ from browser.tour import (
     stand,
 )
 from make.languages import CODE, OPEN, write_pseudo
-from services.product import run
 
 RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
@@ -78,8 +76,6 @@ def site(tmp_path_factory):
     declared = place / "registry.toml"
     declared.write_text(f'[registry]\nlanguages = ["en", "de", "{CODE}"]\n', "utf-8")
     with stand(place, site_folder=str(place / "site"), registry_file=str(declared)) as product:
-        create = ("user", "create", OPERATOR, "--role", "operator", "--password-stdin")
-        run(*create, data=place / "data", stdin=PASSWORD + "\n")
         yield product
 
 

@@ -18,7 +18,7 @@ def demo(tmp_path_factory):
 @pytest.mark.parametrize(
     ("q", "found"),
     [
-        ("0000FICTIVEQUILLME01", ["quillmere"]),
+        ("0000FICTIVEQUILLME55", ["quillmere"]),
         ("0000fictivetarnwic02", ["tarnwick-tidal"]),
     ],
 )
