@@ -10,15 +10,16 @@ from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
 from muniment.registry.people.positions import team_of
+from muniment.registry.tables.cells.people import PersonInCell, full_name
 from muniment.registry.tables.columns import Column
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import COMPANIES, EXTRA, PEOPLE, SKIP, header_row, headings_of
 from muniment.registry.tables.known import KnownRows, name_key
 from muniment.registry.tables.losses import Loss
 from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping
-from muniment.registry.tables.values import Lost, PersonInCell, address_of, full_name, is_blank, people_in, value_of
+from muniment.registry.tables.values import Lost, address_of, is_blank, people_in, value_of
+from muniment.registry.tables.words.catalogue import catalogue, key
 
-_TOTALS: Final = frozenset({"total", "totals", "summe", "gesamt", "insgesamt", "sum", "gesamtsumme", "grandtotal"})
 _USUAL_CELLS: Final = 3
 
 
@@ -121,7 +122,7 @@ class _Conversion:
             if not filled:
                 after_blank = True
                 continue
-            if _TOTALS & {name_key(cell) for cell in cells[:2]}:
+            if catalogue().totals & {key(cell) for cell in cells[:2]} and _is_total(cells, typical):
                 self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out"))
             elif list(cells) == headings:
                 self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out"))
@@ -161,7 +162,15 @@ class _Conversion:
                 address = found or ""
             elif found is not None and column.field != PEOPLE_FIELD:
                 values.setdefault(column.field, found)
+        people += self._person_of_columns(values)
         return _Row(sheet.name, number, values, people, address)
+
+    @staticmethod
+    def _person_of_columns(values: JSONObject) -> list[PersonInCell]:
+        """Take the person that columns for the parts of a name give, and give the row's only person its position."""
+        parts = [values.pop(each, "") for each in ("people.first", "people.last")]
+        name = " ".join(filter(None, parts))
+        return [PersonInCell(name, "")] if name else []
 
     # ------------------------------------------------------------------ companies
 
@@ -292,6 +301,12 @@ def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
         if 0 <= at < len(sheet.rows) and wanted & {*(found := headings_of(sheet.rows, at))}:
             return at + 1, found
     return table.header, headings_of(sheet.rows, max(0, min(table.header, len(sheet.rows)) - 1))
+
+
+def _is_total(cells: Sequence[str], typical: int) -> bool:
+    """Return whether a row that begins with a word for a total has numbers and gaps, as sums do."""
+    rest = [cell for cell in cells if cell and key(cell) not in catalogue().totals]
+    return sum(any(map(str.isdigit, cell)) for cell in rest) == len(rest) and len(rest) < max(typical, 2)
 
 
 def member_of(heading: str) -> str:
