@@ -87,6 +87,23 @@ class FileMapping:
         """Return the columns whose field is a guess that a person should check."""
         return [(table, each) for table in self.table if table.kind != SKIP for each in table.column if each.check]
 
+    def confirm_guesses(self) -> None:
+        for _, column in self.guesses():
+            column.check = False
+
+    def leave_guesses_out(self) -> None:
+        """
+        Leave out what no person has confirmed.
+
+        Raises:
+            BadRequest: the name of the rows is a guess.
+        """
+        for table, column in self.guesses():
+            if column.field in NAMES:
+                message = f'{table.name}: no heading means the name; it may be the column "{column.heading}".'
+                raise BadRequest(message, "Import with --accept-guesses, or write the mapping with --write-mapping.")
+            column.field, column.check = "", False
+
     def settle_questions(self) -> None:
         """Leave options without a choice empty, so that a preview shows their values as lost."""
         for table in self.table:
@@ -98,7 +115,7 @@ class FileMapping:
 
 
 _CHOICES: Final = {
-    "order": '"DMY" (day first), "MDY" (month first), "EXCEL" (days since 1900) or "UNIX" (seconds since 1970)',
+    "order": '"DMY" (day first) or "MDY" (month first); "EXCEL" for days since 1900, "UNIX" for seconds',
     "decimal": '"," or "."',
     "separator": '"," (several people) or "" (one person as "Last, First")',
     "currency": '"EUR", for example',

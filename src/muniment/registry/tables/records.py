@@ -160,17 +160,30 @@ class _Conversion:
                 self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
             elif column.field == "address":
                 address = found or ""
+            elif column.field == "address.zip_city":
+                for part, value in (found or {}).items():
+                    values.setdefault(f"address.{part}", value)
             elif found is not None and column.field != PEOPLE_FIELD:
                 values.setdefault(column.field, found)
-        people += self._person_of_columns(values)
+        people = self._people_of_row(sheet, number, values, people)
         return _Row(sheet.name, number, values, people, address)
 
-    @staticmethod
-    def _person_of_columns(values: JSONObject) -> list[PersonInCell]:
-        """Take the person that columns for the parts of a name give, and give the row's only person its position."""
+    def _people_of_row(
+        self, sheet: Sheet, number: int, values: JSONObject, people: list[PersonInCell]
+    ) -> list[PersonInCell]:
+        """Return the people of a row, with the one of two columns, and with the position that a column of its own has."""
+        title = values.pop("people.title", "")
         parts = [values.pop(each, "") for each in ("people.first", "people.last")]
-        name = " ".join(filter(None, parts))
-        return [PersonInCell(name, "")] if name else []
+        if name := " ".join(filter(None, parts)):
+            people = [*people, PersonInCell(name, title)]
+        elif title and len(people) == 1:
+            people = [PersonInCell(people[0].name, title)]
+        elif title:
+            said = (
+                "is a position, but the row has no person" if not people else "is a position of one of several people"
+            )
+            self.losses.append(Loss(sheet.name, number, "", said, title, "Write it after the name, in brackets."))
+        return people
 
     # ------------------------------------------------------------------ companies
 

@@ -14,6 +14,7 @@ from muniment.registry.tables.cells.amounts import amount_in
 from muniment.registry.tables.cells.countries import code_of_country
 from muniment.registry.tables.cells.dates import day_of, is_year, month_of, year_of
 from muniment.registry.tables.cells.people import PersonInCell, person_in
+from muniment.registry.tables.cells.profiles import ZIP_CITY
 from muniment.registry.tables.columns import ASK, Column, plain_number, split
 from muniment.registry.tables.headings import EXTRA
 from muniment.registry.tables.words.catalogue import catalogue, key
@@ -160,6 +161,13 @@ def _month(_column: Column, text: str, _currency: str) -> str | Lost:
     return f"{found:%B %Y}" if found else Lost("is not a month and a year", "Correct the cells.")
 
 
+def _zip_city(_column: Column, text: str, _currency: str) -> JSONObject | Lost:
+    found = ZIP_CITY.fullmatch(_clean(text))
+    if not found:
+        return Lost("is not a postal code and a city", "Correct the cells, or map the column to City.")
+    return {"zip": found[1], "city": found[2].strip()}
+
+
 def _list(column: Column, text: str, _currency: str) -> list[str]:
     return list(dict.fromkeys(split(_clean(text), column.separator)))
 
@@ -219,4 +227,5 @@ _READERS: Final[dict[str, Any]] = {
     "createdAt": _month,
     "themes": _list,
     "address.country": _country,
+    "address.zip_city": _zip_city,
 }

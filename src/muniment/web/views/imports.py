@@ -119,6 +119,8 @@ def _act(request: HttpRequest, actor: Actor, upload: ImportUpload) -> HttpRespon
     elif do in {"save", "read", "preview"}:
         before = uploads.mapping_of(upload)
         mapping = import_mapping.read_form(uploads.mapping_of(upload), upload.facts, request.POST.dict())
+        if do == "preview":
+            mapping.confirm_guesses()
         saved = uploads.save_mapping(actor, upload.pk, mapping)
         if do == "read":
             headers = import_mapping.headers_of(before, request.POST.dict())

@@ -25,6 +25,7 @@ _NUMBER: Final = re.compile(r"^\D{0,8}\d[\d.,'’\s\u00a0\u202f\u2009]*")
 _ONLY_NUMBER: Final = re.compile(r"[-+−]?[\d.,'’\s\u00a0\u202f\u2009%]+")
 _ZIP: Final = re.compile(r"(?:[A-Z]{1,3}[- ]?)?[\dA-Z][\dA-Z\- ]{1,9}|〒?\d{3}-?\d{4}", re.IGNORECASE)
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4,6}|\d{3} \d{2}|\d{2}-\d{3}|\d{4} ?[A-Z]{2}))[\s,]+(\D{2,})")
 _LEI: Final = re.compile(r"[A-Z0-9]{18}\d{2}", re.IGNORECASE)
 _BOOLEANS: Final = frozenset("true false yes no ja nein oui non si no sim nao tak nie ano ne nee nej 1 0 x y n".split())
 _LETTER: Final = re.compile(r"[^\W\d_]")
@@ -109,6 +110,7 @@ _LOOKS: Final[dict[str, Callable[[str], bool]]] = {
     "address.zip": lambda text: bool(_ZIP.fullmatch(text)) and bool(re.search(r"\d", text)),
     **dict.fromkeys(("address", "address.address_1", "address.city", "address.state"), _is_place),
     "address.country": lambda text: bool(code_of_country(text)),
+    "address.zip_city": lambda text: bool(ZIP_CITY.fullmatch(text)),
     "status": lambda text: not (_is_link(text) or "@" in text or _is_date(text)),
     **dict.fromkeys(("type", "industry", "orgKind", "themes", "description", "body", "bio"), _is_text),
     "name": lambda text: _is_place(text) and key(text) not in _BOOLEANS,
@@ -141,6 +143,8 @@ def fits_best(fields: Sequence[str], values: Sequence[str]) -> str:
     for field in fields:
         if field == "status" and len(fields) > 1 and values:
             continue
+        if field in {"address.city", "address.zip"} and share(values[:SAMPLED], _is_zip_city) >= _HALF:
+            return "address.zip_city"
         if field == "address" and "address.city" in fields:
             if share(values[:SAMPLED], lambda text: bool(re.search(r"[,\n]|\d", text))) >= _HALF:
                 return field
@@ -149,6 +153,10 @@ def fits_best(fields: Sequence[str], values: Sequence[str]) -> str:
         elif fits(field, values):
             return field
     return ""
+
+
+def _is_zip_city(text: str) -> bool:
+    return bool(ZIP_CITY.fullmatch(text))
 
 
 def _is_country(text: str) -> bool:

@@ -125,7 +125,11 @@ def _readings(heading: str) -> Iterator[str]:
         if len(plain.split("/")) > 1 or "|" in plain or "\n" in plain:
             yield from (_bare(each) for each in re.split(r"[/|\n]", plain) if each.strip())
     for inner in _BRACKETS.findall(heading):
-        if not _UNITS.match(inner.strip()) and len(key(inner)) >= _LEAST_TOKEN:
+        if (
+            not _UNITS.match(inner.strip())
+            and len(key(inner)) >= _LEAST_TOKEN
+            and key(inner) not in catalogue().qualifiers
+        ):
             yield inner
 
 
