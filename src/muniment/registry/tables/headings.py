@@ -74,8 +74,10 @@ def header_row(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _known(row: Sequence[str]) -> int:
-    """Return the number of fields that the headings in *row* mean."""
-    return max(len({_surely(cell, kind) for cell in row if cell} - {""}) for kind in FIELDS)
+    """Return how many headings of *row* are known: the fields that they mean, and columns that are left out."""
+    cells = [cell for cell in row if cell]
+    fields = max(len({_surely(cell, kind) for cell in cells} - {""}) for kind in FIELDS)
+    return fields and fields + sum(match(cell, COMPANIES, nearly=False).is_left_out for cell in cells)
 
 
 def _groups(row: Sequence[str]) -> set[str]:
@@ -101,8 +103,13 @@ def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
     return found
 
 
-def kind_of_table(headings: Sequence[str], name: str) -> str:
-    """Return the kind of rows that a table has, by its headings and its name."""
+def kind_of_table(headings: Sequence[str], name: str, *, is_only: bool = False) -> str:
+    """
+    Return the kind of rows that a table has, by its headings and its name.
+
+    Args:
+        is_only: the file has no other table that could hold the companies of people.
+    """
     found = [match(each, PEOPLE).fields for each in headings]
     as_people = {fields[0] for fields in found if fields}
     parts = {each for fields in found for each in fields} & {"name.first", "name.last"}
@@ -111,6 +118,9 @@ def kind_of_table(headings: Sequence[str], name: str) -> str:
     has_company = "name" in as_companies and "position.company" in as_people
     rest = as_companies - {"name", "body", "description", "id", "people", "people.first", "people.last", "people.title"}
     sure = len(as_people & {*_PERSON_SURE})
+    has_bio = "bio" in as_people and "description" not in as_companies
+    if is_only and has_company and not has_bio and rest - {"status", "type", "orgKind"}:
+        return COMPANIES
     if has_parts and not has_company and len(rest) <= len(as_people):
         return PEOPLE
     if "name" in as_people and sure and (_PERSON_TABLES.search(name) or sure >= 2) and len(rest) <= sure:

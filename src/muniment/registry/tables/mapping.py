@@ -130,17 +130,19 @@ def propose(sheets: Sequence[Sheet], file_name: str, headers: Mapping[str, int] 
     Args:
         headers: the numbers of rows with headings that a person chose, by the name of the table.
     """
-    tables = [_propose_table(sheet, file_name, headers.get(sheet.name, 0)) for sheet in sheets]
+    tables = [
+        _propose_table(sheet, file_name, headers.get(sheet.name, 0), is_only=len(sheets) == 1) for sheet in sheets
+    ]
     first = sheets[0]
     return FileMapping(tables, first.encoding, first.delimiter)
 
 
-def _propose_table(sheet: Sheet, file_name: str, header: int) -> TableMapping:
+def _propose_table(sheet: Sheet, file_name: str, header: int, *, is_only: bool) -> TableMapping:
     at = header - 1 if 0 < header <= len(sheet.rows) else header_row(sheet.rows)
     headings = headings_of(sheet.rows, at)
     body = sheet.rows[at + 1 : at + 1 + _PROFILE_ROWS]
     preset = preset_of(headings)
-    kind = preset.kind if preset else kind_of_table(headings, f"{sheet.name} {file_name}")
+    kind = preset.kind if preset else kind_of_table(headings, f"{sheet.name} {file_name}", is_only=is_only)
     values = [[row[n] for row in body if not is_blank(row[n])] for n in range(len(headings))]
     found = _preset_columns(headings, values, preset) if preset else _columns(headings, values, kind)
     table = TableMapping(sheet.name, kind, at + 1, found)

@@ -163,6 +163,8 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
         "kinds": import_mapping.KINDS.items(),
         "questions": questions,
         "is_refused": is_refused,
+        "is_remembered": bool(upload.facts.get("is_remembered")),
+        "guesses": sum(each.is_guess for table in tables for each in table.columns),
         "has_name": import_mapping.has_name(tables),
         "duplicates": import_mapping.duplicates_of(tables),
         "same": mapping.same_name_is_same_person,

@@ -84,8 +84,8 @@ def _plausibility(text: str) -> float:
         if not foreign:
             continue
         n += len(foreign)
-        score += sum(_of_sign(each) for each in foreign if not each.isalpha())
-        for word in _WORD.findall(token):
+        score += sum(_of_sign(each) for each in foreign if not each.isalpha() or each in _MARKS)
+        for word in _WORD.findall(token.replace("º", " ").replace("ª", " ")):
             letters = [each for each in word if not each.isascii()]
             if letters:
                 score += len(letters) * _of_word(word, letters)
@@ -96,7 +96,7 @@ def _plausibility(text: str) -> float:
 
 def _share_of_one_language(text: str) -> float:
     """Return the largest share of the other letters that one language has."""
-    letters = {each for each in text.casefold() if each.isalpha() and not each.isascii()}
+    letters = {each for each in text.casefold() if each.isalpha() and not each.isascii()} - {"º", "ª"}
     return max((len(letters & {*alphabet}) / len(letters) for alphabet in _ALPHABETS), default=0) if letters else 0
 
 
@@ -119,8 +119,6 @@ def _of_word(word: str, letters: Sequence[str]) -> float:
     rest = word[1:]
     if not (rest.islower() or word.isupper() or len(word) == 1) and not _is_camel(word):
         return -0.9
-    if any(each in "ªº" for each in letters):
-        return -0.5
     lower = {each for each in word.casefold() if not each.isascii()} | ({"ß"} if "ß" in word else set())
     lower -= {"s"}
     share = max(sum(each in alphabet for each in lower) / len(lower) for alphabet in _ALPHABETS) if lower else 0.0
