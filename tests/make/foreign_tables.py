@@ -1,4 +1,4 @@
-"""Tables of fictional organizations in several languages, encodings and shapes, with the mapping and values they have."""
+"""Tables of fictional organizations in several languages and shapes, with the mapping and the values they have."""
 
 import json
 from datetime import date

@@ -1,4 +1,4 @@
-"""Tables in several languages, encodings and shapes: what is mapped at once, exact values, and that nothing is invented."""
+"""Tables in several languages and shapes: what is mapped at once, exact values, and that nothing is invented."""
 
 import re
 import unicodedata

@@ -9,10 +9,21 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from muniment.registry.tables.words.catalogue import COMPANIES as COMPANIES
-from muniment.registry.tables.words.catalogue import PEOPLE as PEOPLE
-from muniment.registry.tables.words.catalogue import key as key
+from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE, key
 from muniment.registry.tables.words.matching import match
+
+__all__ = [
+    "COMPANIES",
+    "EXTRA",
+    "FIELDS",
+    "PEOPLE",
+    "SKIP",
+    "field_of",
+    "header_row",
+    "headings_of",
+    "key",
+    "kind_of_table",
+]
 
 SKIP: Final = "skip"
 EXTRA: Final = "extra:"

@@ -7,7 +7,7 @@ A mapping is proposed from the headings and the values, and written as TOML that
 import dataclasses
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -211,7 +211,7 @@ def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, 
         free = [PEOPLE_FIELD]
     named = {each.partition(":")[0] if each.startswith("people:") else each: each for each in reversed(free)}
     field = fits_best([*reversed(named)], values)
-    if not field or field in taken and field != PEOPLE_FIELD:
+    if not field or (field in taken and field != PEOPLE_FIELD):
         return
     column.field, column.check = field, found.is_guess
     if field == PEOPLE_FIELD:

@@ -171,7 +171,7 @@ class _Conversion:
     def _people_of_row(
         self, sheet: Sheet, number: int, values: JSONObject, people: list[PersonInCell]
     ) -> list[PersonInCell]:
-        """Return the people of a row, with the one of two columns, and with the position that a column of its own has."""
+        """Return the people of a row: with the one of two columns, and with the position of another column."""
         title = values.pop("people.title", "")
         parts = [values.pop(each, "") for each in ("people.first", "people.last")]
         if name := " ".join(filter(None, parts)):

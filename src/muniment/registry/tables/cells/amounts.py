@@ -62,12 +62,15 @@ _EAST_ASIAN: Final = re.compile(r"(?:(\d+(?:\.\d+)?)[億亿억])?\s*(?:(\d+(?:\.
 _SIGNS: Final = sorted(CURRENCIES, key=len, reverse=True)
 _MULTIPLES: Final = {"k": 10**3, "t": 10**3, "m": 10**6, "mn": 10**6, "mm": 10**6, "mio": 10**6, "mrd": 10**9}
 _SURE_UNITS: Final = {
-    **{"k": 10**3, "tsd": 10**3, "thousand": 10**3, "thousands": 10**3, "000s": 10**3, "'000": 10**3, "tys": 10**3},
-    **{"000": 10**3, "tis": 10**3, "tkr": 10**3, "千円": 10**3, "千元": 10**3, "천원": 10**3, "millares": 10**3},
-    **{"mio": 10**6, "mn": 10**6, "mln": 10**6, "mill": 10**6, "million": 10**6, "millions": 10**6, "mkr": 10**6},
-    **{"millionen": 10**6, "millones": 10**6, "milioni": 10**6, "百万円": 10**6, "百万元": 10**6, "백만원": 10**6},
-    **{"万円": 10**4, "万元": 10**4, "萬元": 10**4, "만원": 10**4, "億円": 10**8, "亿元": 10**8, "億元": 10**8},
-    **{"억원": 10**8, "mrd": 10**9, "bn": 10**9, "billion": 10**9, "milliarden": 10**9, "mld": 10**9, "mm": 10**6},
+    word: factor
+    for factor, words in (
+        (10**3, "k tsd thousand thousands 000s '000 tys 000 tis tkr 千円 千元 천원 millares"),
+        (10**4, "万円 万元 萬元 만원"),
+        (10**6, "mio mn mln mill million millions mkr millionen millones milioni 百万円 百万元 백만원 mm"),
+        (10**8, "億円 亿元 億元 억원"),
+        (10**9, "mrd bn billion milliarden mld"),
+    )
+    for word in words.split()
 }
 _UNSURE_UNITS: Final = frozenset({"m", "t", "b"})
 
@@ -144,12 +147,7 @@ def currency_in(text: str) -> str:
         return CURRENCIES.get(bare) or CURRENCIES[text.strip()]
     if found := _CODE.search(text.replace("_", " ")):
         return _SAME.get(found[1].upper(), found[1].upper())
-    for sign in _SIGNS:
-        if sign in text and (not sign[0].isascii() or not sign.isalpha() and len(sign.strip(".")) < len(sign) + 1):
-            if sign.isascii() and sign.isalpha() or sign == "fr.":
-                continue
-            return CURRENCIES[sign]
-    return ""
+    return next((CURRENCIES[each] for each in _SIGNS if each in text and (each[-1] == "$" or not each.isascii())), "")
 
 
 def currency_in_heading(heading: str) -> tuple[str, int]:
@@ -161,7 +159,7 @@ def currency_in_heading(heading: str) -> tuple[str, int]:
     text = unicodedata.normalize("NFKC", heading).casefold()
     inner = re.search(r"[(\[](.*?)[)\]]|\b(?:in|en|w|i|v|em)\s+(.*)$", text)
     said = next((each for each in inner.groups() if each), "") if inner else ""
-    said = said or (re.split(r"[\s_]+", text, maxsplit=1) + [""])[1]
+    said = said or [*re.split(r"[\s_]+", text, maxsplit=1), ""][1]
     said = said.replace("_", " ").strip()
     if not inner and not currency_in(said):
         return currency_in(text), 1
@@ -171,7 +169,7 @@ def currency_in_heading(heading: str) -> tuple[str, int]:
 
 _MULTIPLE: Final = re.compile(
     rf"(?<![^\W\d_])(mio|mrd|mn|mm|k|t|m)\.?\s*(?=(?:{_CODES}|[€$£¥])(?![a-z]))"
-    rf"|(?<=[€$£¥])\s*(k|mn|mm|m)(?![a-z])|(?<=\b(?:{'|'.join(['eur', 'usd', 'gbp', 'chf'])}))\s+(k|mn|mm|mio|m)(?![a-z])"
+    rf"|(?<=[€$£¥])\s*(k|mn|mm|m)(?![a-z])|(?<=\b(?:eur|usd|gbp|chf))\s+(k|mn|mm|mio|m)(?![a-z])"
 )
 
 

@@ -27,7 +27,28 @@ _ZIP: Final = re.compile(r"(?:[A-Z]{1,3}[- ]?)?[\dA-Z][\dA-Z\- ]{1,9}|〒?\d{3}-
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]+(\D{2,})")
 _LEI: Final = re.compile(r"[A-Z0-9]{18}\d{2}", re.IGNORECASE)
-_BOOLEANS: Final = frozenset("true false yes no ja nein oui non si no sim nao tak nie ano ne nee nej 1 0 x y n".split())
+_BOOLEANS: Final = frozenset(
+    {
+        "true",
+        "false",
+        "yes",
+        "no",
+        "ja",
+        "nein",
+        "oui",
+        "non",
+        "si",
+        "sim",
+        "nao",
+        "tak",
+        "nie",
+        "ano",
+        "ne",
+        "nee",
+        "nej",
+    }
+    | {"1", "0", "x", "y", "n"}
+)
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _HOSTS: Final[Mapping[str, str]] = {
     "linkedin.com": "socials.linkedin",
@@ -175,8 +196,6 @@ def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:
         free: whether no other column holds a field.
     """
     values = values[:SAMPLED]
-    if not values:
-        return ""
     for host, field in _HOSTS.items():
         if free(field) and share(values, lambda text, host=host: _host(text) == host) >= _MOST:
             return field

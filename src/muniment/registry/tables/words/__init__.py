@@ -1,1 +1,1 @@
-"""The words of tables in several languages: headings, positions, statuses, months; and the presets of public exports."""
+"""The words of tables in several languages: headings, positions, statuses, months; presets of public exports."""

@@ -95,6 +95,14 @@ def _rank(name: str) -> tuple[bool, bool, str]:
 
 
 def _add(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
+    _add_headings(found, said)
+    _add_values(found, said.get("values", {}))
+    words_of = said.get("words", {})
+    found.qualifiers |= {*_keys(words_of.get("qualifiers", ""))}
+    found.left_out |= {*_keys(words_of.get("left_out", ""))} - {""}
+
+
+def _add_headings(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
     for kind in (COMPANIES, PEOPLE):
         for field_name, words in said.get(kind, {}).items():
             for word in _keys(words):
@@ -109,10 +117,9 @@ def _add(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
                 fields.append(f"people:{title}")
     for field_name, words in said.get("unsure", {}).items():
         found.unsure |= dict.fromkeys(_keys(words), field_name)
-    words_of = said.get("words", {})
-    found.qualifiers |= {*_keys(words_of.get("qualifiers", ""))}
-    found.left_out |= {*_keys(words_of.get("left_out", ""))} - {""}
-    values = said.get("values", {})
+
+
+def _add_values(found: Catalogue, values: dict[str, Any]) -> None:
     for status in _STATUSES:
         for word in _keys(values.get(status, "")):
             found.statuses.setdefault(word, status)

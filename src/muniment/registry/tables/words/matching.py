@@ -7,6 +7,7 @@ A heading only proposes: :mod:`muniment.registry.tables.cells.profiles` says whe
 import functools
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from muniment.registry.tables.words.catalogue import COMPANIES, catalogue, key
@@ -27,14 +28,83 @@ _FUZZY_LENGTHS: Final = 2
 _LEAST_TOKEN: Final = 4
 _LEAST_REST: Final = 3
 _GENERIC: Final = frozenset(
-    "number nummer numero name code codigo codice index rank rang line linha linea ligne riga wiersz regel zeile radek"
-    " source quelle bron zdroj fuente account language updated languages currency langue lingua idioma parent particular"
-    " label votes stimmen rating score paid contribution discount opened offen interno private privado".split()
+    [
+        "number",
+        "nummer",
+        "numero",
+        "name",
+        "code",
+        "codigo",
+        "codice",
+        "index",
+        "rank",
+        "rang",
+        "line",
+        "linha",
+        "linea",
+        "ligne",
+        "riga",
+        "wiersz",
+        "regel",
+        "zeile",
+        "radek",
+        "source",
+        "quelle",
+        "bron",
+        "zdroj",
+        "fuente",
+        "account",
+        "language",
+        "updated",
+        "languages",
+        "currency",
+        "langue",
+        "lingua",
+        "idioma",
+        "parent",
+        "particular",
+        "label",
+        "votes",
+        "stimmen",
+        "rating",
+        "score",
+        "paid",
+        "contribution",
+        "discount",
+        "opened",
+        "offen",
+        "interno",
+        "private",
+        "privado",
+    ]
 )
 """Words that leave a column out only as its whole heading."""
 _PRIVATE: Final = frozenset(
-    "private privat privee prive privado privada privato privata prywatny prywatne soukromy soukrome personal"
-    " personale pessoal particular intern interne interno internal confidential vertraulich home".split()
+    [
+        "private",
+        "privat",
+        "privee",
+        "prive",
+        "privado",
+        "privada",
+        "privato",
+        "privata",
+        "prywatny",
+        "prywatne",
+        "soukromy",
+        "soukrome",
+        "personal",
+        "personale",
+        "pessoal",
+        "particular",
+        "intern",
+        "interne",
+        "interno",
+        "internal",
+        "confidential",
+        "vertraulich",
+        "home",
+    ]
 )
 """Words in brackets or over a group that leave a column out."""
 
@@ -58,7 +128,7 @@ _LEFT_OUT: Final = Match(is_left_out=True)
 
 
 @functools.lru_cache(maxsize=20_000)
-def match(heading: str, kind: str, *, nearly: bool = True) -> Match:
+def match(heading: str, kind: str, *, nearly: bool = True) -> Match:  # noqa: C901, PLR0911, PLR0912 - one for each reading, in order
     """
     Return what a heading means in a table of *kind*.
 
@@ -145,7 +215,7 @@ def _has_left_out(tokens: Sequence[str]) -> bool:
     left_out = catalogue().left_out
     keys = [key(each) for each in tokens]
     singles = {each for each in keys if len(each) >= _LEAST_TOKEN} - _GENERIC
-    pairs = {one + other for one, other in zip(keys, keys[1:], strict=False) if one and other}
+    pairs = {one + other for one, other in pairwise(keys) if one and other}
     return bool(left_out & (singles | pairs))
 
 
