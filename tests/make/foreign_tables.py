@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the lines of tables are as long as those of files
 """Tables of fictional organizations in several languages and shapes, with the mapping and the values they have."""
 
 import json
@@ -126,12 +127,10 @@ SICCode.SicText_1,SICCode.SicText_2,SICCode.SicText_3,SICCode.SicText_4,LimitedP
 LimitedPartnerships.NumLimPartners,URI,PreviousName_1.CONDATE, PreviousName_1.CompanyName, ConfStmtNextDueDate, \
 ConfStmtLastMadeUpDate
 """
-COMPANIES_HOUSE = (
-    SIGNS
-    + '"KELP & SONS LIMITED","00000001","","","1 KELP LANE","","LEEDS","","ENGLAND","LS1 1AA","Private Limited Company",'
-    '"Active","United Kingdom","","04/03/2001","31","3","","","MICRO ENTITY","","","0","0","0","0","01110 - Growing of kelp",'
-    '"","","","0","0","http://business.data.example/00000001","","","",""\n'
-)
+COMPANIES_HOUSE = f"""{SIGNS}"KELP & SONS LIMITED","00000001","","","1 KELP LANE","","LEEDS","","ENGLAND","LS1 1AA",\
+"Private Limited Company","Active","United Kingdom","","04/03/2001","31","3","","","MICRO ENTITY","","","0","0","0","0",\
+"01110 - Growing of kelp","","","","0","0","http://business.data.example/00000001","","","",""
+"""
 WIKIDATA = "item,itemLabel,itemDescription,inception,countryLabel,headquartersLabel,website,ceoLabel\n" + (
     "http://www.wikidata.example/entity/Q1,Larch Foundation,German foundation,1987-05-01T00:00:00Z,Germany,Bonn,"
     "https://larch.example/,Ida Larch\n"

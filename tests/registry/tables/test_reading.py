@@ -1,7 +1,5 @@
 """Reading a file apart: a web address through the guard, and a file that costs too much."""
 
-import resource
-
 import pytest
 
 from muniment.kernel.problems import BadRequest
@@ -39,12 +37,15 @@ def test_an_address_that_is_not_public_is_refused_with_a_way_out(site):
     assert "import it from the disk" in refused.value.hint
 
 
-def test_a_file_that_is_too_large_for_the_process_is_refused():
-    row = ",".join("x" * 20 for _ in range(40))
-    content = ("\n".join([row] * 250_000)).encode()
-    before = resource.getrlimit(resource.RLIMIT_AS)
+def test_a_file_over_the_limit_is_refused_and_never_cut():
     with pytest.raises(BadRequest) as refused:
-        read_file(TableFile("big.csv", content))
-    assert "too much" in refused.value.message or "too many" in refused.value.message
+        read_file(TableFile("big.csv", b"Name\n" * (reading.MAX_BYTES // 5 + 1)))
+    assert refused.value.message == "big.csv is larger than 100 MB."
+
+
+def test_a_file_that_costs_its_process_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(reading, "WALL_S", 0.01)
+    with pytest.raises(BadRequest) as refused:
+        read_file(TableFile("slow.csv", b"Name\nAlder\n"))
+    assert refused.value.message == "slow.csv takes too much time or memory to read."
     assert refused.value.hint == "Nothing was imported."
-    assert resource.getrlimit(resource.RLIMIT_AS) == before

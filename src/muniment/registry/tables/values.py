@@ -21,7 +21,8 @@ from muniment.registry.tables.words.catalogue import catalogue, key
 from muniment.schema.standard_kinds import country_names
 
 _RANGE: Final = re.compile(
-    r"(?:ca\.?|ab|bis|up to|over|über|>|<|~|about)?\D{0,4}[\d.,\s]+\D{0,4}(?:[-–—+~〜]|to|bis)\s*\D{0,4}[\d.,\s]*\D{0,6}",
+    r"(?:ca\.?|ab|bis|up to|over|über|>|<|~|about)?\D{0,4}"
+    r"[\d.,\s]+\D{0,4}(?:[-–—+~〜]|to|bis)\s*\D{0,4}[\d.,\s]*\D{0,6}",
     re.IGNORECASE,
 )
 _FORMULA: Final = re.compile(r"=[+\-@(]*[A-Za-z_.]+[\w.]*[(!|]|=[A-Z]{1,3}\d+\b")

@@ -8,6 +8,7 @@ sister of the right one for short tables ("Nińo"). charset-normalizer is asked 
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from muniment.registry.tables.words.catalogue import catalogue, key
@@ -127,9 +128,7 @@ def _of_word(word: str, letters: Sequence[str]) -> float:
 
 def _is_camel(word: str) -> bool:
     """Return whether a capital follows a plain small letter: "McDonald", "GmbH"."""
-    return any(
-        one.islower() and other.isupper() and other.isascii() for one, other in zip(word, word[1:], strict=False)
-    )
+    return any(one.islower() and other.isupper() and other.isascii() for one, other in pairwise(word))
 
 
 def _of_east_asian(word: str, letters: Sequence[str]) -> float:
