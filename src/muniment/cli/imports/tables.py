@@ -32,7 +32,13 @@ class FileOrAddress(click.ParamType[Path | str]):
 
 
 def run(
-    source: Path | str, *, mapping: Path | None, write_mapping: Path | None, is_preview: bool, **options: Any
+    source: Path | str,
+    *,
+    mapping: Path | None,
+    write_mapping: Path | None,
+    is_preview: bool,
+    accepts_guesses: bool = False,
+    **options: Any,
 ) -> None:
     """
     Import a table, or show what an import would do.
@@ -51,6 +57,11 @@ def run(
             return
         if prepared.is_proposed:
             _echo_mapping(prepared)
+        if prepared.is_proposed and not accepts_guesses:
+            if sys.stdin.isatty():
+                _confirm(prepared)
+            elif not is_preview:
+                _leave_guesses_out(prepared)
         if prepared.is_proposed and sys.stdin.isatty():
             _ask(prepared)
         if is_preview:
@@ -79,22 +90,51 @@ def _echo_questions(prepared: "Prepared") -> None:
         click.echo(f"? {question}")
 
 
+def _confirm(prepared: "Prepared") -> None:
+    """Ask whether guesses are right, in a terminal."""
+    for table, column in prepared.mapping.guesses():
+        said = f'{table.name}: does the column "{column.heading}" hold {column.field}?'
+        if not click.confirm(said, default=True):
+            column.field = ""
+        column.check = False
+
+
+def _leave_guesses_out(prepared: "Prepared") -> None:
+    for table, column in prepared.mapping.guesses():
+        said = f"{table.name}: {column.heading}: is left out, because {column.field} is a guess"
+        click.echo(f"{said}; --accept-guesses uses it.", err=True)
+    prepared.mapping.leave_guesses_out()
+
+
+_ASKED: Final = {
+    "order": ("DMY", "MDY", "EXCEL", "UNIX"),
+    "decimal": (",", "."),
+    "unit": ("1", "1000", "1000000"),
+}
+
+
 def _ask(prepared: "Prepared") -> None:
     """Ask for the choices that a mapping needs, in a terminal."""
     for table in prepared.mapping.table:
-        for column in table.column:
-            for option, choices in (("order", ("DMY", "MDY")), ("decimal", (",", "."))):
-                if column.field and getattr(column, option) == "?":
-                    said = f"{table.name}: {column.heading}: {option}"
-                    setattr(column, option, click.prompt(said, type=click.Choice(choices)))
+        for column in table.column if table.kind != "skip" else ():
+            place = f"{table.name}: {column.heading}"
+            for option, choices in _ASKED.items():
+                if column.field and getattr(column, option) in {"?", 0}:
+                    chosen = click.prompt(f"{place}: {option}", type=click.Choice(choices))
+                    setattr(column, option, int(chosen) if option == "unit" else chosen)
+            if column.field and column.separator == "?":
+                is_list = click.confirm(f'{place}: does a comma separate people (no: "Last, First")?', default=True)
+                column.separator = "," if is_list else ""
             if column.field and column.currency == "?":
-                column.currency = click.prompt(f"{table.name}: {column.heading}: currency, such as EUR").upper()
+                column.currency = click.prompt(f"{place}: currency, such as EUR").upper()
 
 
 def _preview(prepared: "Prepared", options: dict[str, Any]) -> None:
     from muniment.registry.tables.operations import import_table
 
     _echo_questions(prepared)
+    for table, column in prepared.mapping.guesses():
+        click.echo(f"? {table.name}: {column.heading}: {column.field} is a guess; an import needs --accept-guesses")
     prepared.mapping.settle_questions()
     found = import_table(prepared, **{**options, "dry_run": True})
     for kind, lines in (("company", found.records.companies), ("person", found.records.people)):

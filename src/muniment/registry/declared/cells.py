@@ -9,6 +9,8 @@ from muniment.registry.declared.columns import field_named, fields_of
 from muniment.registry.declared.stored import fault_of
 from muniment.registry.tables import columns as decide
 from muniment.registry.tables import values
+from muniment.registry.tables.cells import profiles
+from muniment.registry.tables.cells.amounts import currency_in_heading
 from muniment.registry.tables.columns import ASK, Column, plain_number
 from muniment.registry.tables.headings import EXTRA, key
 from muniment.registry.tables.values import Lost
@@ -18,7 +20,6 @@ from muniment.schema.parsed_kinds import Date, Money
 from muniment.schema.record import Field
 from muniment.schema.standard_kinds import Country
 
-_LEAST_SHARE: Final = 0.5
 OPTIONS: Final[tuple[tuple[type[Kind], tuple[str, ...]], ...]] = (
     (Date, ("order",)),
     (Money, ("decimal", "currency", "unit")),
@@ -67,7 +68,7 @@ def decide_options(field: Field, column: Column, given: Sequence[str]) -> None:
     elif isinstance(field.kind, Number | Money):
         column.decimal = decide.decimal_sign(given)
     if isinstance(field.kind, Money):
-        column.currency, column.unit = values.currency_in_heading(column.heading)
+        column.currency, column.unit = currency_in_heading(column.heading)
         if not column.currency and any(each.strip("+-−.,'’ 0123456789\u00a0\u202f") == "" for each in given):
             column.currency = ASK
 
@@ -75,9 +76,9 @@ def decide_options(field: Field, column: Column, given: Sequence[str]) -> None:
 def fits(field: Field, given: Sequence[str]) -> bool:
     """Return whether the values of a column can be those of a field that its heading names."""
     if isinstance(field.kind, Date):
-        return decide.share_of_dates(given) >= _LEAST_SHARE
+        return profiles.fits("listedAt", given)
     if isinstance(field.kind, Number | Money):
-        return decide.share_of_numbers(given) >= _LEAST_SHARE
+        return profiles.fits("treasury", given)
     if isinstance(field.kind, Link):
         return 2 * sum("." in each or "/" in each for each in given) >= len(given)
     return True

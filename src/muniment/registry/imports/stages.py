@@ -27,7 +27,10 @@ from muniment.registry.imports.uploads import (
     content_of,
     encoded,
     keep_content,
+    mapping_of,
+    remembered,
     remove_old,
+    shape_of,
 )
 from muniment.registry.models import HistoryEntry, ImportRun, ImportUpload
 from muniment.registry.tables.columns import Column
@@ -129,7 +132,9 @@ def _read(job: JobRun, upload: ImportUpload, _actor: Actor) -> JSONObject:
         prepared = prepare_file(file, upload.mapping)
         mapping = prepared.mapping
     _complete(mapping, prepared.sheets)
-    facts = _facts(prepared.sheets, mapping)
+    known = remembered(mapping) if prepared.is_proposed and not is_again else None
+    mapping = known or mapping
+    facts = _facts(prepared.sheets, mapping) | {"is_remembered": known is not None}
     return {"mapping": write_mapping(mapping), "facts": facts, "state": Stage.MAPPING, "report": {}}
 
 
@@ -266,7 +271,8 @@ def _import(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
         report["counts"] = _counts(upload.run_id)
     ImportRun.objects.filter(pk=upload.run_id or 0).update(report=report, ended_at=now())
     upload.files.all().delete()
-    return {"state": Stage.DONE, "error": "", "facts": {}, "report": {}}
+    facts = {"shape": shape_of(mapping_of(upload))}
+    return {"state": Stage.DONE, "error": "", "facts": facts, "report": {}}
 
 
 def _counts(run: int | None) -> JSONObject:

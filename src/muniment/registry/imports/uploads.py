@@ -19,7 +19,7 @@ from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.models import State as JobState
 from muniment.kernel.actor import Actor
-from muniment.kernel.ids import new_id, now
+from muniment.kernel.ids import digest, new_id, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.outbound.following import plain_address
@@ -35,6 +35,8 @@ LINES: Final = "lines"
 OPTIONS: Final = ("draft", "overwrite")
 KEPT_FOR: Final = timedelta(days=7)
 MAX_OPEN: Final = 20
+REMEMBERED: Final = 200
+"""Finished imports whose mapping is kept for the next file of the same shape."""
 MAX_NAME_CHARACTERS: Final = 200
 _WORKING: Final = {Stage.READING, Stage.CHECKING, Stage.IMPORTING}
 
@@ -248,9 +250,31 @@ def content_of(upload: ImportUpload, kind: str) -> bytes | None:
 
 
 def remove_old() -> int:
-    """Remove imports that were not touched for a week; the records of finished ones stay."""
-    removed, _ = ImportUpload.objects.filter(updated_at__lt=now() - KEPT_FOR).delete()
+    """Remove imports that were not touched for a week; of finished ones, the records and the latest mappings stay."""
+    remembered = ImportUpload.objects.filter(state=Stage.DONE).order_by("-pk").values_list("pk", flat=True)
+    old = ImportUpload.objects.filter(updated_at__lt=now() - KEPT_FOR)
+    removed, _ = old.exclude(pk__in=list(remembered[:REMEMBERED])).delete()
     return removed
+
+
+def shape_of(mapping: FileMapping) -> str:
+    """Return a mark of the headings of all tables, by which files of the same shape are recognized."""
+    headings = [[each.heading for each in table.column if each.heading] for table in mapping.table]
+    return digest(msgspec.json.encode(headings))[:32]
+
+
+def remembered(mapping: FileMapping) -> FileMapping | None:
+    """Return the mapping that the last import of a file with the same headings used, for the tables of *mapping*."""
+    shape = shape_of(mapping)
+    done = ImportUpload.objects.filter(state=Stage.DONE).order_by("-pk")[:REMEMBERED]
+    text = next((each.mapping for each in done if each.facts.get("shape") == shape), "")
+    if not text:
+        return None
+    found = read_mapping(text)
+    for table, now_named in zip(found.table, mapping.table, strict=True):
+        table.name, table.header = now_named.name, now_named.header
+    found.encoding, found.delimiter = mapping.encoding, mapping.delimiter
+    return found
 
 
 def _held(actor: Actor, key: str, *states: str) -> ImportUpload:

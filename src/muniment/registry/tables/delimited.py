@@ -3,24 +3,16 @@
 import codecs
 import csv
 import io
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from muniment.registry.tables.words.encodings import guess
+
 MAX_CELL_CHARACTERS: Final = 1_000_000
 SAMPLE_LINES: Final = 200
 DELIMITERS: Final = ("\t", ";", "|", ",")
-_LIKELY: Final = [
-    "cp1252",
-    "cp1250",
-    "cp1251",
-    "cp1253",
-    "cp1254",
-    "shift_jis",
-    "gb18030",
-    "euc_kr",
-    "big5",
-]
 _BOMS: Final = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -28,6 +20,7 @@ _BOMS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 GUESS_BYTES: Final = 200_000
+HEAD_BYTES: Final = 4_000
 
 
 class Decoded(NamedTuple):
@@ -63,25 +56,37 @@ def decode(content: bytes, encoding: str = "") -> Decoded:
 
 def _utf16_without_mark(content: bytes) -> str:
     """Return the UTF-16 variant of text whose every other byte is mostly zero; empty for other content."""
-    sample = content[:4_000]
+    sample = content[:HEAD_BYTES]
+    if len(sample) <= 8 or b"\0" not in sample:
+        return ""
     for name, zeros in (("utf-16-le", sample[1::2]), ("utf-16-be", sample[::2])):
-        if len(sample) > 8 and zeros.count(0) > 0.7 * len(zeros):
+        if zeros.count(0) > 0.7 * len(zeros):
+            return name
+    for name, ends in (
+        ("utf-16-le", (b"\n\0", b",\0", b"\t\0", b";\0")),
+        ("utf-16-be", (b"\0\n", b"\0,", b"\0\t", b"\0;")),
+    ):
+        try:
+            text = content[: HEAD_BYTES // 2 * 2].decode(name, "strict" if len(content) <= HEAD_BYTES else "ignore")
+        except UnicodeDecodeError:
+            continue
+        if any(each in sample for each in ends) and "\n" in text and all(map(_is_usual, text)):
             return name
     return ""
 
 
+def _is_usual(sign: str) -> bool:
+    return unicodedata.category(sign) not in {"Cn", "Co", "Cc"} or sign in "\r\n\t"
+
+
 def _guess(content: bytes) -> str:
     """Return the likely encoding of *content*; lines in ASCII say nothing about it."""
-    from charset_normalizer import from_bytes
-
-    foreign = [line for line in content.split(b"\n") if not line.isascii()]
-    sample = b"\n".join(foreign)[:GUESS_BYTES]
+    foreign = [line for line in content[:GUESS_BYTES].split(b"\n") if not line.isascii()]
+    if not foreign:
+        foreign = [line for line in content.split(b"\n") if not line.isascii()][:1_000]
     if _is_mostly_utf8(foreign):
         return "utf-8"
-    found = from_bytes(sample, cp_isolation=_LIKELY).best()
-    if found is None or sample.decode("cp1252", "replace") == str(found):
-        return "cp1252"  # of encodings that give the same text, the usual one
-    return found.encoding
+    return guess(foreign, content[:HEAD_BYTES])
 
 
 def _is_mostly_utf8(lines: list[bytes]) -> bool:

@@ -7,15 +7,18 @@ A mapping is proposed from the headings and the values, and written as TOML that
 import dataclasses
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
 
 from muniment.kernel.problems import BadRequest
-from muniment.registry.declared import cells
+from muniment.registry.declared import cells as declared_cells
 from muniment.registry.tables import columns as decide
+from muniment.registry.tables.cells.amounts import currency_in_heading
+from muniment.registry.tables.cells.dates import ORDERS, SERIALS
+from muniment.registry.tables.cells.profiles import fits, fits_best, looks_like, looks_like_names
 from muniment.registry.tables.columns import ASK, Column
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import (
@@ -24,22 +27,23 @@ from muniment.registry.tables.headings import (
     FIELDS,
     PEOPLE,
     SKIP,
-    field_of,
     fields_in,
     header_row,
     headings_of,
     kind_of_table,
-    preset_of,
+    meaning_of,
 )
-from muniment.registry.tables.values import currency_in_heading, is_blank
+from muniment.registry.tables.values import is_blank
+from muniment.registry.tables.words.matching import Match
+from muniment.registry.tables.words.presets import Preset, preset_of
 
 PEOPLE_FIELD: Final = "people"
 DATES: Final = ("listedAt", "createdAt", f"{EXTRA}founded")
 NUMBERS: Final = ("teamSize", "treasury")
-_LEAST_SHARE: Final = 0.5
 _PROFILE_ROWS: Final = 5_000
 _NO_HEADERS: Final[Mapping[str, int]] = {}
-_BETTER_LAST: Final = ("title", "titel", "label", "bezeichnung", "contact", "name")
+NAMES: Final = ("name", "name.last")
+"""The fields of which one makes a row."""
 
 
 @dataclass(slots=True)
@@ -78,9 +82,30 @@ class FileMapping:
         for table in self.table:
             for column in table.column if table.kind != SKIP else ():
                 for option, choices in _CHOICES.items():
-                    if getattr(column, option) == ASK and column.field:
+                    if column.field and getattr(column, option) in {ASK, 0}:
                         found.append(f"{table.name}: {column.heading}: choose {option} = {choices}")
         return found
+
+    def guesses(self) -> list[tuple[TableMapping, Column]]:
+        """Return the columns whose field is a guess that a person should check."""
+        return [(table, each) for table in self.table if table.kind != SKIP for each in table.column if each.check]
+
+    def confirm_guesses(self) -> None:
+        for _, column in self.guesses():
+            column.check = False
+
+    def leave_guesses_out(self) -> None:
+        """
+        Leave out what no person has confirmed.
+
+        Raises:
+            BadRequest: the name of the rows is a guess.
+        """
+        for table, column in self.guesses():
+            if column.field in NAMES:
+                message = f'{table.name}: no heading means the name; it may be the column "{column.heading}".'
+                raise BadRequest(message, "Import with --accept-guesses, or write the mapping with --write-mapping.")
+            column.field, column.check = "", False
 
     def settle_questions(self) -> None:
         """Leave options without a choice empty, so that a preview shows their values as lost."""
@@ -89,13 +114,15 @@ class FileMapping:
                 for option in _CHOICES:
                     if getattr(column, option) == ASK:
                         setattr(column, option, "")
+                column.unit = column.unit or 1
 
 
 _CHOICES: Final = {
-    "order": '"DMY" (day first) or "MDY" (month first)',
+    "order": '"DMY" (day first) or "MDY" (month first); "EXCEL" for days since 1900, "UNIX" for seconds',
     "decimal": '"," or "."',
     "separator": '"," (several people) or "" (one person as "Last, First")',
     "currency": '"EUR", for example',
+    "unit": "1, 1000 or 1000000",
 }
 
 
@@ -106,46 +133,128 @@ def propose(sheets: Sequence[Sheet], file_name: str, headers: Mapping[str, int] 
     Args:
         headers: the numbers of rows with headings that a person chose, by the name of the table.
     """
-    tables = [_propose_table(sheet, file_name, headers.get(sheet.name, 0)) for sheet in sheets]
+    tables = [
+        _propose_table(sheet, file_name, headers.get(sheet.name, 0), is_only=len(sheets) == 1) for sheet in sheets
+    ]
     first = sheets[0]
     return FileMapping(tables, first.encoding, first.delimiter)
 
 
-def _propose_table(sheet: Sheet, file_name: str, header: int) -> TableMapping:
+def _propose_table(sheet: Sheet, file_name: str, header: int, *, is_only: bool) -> TableMapping:
     at = header - 1 if 0 < header <= len(sheet.rows) else header_row(sheet.rows)
     headings = headings_of(sheet.rows, at)
     body = sheet.rows[at + 1 : at + 1 + _PROFILE_ROWS]
     preset = preset_of(headings)
-    kind = preset.kind if preset else kind_of_table(headings, f"{sheet.name} {file_name}")
-    found = []
-    for n, heading in enumerate(headings):
-        values = [row[n] for row in body if row[n]]
-        chosen = preset.options_of(heading) if preset else {"field": field_of(heading, kind)}
-        found.append(_propose_column(heading, chosen, values))
-    _keep_one_of_each(found)
+    kind = preset.kind if preset else kind_of_table(headings, f"{sheet.name} {file_name}", is_only=is_only)
+    values = [[row[n] for row in body if not is_blank(row[n])] for n in range(len(headings))]
+    found = _preset_columns(headings, values, preset) if preset else _columns(headings, values, kind)
     table = TableMapping(sheet.name, kind, at + 1, found)
-    if not any(each.field in {"name", "name.last"} for each in found):
+    if not any(each.field in NAMES for each in found):
         table.kind = SKIP
     return table
 
 
-def _propose_column(heading: str, chosen: dict[str, Any], values: list[str]) -> Column:
-    column = Column(heading, **chosen)
-    values = [each for each in values if not is_blank(each)]
-    if column.field.startswith(f"{PEOPLE_FIELD}:"):
-        column.field, _, column.title = column.field.partition(":")
-    if not _fits(column, values):
-        column.field = ""
-    decide_options(column, values)
-    return column
+def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset: Preset) -> list[Column]:
+    found: list[Column] = []
+    for heading, cells in zip(headings, values, strict=True):
+        column = Column(heading, **preset.options_of(heading))
+        column.field, _, title = (
+            column.field.partition(":")
+            if column.field.startswith("people:")
+            else (
+                column.field,
+                "",
+                "",
+            )
+        )
+        column.title = column.title or title
+        is_taken = column.field != PEOPLE_FIELD and any(each.field == column.field for each in found)
+        if is_taken or not fits(column.field, cells):
+            column.field = ""
+        decide_options(column, cells)
+        found.append(column)
+    return found
+
+
+def _columns(headings: Sequence[str], values: Sequence[list[str]], kind: str) -> list[Column]:
+    """Return the columns of a table: what headings mean and values fit, then guesses by values alone."""
+    matches = [meaning_of(each, kind) for each in headings]
+    found = [Column(each) for each in headings]
+    taken: dict[str, int] = {}
+    for n in sorted(range(len(found)), key=lambda n: (matches[n].is_guess, _is_general(headings[n]), n)):
+        _take(found[n], matches[n], values[n], taken, n)
+    if kind == COMPANIES:
+        _people_of_two_columns(found, matches, taken)
+    for n, column in enumerate(found):
+        if not (column.field or matches[n].is_left_out or matches[n].fields or kind != COMPANIES):
+            column.field = looks_like(values[n], lambda field: field not in taken)
+            column.check = bool(column.field)
+            taken.setdefault(column.field, n)
+    if not {*NAMES} & taken.keys():
+        _guess_name(found, matches, values)
+    for column, cells in zip(found, values, strict=True):
+        decide_options(column, cells)
+    return found
+
+
+def _is_general(heading: str) -> bool:
+    """Return whether a heading gives way to others of its field: "Name" can be that of a person, too."""
+    company, person = meaning_of(heading, COMPANIES).fields, meaning_of(heading, PEOPLE).fields
+    is_name = bool(company) and company[0] == "name" and bool({*person} & {"name", "name.first", "name.last"})
+    return is_name or heading.casefold().strip() in _BETTER_LAST
+
+
+_BETTER_LAST: Final = ("title", "titel", "titre", "título", "titolo", "label", "bezeichnung", "contact", "kontakt")
+
+
+def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, int], n: int) -> None:
+    """Let a column hold the first field that it can mean, that is free, and that its values fit."""
+    free = [each for each in found.fields if each.startswith(PEOPLE_FIELD + ":") or each not in taken]
+    if found.fields and not free and PEOPLE_FIELD in found.fields:
+        free = [PEOPLE_FIELD]
+    named = {each.partition(":")[0] if each.startswith("people:") else each: each for each in reversed(free)}
+    field = _best([*reversed(named)], values)
+    if not field or (field in taken and field != PEOPLE_FIELD):
+        return
+    column.field, column.check = field, found.is_guess
+    if field == PEOPLE_FIELD:
+        column.title = named.get(field, "").partition(":")[2]
+    taken.setdefault(field, n)
+
+
+def _best(fields: Sequence[str], values: Sequence[str]) -> str:
+    """Return the first of *fields* that the values fit; empty if they fit none."""
+    declared = declared_cells.field_in(Column("", fields[0])) if fields else None
+    if declared is not None:
+        return fields[0] if declared_cells.fits(declared, values) else ""
+    return fits_best(fields, values)
+
+
+def _people_of_two_columns(found: Sequence[Column], matches: Sequence[Match], taken: Mapping[str, int]) -> None:
+    """Let a general heading be the other part of a name: "Nom" beside "Prénom" and "Société"."""
+    for one, other in (("people.first", "people.last"), ("people.last", "people.first")):
+        if one in taken and other not in taken:
+            for column, said in zip(found, matches, strict=True):
+                parts = {*meaning_of(column.heading, PEOPLE).fields} & {"name", "name.first", "name.last"}
+                if not column.field and parts and not said.is_left_out:
+                    column.field = other
+                    break
+
+
+def _guess_name(found: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]]) -> None:
+    """Let the first column of mostly different short texts be the name, for a person to check."""
+    for column, said, cells in zip(found, matches, values, strict=True):
+        if not (column.field or said.is_left_out) and looks_like_names(cells):
+            column.field, column.check = "name", True
+            return
 
 
 def decide_options(column: Column, values: Sequence[str]) -> None:
     """Decide how the values of a column are written, for the field that it holds; blank values do not count."""
     values = [each for each in values if not is_blank(each)]
-    declared = cells.field_in(column)
+    declared = declared_cells.field_in(column)
     if declared is not None:
-        cells.decide_options(declared, column, values)
+        declared_cells.decide_options(declared, column, values)
     elif column.field in DATES:
         column.order = column.order or decide.order_of_dates(values) or "YMD"
     elif column.field in NUMBERS:
@@ -156,48 +265,12 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
         column.separator = decide.separator_of_people(values)
     if column.field == "treasury":
         column.currency, column.unit = currency_in_heading(column.heading)
-        if not column.currency and any(each.strip("+-−.,'’ 0123456789\u00a0\u202f") == "" for each in values):
+        if not column.currency and any(_names_no_currency(each) for each in values):
             column.currency = ASK
 
 
-_LOOKS: Final[dict[str, Callable[[str], bool]]] = {
-    PEOPLE_FIELD: lambda text: any(each.isalpha() for each in text) and "@" not in text,
-    "id": lambda text: any(each.isalpha() for each in text),  # a number in another system is no slug
-    "socials.email": lambda text: "@" in text,
-    "website": lambda text: "." in text and "@" not in text,
-    "dao_website": lambda text: "." in text and "@" not in text,
-    "icon": lambda text: "/" in text,
-}
-
-
-def _fits(column: Column, values: list[str]) -> bool:
-    """Return whether the values of a column can be what its heading means."""
-    if not values:
-        return True
-    declared = cells.field_in(column)
-    if declared is not None:
-        return cells.fits(declared, values)
-    if column.field in DATES:
-        return decide.share_of_dates(values) >= _LEAST_SHARE
-    if column.field in NUMBERS:
-        return decide.share_of_numbers(values) >= _LEAST_SHARE
-    looks_right = _LOOKS.get(column.field)
-    return looks_right is None or 2 * sum(map(looks_right, values)) > len(values)
-
-
-def _keep_one_of_each(found: Iterable[Column]) -> None:
-    """Let one column hold each field: the first, but a general word such as "Title" gives way."""
-    taken: dict[str, Column] = {}
-    for column in found:
-        if not column.field or column.field == PEOPLE_FIELD:
-            continue
-        other = taken.get(column.field)
-        if other is None:
-            taken[column.field] = column
-        elif other.heading.casefold() in _BETTER_LAST and column.heading.casefold() not in _BETTER_LAST:
-            other.field, taken[column.field] = "", column
-        else:
-            column.field = ""
+def _names_no_currency(text: str) -> bool:
+    return not any(each.isalpha() or each in "€$£¥" for each in text)
 
 
 def read_mapping(text: str) -> FileMapping:
@@ -227,8 +300,8 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
             if column.field and column.field not in known and not _is_extra(column.field):
                 said = f"{table.name}: {column.heading}: there is no field {column.field!r} of {table.kind}"
                 yield f'{said}; to keep the column as an additional member, write "extra:NAME"'
-            if column.order not in {"", ASK, *decide.ORDERS}:
-                yield f"{table.name}: {column.heading}: order must be DMY, MDY or YMD"
+            if column.order not in {"", ASK, *ORDERS, *SERIALS}:
+                yield f"{table.name}: {column.heading}: order must be DMY, MDY, YMD, EXCEL or UNIX"
             if column.decimal not in {"", ASK, ".", ","}:
                 yield f"{table.name}: {column.heading}: decimal must be a point or a comma"
 
@@ -272,6 +345,8 @@ def _column_lines(column: Column, example: str) -> Iterator[str]:
         value = getattr(column, option)
         if value not in {"", 1} or (option == "separator" and column.field == PEOPLE_FIELD):
             yield f"{option} = {_toml(value)}"
+    if column.check:
+        yield "check = true  # a guess; remove this line to confirm it"
     if column.words:
         yield "words = { " + ", ".join(f"{_toml(k)} = {_toml(v)}" for k, v in column.words.items()) + " }"
 

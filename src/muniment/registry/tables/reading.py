@@ -75,6 +75,8 @@ def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> li
     Raises:
         BadRequest: it holds none that can be read.
     """
+    if len(file.content) > MAX_BYTES:
+        raise BadRequest(f"{file.name} is larger than {MAX_BYTES >> 20} MB.", "Split it, and import the parts.")
     command = [sys.executable, "-I", "-m", "muniment.registry.tables.reading", file.name, encoding, delimiter]
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
         given.write(file.content)
@@ -100,7 +102,7 @@ def _main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     name, encoding, delimiter = sys.argv[1:4]
     try:
-        sheets = read_sheets(sys.stdin.buffer.read(MAX_BYTES + 1), name, encoding, delimiter)
+        sheets = read_sheets(sys.stdin.buffer.read(), name, encoding, delimiter)
         said = _OK + msgspec.json.encode(sheets)
     except NotATable as fault:
         said = str(fault).encode("utf-8", "replace")

@@ -11,15 +11,16 @@ from typing import Any, Final, NamedTuple
 from muniment.kernel.json import JSONObject
 from muniment.registry.declared import cells as declared
 from muniment.registry.people.positions import team_of
+from muniment.registry.tables.cells.people import PersonInCell, full_name
 from muniment.registry.tables.columns import Column
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import COMPANIES, EXTRA, FIELDS, PEOPLE, SKIP, header_row, headings_of
 from muniment.registry.tables.known import KnownRows, name_key
 from muniment.registry.tables.losses import Loss
 from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping
-from muniment.registry.tables.values import Lost, PersonInCell, address_of, full_name, is_blank, people_in
+from muniment.registry.tables.values import Lost, address_of, is_blank, people_in
+from muniment.registry.tables.words.catalogue import catalogue, key
 
-_TOTALS: Final = frozenset({"total", "totals", "summe", "gesamt", "insgesamt", "sum", "gesamtsumme", "grandtotal"})
 _USUAL_CELLS: Final = 3
 
 
@@ -122,7 +123,7 @@ class _Conversion:
             if not filled:
                 after_blank = True
                 continue
-            if _TOTALS & {name_key(cell) for cell in cells[:2]}:
+            if catalogue().totals & {key(cell) for cell in cells[:2]} and _is_total(cells, typical):
                 self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out"))
             elif list(cells) == headings:
                 self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out"))
@@ -160,9 +161,30 @@ class _Conversion:
                 self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
             elif column.field == "address":
                 address = found or ""
+            elif column.field == "address.zip_city":
+                for part, value in (found or {}).items():
+                    values.setdefault(f"address.{part}", value)
             elif found is not None and column.field != PEOPLE_FIELD:
                 values.setdefault(column.field, found)
+        people = self._people_of_row(sheet, number, values, people)
         return _Row(sheet.name, number, values, people, address)
+
+    def _people_of_row(
+        self, sheet: Sheet, number: int, values: JSONObject, people: list[PersonInCell]
+    ) -> list[PersonInCell]:
+        """Return the people of a row: with the one of two columns, and with the position of another column."""
+        title = values.pop("people.title", "")
+        parts = [values.pop(each, "") for each in ("people.first", "people.last")]
+        if name := " ".join(filter(None, parts)):
+            people = [*people, PersonInCell(name, title)]
+        elif title and len(people) == 1:
+            people = [PersonInCell(people[0].name, title)]
+        elif title:
+            said = (
+                "is a position, but the row has no person" if not people else "is a position of one of several people"
+            )
+            self.losses.append(Loss(sheet.name, number, "", said, title, "Write it after the name, in brackets."))
+        return people
 
     # ------------------------------------------------------------------ companies
 
@@ -293,6 +315,12 @@ def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
         if 0 <= at < len(sheet.rows) and wanted & {*(found := headings_of(sheet.rows, at))}:
             return at + 1, found
     return table.header, headings_of(sheet.rows, max(0, min(table.header, len(sheet.rows)) - 1))
+
+
+def _is_total(cells: Sequence[str], typical: int) -> bool:
+    """Return whether a row that begins with a word for a total has numbers and gaps, as sums do."""
+    rest = [cell for cell in cells if cell and key(cell) not in catalogue().totals]
+    return sum(any(map(str.isdigit, cell)) for cell in rest) == len(rest) and len(rest) < max(typical, 2)
 
 
 def member_of(heading: str) -> str:

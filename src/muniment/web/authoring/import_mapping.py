@@ -37,6 +37,9 @@ LABELS: Final[dict[str, str | Promise]] = {
     "createdAt": gettext_lazy("Listing month"),
     "icon": gettext_lazy("Logo (web address)"),
     "people": gettext_lazy("People with positions"),
+    "people.first": gettext_lazy("First name of a person"),
+    "people.last": gettext_lazy("Last name of a person"),
+    "people.title": gettext_lazy("Position of the person"),
     "position.title": gettext_lazy("Position"),
     "position.company": gettext_lazy("Company of the position"),
     "socials.email": gettext_lazy("Email"),
@@ -51,6 +54,7 @@ LABELS: Final[dict[str, str | Promise]] = {
     "address.city": gettext_lazy("City"),
     "address.state": gettext_lazy("State or region"),
     "address.zip": gettext_lazy("Postal code"),
+    "address.zip_city": gettext_lazy("Postal code and city"),
     "address.country": gettext_lazy("Country"),
     "extra:founded": gettext_lazy("Founded"),
     "extra:lei": "LEI",
@@ -81,6 +85,8 @@ _ORDERS: Final[dict[str, str | Promise]] = {
     "DMY": gettext_lazy("Day first: 31.12.2026"),
     "MDY": gettext_lazy("Month first: 12/31/2026"),
     "YMD": gettext_lazy("Year first: 2026-12-31"),
+    "EXCEL": gettext_lazy("Days since 1900: 46387"),
+    "UNIX": gettext_lazy("Seconds since 1970: 1798675200"),
 }
 _DECIMALS: Final[dict[str, str | Promise]] = {
     ".": gettext_lazy("Point: 1,200.50"),
@@ -89,7 +95,10 @@ _DECIMALS: Final[dict[str, str | Promise]] = {
 _UNITS: Final[dict[str, str | Promise]] = {
     "1": gettext_lazy("As written"),
     "1000": gettext_lazy("Thousands"),
+    "10000": gettext_lazy("Ten thousands"),
     "1000000": gettext_lazy("Millions"),
+    "100000000": gettext_lazy("Hundred millions"),
+    "1000000000": gettext_lazy("Billions"),
 }
 _SEPARATORS: Final[dict[str, str | Promise]] = {
     "": gettext_lazy("One value in a cell"),
@@ -100,6 +109,7 @@ _SEPARATORS: Final[dict[str, str | Promise]] = {
     " & ": "&",
     " and ": gettext_lazy("The word “and”"),
     " und ": gettext_lazy("The word “und”"),
+    "、": "、",
     "\n": gettext_lazy("Line break"),
 }
 _NAMES: Final = {
@@ -147,6 +157,7 @@ class ColumnField(NamedTuple):
     field: str
     groups: list[tuple[str, list[tuple[str, str]]]]
     options: list[OptionField]
+    is_guess: bool = False
 
     @property
     def is_asked(self) -> bool:
@@ -204,7 +215,7 @@ def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
             for at, column in enumerate(table.column[: len(known["columns"])])
             if column.heading or known["columns"][at]["samples"]
         ]
-        shown.sort(key=lambda each: (not each.is_asked, bool(each.field)))
+        shown.sort(key=lambda each: (not each.is_asked, bool(each.field), not each.is_guess, not each.samples))
         left_out = sum(not each.field for each in shown)
         hidden = len(table.column) - len(known["columns"])
         found.append(
@@ -224,6 +235,7 @@ def _column(name: str, at: int, table: TableMapping, column: Column, known: JSON
         column.field,
         _groups(table.kind, column),
         [_option(name, column, each) for each in _options_of(column.field)] if table.kind != SKIP else [],
+        column.check and table.kind != SKIP,
     )
 
 
@@ -237,8 +249,9 @@ def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]
             fields.append(each)
     declared = fields_of(of)
     titles = {
-        "": gettext("Fields"),
+        "": gettext("General"),
         "declared": gettext("Fields of this registry"),
+        "people": gettext("People"),
         "socials": gettext("Contact and profiles"),
         "address": gettext("Address"),
         EXTRA: gettext("Additional fields, public"),
@@ -259,7 +272,7 @@ def _is_gone(field: str) -> bool:
 def _option(name: str, column: Column, option: str) -> OptionField:
     stored = getattr(column, option)
     value = "; ".join(f"{word} = {meaning}" for word, meaning in stored.items()) if option == "words" else str(stored)
-    is_asked = value == ASK
+    is_asked = value == (ASK if option != "unit" else "0")
     choices = [(code, str(label)) for code, label in _CHOICES.get(option, {}).items()]
     if choices and not is_asked and value not in dict(choices):
         choices.append((value, value))
@@ -294,7 +307,8 @@ def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) 
 
 def _proposed(column: Column, kind: str) -> str:
     """Return the field that a column's heading means in a table of *kind*."""
-    return "" if kind == SKIP else field_of(column.heading, kind).partition(":")[0]
+    field = "" if kind == SKIP else field_of(column.heading, kind)
+    return PEOPLE_FIELD if field.startswith(f"{PEOPLE_FIELD}:") else field
 
 
 def _read_column(name: str, table: TableMapping, column: Column, known: JSONObject, sent: Mapping[str, str]) -> None:
@@ -304,7 +318,7 @@ def _read_column(name: str, table: TableMapping, column: Column, known: JSONObje
         proposed = _proposed(column, table.kind)
         field = proposed if proposed in allowed else ""
     if field != column.field:
-        column.field = field
+        column.field, column.check = field, False
         decided = known.get("listedAt" if field in DATES else field, {})
         for option, value in decided.items():
             setattr(column, option, value)

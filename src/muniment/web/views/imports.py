@@ -119,6 +119,8 @@ def _act(request: HttpRequest, actor: Actor, upload: ImportUpload) -> HttpRespon
     elif do in {"save", "read", "preview"}:
         before = uploads.mapping_of(upload)
         mapping = import_mapping.read_form(uploads.mapping_of(upload), upload.facts, request.POST.dict())
+        if do == "preview":
+            mapping.confirm_guesses()
         saved = uploads.save_mapping(actor, upload.pk, mapping)
         if do == "read":
             headers = import_mapping.headers_of(before, request.POST.dict())
@@ -161,6 +163,8 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
         "kinds": import_mapping.KINDS.items(),
         "questions": questions,
         "is_refused": is_refused,
+        "is_remembered": bool(upload.facts.get("is_remembered")),
+        "guesses": sum(each.is_guess for table in tables for each in table.columns),
         "has_name": import_mapping.has_name(tables),
         "duplicates": import_mapping.duplicates_of(tables),
         "same": mapping.same_name_is_same_person,

@@ -1,6 +1,7 @@
 """Import in the browser: what the pages show at each step, and what forms do."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -9,6 +10,8 @@ from make.accounts import account, signed_in
 from make.imports import upload, work
 from make.pages import fields_of, valid
 from make.registry import document
+from muniment.kernel.ids import now
+from muniment.registry.imports.uploads import remove_old
 from muniment.registry.models import Company, ImportRun, ImportUpload
 
 pytestmark = pytest.mark.django_db
@@ -247,3 +250,45 @@ def test_texts_of_a_file_are_escaped(browser):
     assert not re.search(r"<(?:script>alert|b>Alder|img src=x|i>\.csv)", html)
     html = preview(browser, here)
     assert not re.search(r"<(?:script>alert|b>Alder|img src=x|i>\.csv)", html)
+
+
+def test_guesses_are_marked_and_confirmed_by_the_preview(browser):
+    here = upload(browser, "Ettevõte;Kontakt meilile\nKask Selts;info@kask.example\nTamm Liit;info@tamm.example\n")
+    html = page(browser, here)
+    assert "2 fields are guessed and marked." in html
+    assert html.count("A guess. Please check.") == 2
+    shown = preview(browser, here)
+    assert "Kask Selts" in shown
+    assert "A guess. Please check." not in page(browser, f"{here}?mapping")
+    assert "check" not in ImportUpload.objects.get().mapping
+
+
+def test_a_changed_field_is_no_guess_any_more(browser):
+    here = upload(browser, "Ettevõte;Kontakt meilile\nKask Selts;info@kask.example\nTamm Liit;info@tamm.example\n")
+    fields = fields_of(page(browser, here))
+    press(browser, here, "save", fields, **{"t0-c1": ""})
+    html = page(browser, f"{here}?mapping")
+    assert fields_of(html)["t0-c1"] == ""
+    assert html.count("A guess. Please check.") == 1
+
+
+def test_the_mapping_of_a_file_is_used_for_the_next_one_with_its_headings(browser):
+    here = upload(browser, "Company;Zug\nAlder House;harbour\nBirch House;river\n", "may.csv")
+    assert fields_of(page(browser, here))["t0-c1"] == ""
+    preview(browser, here, fields_of(page(browser, here)), **{"t0-c1": "themes"})
+    press(browser, here, "import")
+    work()
+    again = upload(browser, "Company;Zug\nCedar House;lake\n", "june.csv")
+    html = page(browser, again)
+    assert "A file with the same headings was imported before." in html
+    assert fields_of(html)["t0-c1"] == "themes"
+    other = upload(browser, "Company;Bahn\nCedar House;lake\n", "june.csv")
+    assert "imported before" not in page(browser, other)
+
+
+def test_finished_imports_keep_their_mapping_and_open_ones_are_removed_after_a_week(browser):
+    bring(browser, "Company;City\nAlder House;Leeds\n")
+    upload(browser, "Company;City\nBirch House;York\n")
+    ImportUpload.objects.update(updated_at=now() - timedelta(days=8))
+    assert remove_old() == 2  # the upload with its file
+    assert [each.state for each in ImportUpload.objects.all()] == ["done"]

@@ -1,0 +1,1 @@
+"""What single cells are: dates, countries, people, and which fields the values of a column fit."""

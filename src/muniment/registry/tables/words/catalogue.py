@@ -1,0 +1,133 @@
+"""
+Read the words of tables, which are data: one file for each language. Pure.
+
+A file has these parts, each a name with words that are separated by commas:
+
+- ``companies`` and ``people``: the headings of each field;
+- ``unsure``: headings that only may mean a field, which a person should check;
+- ``titles``: the headings over names of people that say a position;
+- ``words``: ``qualifiers`` that add nothing to a heading, and headings that are ``left_out`` because they are private,
+  internal, or have no field;
+- ``values``: what cells say: statuses, blanks, totals, scales of numbers, and the twelve months.
+
+To add a language, add a file.
+"""
+
+import functools
+import tomllib
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any, Final
+
+COMPANIES: Final = "companies"
+PEOPLE: Final = "people"
+_LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ð": "d", "æ": "ae", "œ": "oe", "ı": "i", "þ": "th"})
+_SPELLED: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+_SCALES: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
+_STATUSES: Final = ("active", "upcoming", "inactive")
+
+
+def key(text: str) -> str:
+    """Return a heading without spaces, signs and accents; words run together are the same heading."""
+    if text.strip() == "%":
+        return "percent"
+    plain = unicodedata.normalize("NFKD", text.casefold().translate(_LETTERS))
+    return "".join(each for each in plain if each.isalnum())
+
+
+@dataclass(slots=True)
+class Catalogue:
+    """
+    All words of all languages.
+
+    Args:
+        headings: by kind of table and key, the fields that a heading means, the likeliest first; ``people:Title`` is a
+            list of people with a position.
+        unsure: by key, fields that a heading may mean.
+    """
+
+    headings: dict[str, dict[str, list[str]]] = field(default_factory=lambda: {COMPANIES: {}, PEOPLE: {}})
+    unsure: dict[str, str] = field(default_factory=dict)
+    titles: set[str] = field(default_factory=set)
+    qualifiers: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
+    statuses: dict[str, str] = field(default_factory=dict)
+    blanks: set[str] = field(default_factory=set)
+    totals: set[str] = field(default_factory=set)
+    scales: dict[str, int] = field(default_factory=dict)
+    months: dict[str, int] = field(default_factory=dict)
+
+
+def _words(text: str) -> Iterator[str]:
+    for each in " ".join(text.split()).split(","):
+        if each.strip():
+            yield each.strip()
+
+
+def _keys(text: str) -> Iterator[str]:
+    """Yield the keys of words: with plain letters, and with umlauts spelled out."""
+    for word in _words(text):
+        if not key(word):
+            continue
+        yield key(word)
+        if (spelled := word.casefold().translate(_SPELLED)) != word.casefold():
+            yield key(spelled)
+
+
+@functools.cache
+def catalogue() -> Catalogue:
+    """Return the words of all languages; English has the first say about what a word means."""
+    found = Catalogue()
+    names = sorted((each.name for each in files(__package__).iterdir() if each.name.endswith(".toml")), key=_rank)
+    for name in names:
+        _add(found, tomllib.loads((files(__package__) / name).read_text("utf-8")))
+    for kind in found.headings.values():
+        for word in kind:
+            found.left_out.discard(word)
+    found.left_out -= found.unsure.keys()
+    return found
+
+
+def _rank(name: str) -> tuple[bool, bool, str]:
+    return (name != "en.toml", name != "de.toml", name)
+
+
+def _add(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
+    _add_headings(found, said)
+    _add_values(found, said.get("values", {}))
+    words_of = said.get("words", {})
+    found.qualifiers |= {*_keys(words_of.get("qualifiers", ""))}
+    found.left_out |= {*_keys(words_of.get("left_out", ""))} - {""}
+
+
+def _add_headings(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
+    for kind in (COMPANIES, PEOPLE):
+        for field_name, words in said.get(kind, {}).items():
+            for word in _keys(words):
+                fields = found.headings[kind].setdefault(word, [])
+                if field_name not in fields:
+                    fields.append(field_name)
+    for title, words in said.get("titles", {}).items():
+        found.titles |= {*_keys(words), key(title)}
+        for word in _keys(words):
+            fields = found.headings[COMPANIES].setdefault(word, [])
+            if f"people:{title}" not in fields:
+                fields.append(f"people:{title}")
+    for field_name, words in said.get("unsure", {}).items():
+        found.unsure |= dict.fromkeys(_keys(words), field_name)
+
+
+def _add_values(found: Catalogue, values: dict[str, Any]) -> None:
+    for status in _STATUSES:
+        for word in _keys(values.get(status, "")):
+            found.statuses.setdefault(word, status)
+    found.blanks |= {word.casefold() for word in _words(values.get("blank", ""))}
+    found.totals |= {*_keys(values.get("totals", ""))}
+    for name, factor in _SCALES.items():
+        for word in _words(values.get(name, "")):
+            found.scales.setdefault(word.casefold(), factor)
+    for number, names in enumerate(_words(values.get("months", "")), 1):
+        for word in names.split():
+            found.months.setdefault(key(word), number)

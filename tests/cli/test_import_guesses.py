@@ -1,0 +1,46 @@
+"""`muniment import` of a table whose columns are guesses: asked in a terminal, left out without one."""
+
+import os
+import pty
+import subprocess
+import sys
+
+from services.prepared import new_instance
+from services.product import environment, run
+
+TABLE = "Ettevõte;Kontakt meilile;Liitumine\nKask Selts;info@kask.example;1\nTamm Liit;info@tamm.example;2\n"
+NAMED = "Company;Kontakt meilile\nKask Selts;info@kask.example\nTamm Liit;info@tamm.example\n"
+
+
+def test_guesses_need_a_person_or_a_flag(tmp_path):
+    data, file = new_instance(tmp_path / "data"), tmp_path / "seltsid.csv"
+    file.write_text(TABLE)
+    refused = run("import", str(file), data=data, check=False)
+    assert refused.returncode == 1
+    assert 'no heading means the name; it may be the column "Ettevõte". Import with --accept-guesses' in refused.stderr
+    file.write_text(NAMED)
+    partly = run("import", str(file), data=data)
+    assert "Kontakt meilile: is left out, because socials.email is a guess" in partly.stderr
+    assert "companies: 2 new" in partly.stdout
+    file.write_text(TABLE)
+    assert "companies: 0 new, 2 changed" in run("import", str(file), "--accept-guesses", data=data).stdout
+
+
+def test_a_terminal_asks_for_guesses_and_choices(tmp_path):
+    data, file = new_instance(tmp_path / "data"), tmp_path / "list.csv"
+    file.write_text(
+        "Company;Kontakt meilile;Member since\nKask;info@kask.example;03/04/1998\nTamm;info@tamm.example;05/06/1999\n"
+    )
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "muniment", "import", str(file)]
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(data)
+    )
+    os.write(ours, b"y\nDMY\n")
+    out, _ = process.communicate(timeout=120)
+    os.close(ours)
+    os.close(theirs)
+    text = out.decode()
+    assert 'does the column "Kontakt meilile" hold socials.email?' in text
+    assert "Member since: order" in text
+    assert "companies: 2 new" in text
