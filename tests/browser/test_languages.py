@@ -57,7 +57,9 @@ NAMES = {
 """Names, addresses and words of the demo, and a label that django-allauth lacks in Arabic."""
 SAID_BY_OPERATIONS = ("/reports/shared/none", "/uploads/none", "/companies/no-such-company", "/companies?page=0")
 """Pages of errors whose sentences come from operations, which are English."""
-NO_TEXT = re.compile(r"[\w.+-]+@[\w.-]+|https?://\S+|[^A-Za-z]+ UTC|Mozilla/\S+ .*|[\w-]+\.(?:example|toml|json)\S*")
+NO_TEXT = re.compile(
+    r"[\w.+-]+@[\w.-]+|https?://\S+|[^A-Za-z]+ UTC|Mozilla/\S+ .*|[\w-]+\.(?:example|toml|json)\S*|MUNIMENT_\w+"
+)
 DEMO = Path(__file__).parents[2] / "src" / "muniment" / "demo"
 ROOMS = {
     "public": ("", FURTHER_PUBLIC_PATHS),
