@@ -103,10 +103,10 @@ COMPANIES_HOUSE = f"""{SIGNS}"KELP & SONS LIMITED","00000001","","","1 KELP LANE
 "Private Limited Company","Active","United Kingdom","","04/03/2001","31","3","","","MICRO ENTITY","","","0","0","0","0",\
 "01110 - Growing of kelp","","","","0","0","http://business.data.example/00000001","","","",""
 """
-WIKIDATA = "item,itemLabel,itemDescription,inception,countryLabel,headquartersLabel,website,ceoLabel\n" + (
-    "http://www.wikidata.example/entity/Q1,Larch Foundation,German foundation,1987-05-01T00:00:00Z,Germany,Bonn,"
-    "https://larch.example/,Ida Larch\n"
-)
+WIKIDATA = """item,itemLabel,itemDescription,inception,countryLabel,headquartersLabel,website,ceoLabel
+http://www.wikidata.example/entity/Q1,Larch Foundation,German foundation,1987-05-01T00:00:00Z,Germany,Bonn,\
+https://larch.example/,Ida Larch
+"""
 NAMES_IN_TWO = """Société,Ville,Nom,Prénom,Fonction,E-mail
 Atelier Nord,Lille,Martin,Zoé,Gérante,zoe@nord.example
 Atelier Nord,Lille,Petit,Ali,Comptable,zoe@nord.example
