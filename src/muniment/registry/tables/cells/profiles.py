@@ -188,7 +188,7 @@ def is_status(text: str) -> bool:
     return key(text) in catalogue().statuses
 
 
-def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:
+def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:  # noqa: PLR0911 - one for each field
     """
     Return the field that the values of a column without a known heading look like; empty if none.
 
@@ -196,8 +196,10 @@ def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:
         free: whether no other column holds a field.
     """
     values = values[:SAMPLED]
+    if not values:
+        return ""
     for host, field in _HOSTS.items():
-        if free(field) and share(values, lambda text, host=host: _host(text) == host) >= _MOST:
+        if free(field) and [*map(_host, values)].count(host) >= _MOST * len(values):
             return field
     distinct = {*values}
     if free("socials.email") and share(values, lambda text: bool(_EMAIL.fullmatch(text))) >= _MOST:
