@@ -375,8 +375,8 @@ class _CompanyBatch:
             for table, documents in ((Proposal, row.proposals), (CapTableEntry, row.cap_table)):
                 parts[table] += [(company.pk, rank, each) for rank, each in enumerate(documents or ())]
             parts[FundingRound] += [(company.pk, rank, *each) for rank, each in enumerate(row.funding_rounds or ())]
-        for table, values in parts.items():
-            insert_values(table, _PART_COLUMNS[table], values)
+        for model, values in parts.items():
+            insert_values(model, _PART_COLUMNS[model], values)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         run = self.run
         history.insert_creations(run.actor, IMPORTED, "company", [each.pk for each in self.made], run.import_run)
