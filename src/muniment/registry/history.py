@@ -75,7 +75,7 @@ def insert_creations(actor: Actor, action: str, subject: str, keys: Iterable[int
     Args:
         subject: company, person or framework.
     """
-    of_all: dict[str, Any] = {
+    of_all: JSONObject = {
         "action": action,
         "account_id": actor.account_id,
         "via": actor.via,
