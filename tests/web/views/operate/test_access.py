@@ -66,4 +66,4 @@ def test_every_page_of_the_table_of_tasks_exists():
     pages = {page for row in rows for page in re.findall(r"`(/[^`]+)`", row[2])}
     client = signed_in(account("operator@harbour.example", "operator"))
     for page in pages:
-        assert client.get(page).status_code == 200, page
+        assert client.get(page, follow=True).status_code == 200, page
