@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.tables.columns import ASK, Column, day_of, is_year, month_of, plain_number, split
 from muniment.registry.tables.headings import EXTRA
 from muniment.schema.company import STATUSES
@@ -196,7 +197,8 @@ def _money(column: Column, text: str, currency: str) -> JSONObject | Lost:
         return Lost("has no currency", 'Set currency = "EUR", for example, on the column.')
     if given != currency:
         return Lost(
-            f"is in {given}; this registry uses {currency}", "Convert the column first; rates are not invented."
+            Phrase("is in {given}; this registry uses {currency}", given=given, currency=currency),
+            "Convert the column first; rates are not invented.",
         )
     return _amount(Decimal(number) * scale * (column.unit or 1), currency)
 
@@ -234,7 +236,8 @@ def _status(_column: Column, text: str, _currency: str) -> str | Lost:
         if word in STATUS_WORDS[status].split():
             return status
     return Lost(
-        f'"{text.strip()[:40]}" is not a known status', 'Add it under words on the column: "the word" = "active".'
+        Phrase('"{text}" is not a known status', text=text.strip()[:40]),
+        'Add it under words on the column: "the word" = "active".',
     )
 
 
