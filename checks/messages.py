@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import phrases
 import polib
 
 ROOT = Path(__file__).parents[1]
@@ -49,12 +50,13 @@ def found() -> dict[Message, list[str]]:
     places: dict[Message, set[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         if "migrations" not in path.parts:
-            for message in [*of_code(ast.parse(path.read_text("utf-8"))), *_through_variables(path)]:
+            said = [Message(each.text, each.plural) for each in phrases.of_features(path)]
+            for message in [*of_code(ast.parse(path.read_text("utf-8"))), *_through_variables(path), *said]:
                 places.setdefault(message, set()).add(str(path.relative_to(SOURCE)))
     for path in sorted([*SOURCE.rglob("templates/**/*.html"), *SOURCE.rglob("templates/**/*.txt")]):
         for message in of_template(path.read_text("utf-8"), str(path)):
             places.setdefault(message, set()).add(str(path.relative_to(SOURCE)))
-    for message in _choices():
+    for message in [*_choices(), *map(Message, phrases.states())]:
         places.setdefault(message, set()).add("schema")
     # A text with a plural is also that text without one: a catalogue has each text once.
     for message in [each for each in places if each.plural]:

@@ -17,6 +17,7 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
@@ -40,7 +41,9 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
     try:
         validate_email(address)
     except ValidationError:
-        raise BadRequest(f"{email[:100]!r} is not an email address.", "Use the form name@example.org.") from None
+        raise BadRequest(
+            Phrase("{email!r} is not an email address.", email=email[:100]), "Use the form name@example.org."
+        ) from None
     _check_role(role)
     if password is not None:
         try:
@@ -50,7 +53,9 @@ def create_account(actor: Actor, email: str, password: str | None = None, *, rol
             raise BadRequest(" ".join(error.messages), hint) from None
     with transaction.atomic():
         if Account.objects.filter(email=address).exists():
-            raise Conflict(f"{address} already has an account.", "Use user role to change its role.")
+            raise Conflict(
+                Phrase("{address} already has an account.", address=address), "Use user role to change its role."
+            )
         account = Account.objects.create_user(address, password, role=role)
         EmailAddress.objects.create(user=account, email=address, verified=True, primary=True)
         record(Event.ACCOUNT_CREATED, account=account, actor=actor, detail={"role": role})
@@ -151,7 +156,7 @@ def get_account(actor: Actor, number: int) -> Account:
     require_operator(actor)
     account = Account.objects.filter(pk=number, deleted_at=None).first()
     if account is None:
-        raise NotFound(f"Account {number} not found.", "It may have been deleted.")
+        raise NotFound(Phrase("Account {number} not found.", number=number), "It may have been deleted.")
     return account
 
 
@@ -164,7 +169,7 @@ def find_account(email: str) -> Account:
     """Return the account with the address *email*, or raise NotFound."""
     account = Account.objects.filter(email=email.strip().lower(), deleted_at=None).first()
     if account is None:
-        raise NotFound(f"Account {email[:100]} not found.", "List accounts with user list.")
+        raise NotFound(Phrase("Account {email} not found.", email=email[:100]), "List accounts with user list.")
     return account
 
 
@@ -184,7 +189,9 @@ def account_of(actor: Actor) -> Account:
 
 def _check_role(role: str) -> None:
     if role not in ROLES:
-        raise BadRequest(f"Unknown role: {role[:40]}.", f"Use one of: {', '.join(ROLES)}.")
+        raise BadRequest(
+            Phrase("Unknown role: {role}.", role=role[:40]), Phrase("Use one of: {roles}.", roles=", ".join(ROLES))
+        )
 
 
 def _refuse_own(actor: Actor, account: Account) -> None:

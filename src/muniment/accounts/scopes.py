@@ -6,6 +6,7 @@ from typing import Final
 from django.utils.translation import gettext_lazy
 
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 
 WORDS: Final = {
@@ -39,7 +40,10 @@ def chosen(scopes: Iterable[str]) -> frozenset[str]:
     """Validate scopes that a user chose; raise BadRequest for none, or an unknown one."""
     found = frozenset(scopes)
     if not found:
-        raise BadRequest("No scope was chosen.", f"Choose at least one of: {', '.join(SCOPES)}.")
+        raise BadRequest("No scope was chosen.", Phrase("Choose at least one of: {scopes}.", scopes=", ".join(SCOPES)))
     if unknown := sorted(found - ALL_SCOPES):
-        raise BadRequest(f"Unknown scope: {unknown[0][:60]!r}.", f"Use: {', '.join(SCOPES)}.")
+        raise BadRequest(
+            Phrase("Unknown scope: {scope!r}.", scope=unknown[0][:60]),
+            Phrase("Use: {scopes}.", scopes=", ".join(SCOPES)),
+        )
     return found

@@ -27,6 +27,7 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import is_personal, mint_personal, token_digest
@@ -241,7 +242,9 @@ def _live(account_id: int) -> QuerySet[PersonalToken]:
 def _make_room(account_id: int) -> None:
     Account.objects.select_for_update().get(pk=account_id)  # serializes concurrent counts
     if _live(account_id).count() >= MAX_LIVE:
-        raise Conflict(f"The account already has {MAX_LIVE} tokens.", "Revoke one that you no longer use.")
+        raise Conflict(
+            Phrase("The account already has {limit} tokens.", limit=MAX_LIVE), "Revoke one that you no longer use."
+        )
 
 
 def _kept(actor: Actor) -> QuerySet[PersonalToken]:
@@ -269,7 +272,7 @@ def _name(name: str) -> str:
     label = " ".join(name.split())
     if not label or len(label) > MAX_NAME_CHARACTERS or text_fault(label) or not label.isprintable():
         raise BadRequest(
-            f"The name of a token must be one line of 1 to {MAX_NAME_CHARACTERS} characters.",
+            Phrase("The name of a token must be one line of 1 to {limit} characters.", limit=MAX_NAME_CHARACTERS),
             "Name it after the place where you use it, such as laptop.",
         )
     return label
@@ -277,7 +280,9 @@ def _name(name: str) -> str:
 
 def _expiry(days: int | None) -> datetime | None:
     if days not in LIFETIMES_DAYS:
-        raise BadRequest(f"A lifetime of {days} days is not allowed.", "Choose 30, 90 or 365 days, or no expiry.")
+        raise BadRequest(
+            Phrase("A lifetime of {days} days is not allowed.", days=days), "Choose 30, 90 or 365 days, or no expiry."
+        )
     return None if days is None else now() + timedelta(days=days)
 
 
@@ -286,7 +291,9 @@ def _hold_to_rate(owner: Account) -> None:
     cache.add(key, 0, timeout=3_700)
     if cache.incr(key) > MADE_AN_HOUR:
         raise TooMany(
-            f"{MADE_AN_HOUR} tokens were created within this hour.", "Wait until the next hour.", retry_after_s=3_600
+            Phrase("{limit} tokens were created within this hour.", limit=MADE_AN_HOUR),
+            "Wait until the next hour.",
+            retry_after_s=3_600,
         )
 
 

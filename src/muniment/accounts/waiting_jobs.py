@@ -12,6 +12,7 @@ from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
 from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.mail import outgoing
 from muniment.mail.outgoing import KIND
@@ -35,7 +36,9 @@ def retry_job(actor: Actor, job_id: str) -> None:
             record(Event.JOB_RETRIED, actor=actor, detail=_named(job))
             return
         if job.state != State.QUEUED:
-            raise Conflict(f"The job is {job.state}.", "Only a waiting job can be tried again.")
+            raise Conflict(
+                Phrase("The job is {state}.", state=Phrase(job.state)), "Only a waiting job can be tried again."
+            )
         job.run_at = queue.clock()
         job.save(update_fields=["run_at"])
         record(Event.JOB_RETRIED, actor=actor, detail=_named(job))
@@ -57,7 +60,9 @@ def drop_job(actor: Actor, job_id: str) -> None:
         if job.kind != KIND:
             raise Conflict("Only messages can be dropped.", "Cancel a report run on the page of its owner.")
         if not queue.cancel(job.pk):
-            raise Conflict(f"The message is {job.state}.", "Only a waiting message can be dropped.")
+            raise Conflict(
+                Phrase("The message is {state}.", state=Phrase(job.state)), "Only a waiting message can be dropped."
+            )
         record(Event.JOB_DROPPED, actor=actor, detail=_named(job))
 
 
@@ -74,7 +79,10 @@ def cancel_job(actor: Actor, job_id: str) -> None:
     with transaction.atomic():
         job = _found(job_id)
         if not queue.cancel(job.pk):
-            raise Conflict(f"The job is {job.state}.", "Only a waiting or a running job can be canceled.")
+            raise Conflict(
+                Phrase("The job is {state}.", state=Phrase(job.state)),
+                "Only a waiting or a running job can be canceled.",
+            )
         record(Event.JOB_DROPPED, actor=actor, detail=_named(job))
 
 
@@ -120,7 +128,7 @@ def _revive(job: Job) -> None:
 def _found(job_id: str) -> Job:
     job = Job.objects.select_for_update().filter(pk=job_id).first()
     if job is None:
-        raise NotFound(f"Job {job_id[:40]} not found.", "The list of jobs shows those that are kept.")
+        raise NotFound(Phrase("Job {id} not found.", id=job_id[:40]), "The list of jobs shows those that are kept.")
     return job
 
 

@@ -14,6 +14,7 @@ from muniment.assessments.operations import get_report, is_runnable
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.mail import outgoing
@@ -121,7 +122,10 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
     """
     note_text = note.strip()
     if len(note_text) > MAX_NOTE or text_fault(note_text):
-        raise BadRequest(f"The note must be text of at most {MAX_NOTE:,} characters.", "Shorten it to a few sentences.")
+        raise BadRequest(
+            Phrase("The note must be text of at most {limit:,} characters.", limit=MAX_NOTE),
+            "Shorten it to a few sentences.",
+        )
     with transaction.atomic():
         found = _locked(_received(actor), application_id)
         _require_open(found)
@@ -185,19 +189,22 @@ def _locked(among: QuerySet[Application], application_id: str) -> Application:
 def _found(among: QuerySet[Application], application_id: str) -> Application:
     found = among.filter(pk=application_id).first()
     if found is None:
-        raise NotFound(f"Application {application_id[:60]!r} not found.", _HINT)
+        raise NotFound(Phrase("Application {id!r} not found.", id=application_id[:60]), _HINT)
     return found
 
 
 def _require_open(application: Application) -> None:
     if application.state != State.SUBMITTED:
-        raise Conflict(f"This application is already {application.state}.", _HINT)
+        raise Conflict(Phrase("This application is already {state}.", state=Phrase(application.state)), _HINT)
 
 
 def _already_submitted(report: Report, applicant: Company, framework: Framework) -> Conflict:
     if Application.objects.filter(applicant=applicant, framework=framework, state=State.SUBMITTED).exists():
         return Conflict("You already have an open application to this program.", "Withdraw it to submit another.")
-    return Conflict(f"Report {report.pk} was submitted before and decided.", "Run the framework again to apply again.")
+    return Conflict(
+        Phrase("Report {id} was submitted before and decided.", id=report.pk),
+        "Run the framework again to apply again.",
+    )
 
 
 def _record_history(actor: Actor, action: str, company: Company, note: str) -> None:

@@ -28,6 +28,7 @@ from muniment.kernel.fairness import MAX_UNEXECUTED_RUNS
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
@@ -109,7 +110,7 @@ def start_run(
         specification = current_specification(framework_id)
         if specification is None or framework.closed:
             raise Conflict(
-                f"The framework {framework_id!r} is closed and takes no runs.",
+                Phrase("The framework {id!r} is closed and takes no runs.", id=framework_id),
                 "Choose one with isOpen true in list_frameworks.",
             )
         _make_room_for_run(actor.account_id)
@@ -135,7 +136,10 @@ def start_run(
 def _check_arguments(document_ids: list[str], key: str | None) -> None:
     if len(document_ids) > MAX_DOCUMENTS:
         count = len(document_ids)
-        raise BadRequest(f"documentIds has {count} items.", f"A run takes at most {MAX_DOCUMENTS} documents.")
+        raise BadRequest(
+            Phrase("documentIds has {count} items.", count=count),
+            Phrase("A run takes at most {limit} documents.", limit=MAX_DOCUMENTS),
+        )
     if key is not None and (not 1 <= len(key) <= MAX_KEY or text_fault(key)):
         raise BadRequest("The idempotencyKey is not text of 1 to 100 characters.", "Use a new UUID.")
 
@@ -144,7 +148,8 @@ def _framework(framework_id: str) -> Framework:
     found = Framework.objects.filter(slug=framework_id).first()
     if found is None or not is_runnable(found):
         raise NotFound(
-            f"There is no framework with the frameworkId {framework_id[:200]!r}.", "Call list_frameworks for valid ids."
+            Phrase("There is no framework with the frameworkId {id!r}.", id=framework_id[:200]),
+            "Call list_frameworks for valid ids.",
         )
     return found
 
@@ -182,7 +187,7 @@ def _require_no_active_run(company: Company, framework: Framework) -> None:
     active = ReportRun.objects.filter(company=company, framework=framework, state__in=ACTIVE).first()
     if active is not None:
         raise Conflict(
-            f"A run of this framework for this company is already active: {active.pk}.",
+            Phrase("A run of this framework for this company is already active: {id}.", id=active.pk),
             "Poll it with get_report_run_status; start another when it has ended.",
         )
 
@@ -192,8 +197,15 @@ def _make_room_for_run(account_id: int) -> None:
     waiting = ReportRun.objects.filter(account_id=account_id, state=RunState.CREATED, expires_at__gt=now()).count()
     if waiting >= MAX_UNEXECUTED_RUNS:
         raise Conflict(
-            f"You have {waiting} report runs that are not executed; at most {MAX_UNEXECUTED_RUNS} are allowed.",
-            f"Execute or cancel some of them; each expires {EXPIRES_AFTER_HOURS} hours after it was prepared.",
+            Phrase(
+                "You have {waiting} report runs that are not executed; at most {limit} are allowed.",
+                waiting=waiting,
+                limit=MAX_UNEXECUTED_RUNS,
+            ),
+            Phrase(
+                "Execute or cancel some of them; each expires {hours} hours after it was prepared.",
+                hours=EXPIRES_AFTER_HOURS,
+            ),
         )
 
 
@@ -201,12 +213,12 @@ def _check_document(actor: Actor, company: Company, document_id: str) -> None:
     document = documents.get_document(actor, document_id)
     if document.company_id != company.pk:
         raise BadRequest(
-            f"The document {document_id!r} belongs to another company.",
-            f"Call list_my_documents with companySlug {company.slug!r} for its documents.",
+            Phrase("The document {id!r} belongs to another company.", id=document_id),
+            Phrase("Call list_my_documents with companySlug {slug!r} for its documents.", slug=company.slug),
         )
     if document.state != "ready":
         raise Conflict(
-            f"The document {document_id!r} is {document.state}, not ready.",
+            Phrase("The document {id!r} is {state}, not ready.", id=document_id, state=Phrase(document.state)),
             "Call complete_document_upload, or leave it out.",
         )
 
@@ -325,7 +337,7 @@ def get_report(actor: Actor, run_id: str) -> Report:
         hint = "Poll get_report_run_status until it has ended." if seen.state in ACTIVE else "Start another run."
         if seen.state == RunState.CREATED:
             hint = "Execute it with execute_report_run."
-        raise Conflict(f"The run is {seen.state} and has no report.", hint)
+        raise Conflict(Phrase("The run is {state} and has no report.", state=Phrase(seen.state)), hint)
     return found
 
 
@@ -338,4 +350,6 @@ def _lock_run(actor: Actor, run_id: str) -> ReportRun:
 
 
 def _no_run(run_id: str) -> NotFound:
-    return NotFound(f"Report run {run_id[:60]!r} not found.", "Call list_my_runs for the ids of your runs.")
+    return NotFound(
+        Phrase("Report run {id!r} not found.", id=run_id[:60]), "Call list_my_runs for the ids of your runs."
+    )

@@ -12,6 +12,7 @@ from muniment.assessments.operations import get_report
 from muniment.encryption import seal, unseal
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import random_text, token_digest
@@ -53,11 +54,16 @@ def share_report(actor: Actor, run_id: str, *, name: str = "") -> str:
     """
     known_by, token = " ".join(name.split()), random_text(32)
     if len(known_by) > MAX_NAME or text_fault(known_by):
-        raise BadRequest(f"The name must be text of at most {MAX_NAME} characters.", "Choose a shorter name.")
+        raise BadRequest(
+            Phrase("The name must be text of at most {limit} characters.", limit=MAX_NAME), "Choose a shorter name."
+        )
     with transaction.atomic():
         report = Report.objects.select_for_update().get(pk=get_report(actor, run_id).pk)
         if report.links.count() >= MAX_LINKS:
-            raise Conflict(f"This report has {MAX_LINKS} links, the most allowed.", "Revoke one that is not used.")
+            raise Conflict(
+                Phrase("This report has {limit} links, the most allowed.", limit=MAX_LINKS),
+                "Revoke one that is not used.",
+            )
         ShareLink.objects.create(
             report=report,
             account_id=actor.account_id,

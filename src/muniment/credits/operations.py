@@ -23,6 +23,7 @@ from muniment.credits.models import Hold, HoldState, LedgerAccount, Purchase, Pu
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
@@ -123,9 +124,12 @@ def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "
     if actor.role != "operator" or actor.via not in {"web", "command", "system"}:
         raise Forbidden("Only operators can grant credits.", "Ask the operator of this registry.")
     if not 1 <= amount <= MAX_GRANT:
-        raise BadRequest(f"{amount} credits cannot be granted.", f"Grant a whole number from 1 to {MAX_GRANT:,}.")
+        raise BadRequest(
+            Phrase("{amount} credits cannot be granted.", amount=amount),
+            Phrase("Grant a whole number from 1 to {limit:,}.", limit=MAX_GRANT),
+        )
     if fault := text_fault(note):
-        raise BadRequest(f"The note {fault}.", "Remove that character.")
+        raise BadRequest(Phrase("The note {fault}.", fault=Phrase.of(fault)), "Remove that character.")
     if len(key) > 100:
         raise BadRequest("The key is longer than 100 characters.", "Use a shorter key.")
     found = find_account(email)
@@ -145,7 +149,11 @@ def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
         enough = Q(may_go_negative=True) | Q(posted__gte=F("held") + amount)
         if not LedgerAccount.objects.filter(enough, pk=account.pk).update(held=F("held") + amount):
             raise Conflict(
-                f"This costs {amount} credits, but only {account.posted - account.held} are available.",
+                Phrase(
+                    "This costs {amount} credits, but only {available} are available.",
+                    amount=amount,
+                    available=account.posted - account.held,
+                ),
                 _how_to_get_credits(),
             )
         Hold.objects.create(pk=key, account=account, amount=amount, note=note)
@@ -178,8 +186,8 @@ def capture(key: str, *, kind: str = "run") -> bool:
 def _how_to_get_credits() -> str:
     page = f"{settings.BASE_URL}/manage/credits"
     if billing.is_on():
-        return f"Buy credits at {page}, then try again."
-    return f"See {page} for your balance and how to get more credits."
+        return Phrase("Buy credits at {page}, then try again.", page=page)
+    return Phrase("See {page} for your balance and how to get more credits.", page=page)
 
 
 def release(key: str) -> bool:

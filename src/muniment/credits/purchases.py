@@ -23,6 +23,7 @@ from muniment.credits.operations import SOLD, move, own_account, system
 from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import format_price
@@ -62,7 +63,9 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
     pack = next((pack for pack in settings.CREDIT_PACKS if pack.credits == size), None)
     if pack is None:
         sizes = ", ".join(str(pack.credits) for pack in settings.CREDIT_PACKS)
-        raise BadRequest(f"There is no pack of {size} credits.", f"Choose one of {sizes}.")
+        raise BadRequest(
+            Phrase("There is no pack of {size} credits.", size=size), Phrase("Choose one of {sizes}.", sizes=sizes)
+        )
     with transaction.atomic():
         account = LedgerAccount.objects.select_for_update().get(pk=own_account(actor).pk)
         if Purchase.objects.filter(account=account, at__gt=now() - timedelta(hours=1)).count() >= MAX_PER_HOUR:

@@ -23,12 +23,14 @@ from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.models import State as JobState
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Unavailable
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 
 LEFTOVER_HOURS = 24
-NO_VERDICT = (
-    f"The virus scan did not finish. Complete the upload again within {LEFTOVER_HOURS} hours to repeat the scan."
+NO_VERDICT = Phrase(
+    "The virus scan did not finish. Complete the upload again within {hours} hours to repeat the scan.",
+    hours=LEFTOVER_HOURS,
 )
 _UNSCANNED = "The virus scan did not finish. Upload the file again."
 _BATCH = 200
@@ -70,7 +72,8 @@ def blobs_held(hours: int = 24) -> Iterator[None]:
         yield
         if hold.until <= now():
             raise Unavailable(
-                f"This took longer than {hours} hours.", "Try again from a machine closer to the document storage."
+                Phrase("This took longer than {hours} hours.", hours=hours),
+                "Try again from a machine closer to the document storage.",
             )
     finally:
         hold.delete()

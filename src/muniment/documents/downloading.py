@@ -27,6 +27,7 @@ from muniment.documents.operations import get_document
 from muniment.documents.records import fault_of_file, no_document, storage
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Forbidden, NotFound, TooMany, Unavailable
 
 LINK_S: Final = 60
@@ -68,7 +69,7 @@ def require_whole(download: Download) -> None:
     """Raise Unavailable if the file is not the one that was uploaded: a damaged one is never sent."""
     if download.sha256 and (fault := fault_of_file(download.key, download.size_bytes, download.sha256)):
         log.error("a document cannot be downloaded: %s", fault, extra={"key": download.key})
-        says = f"The file is not available: {fault.removeprefix('its file ')}."
+        says = Phrase("The file is not available: {fault}.", fault=fault.removeprefix("its file "))
         raise Unavailable(says, "Contact the operator of this registry, or upload the file again.")
 
 
@@ -152,7 +153,7 @@ def _hold_to_rate(account_id: int) -> None:
     key = f"archives-made:{account_id}:{now():%Y%m%d%H}"
     cache.add(key, 0, timeout=3_700)
     if cache.incr(key) > MADE_AN_HOUR:
-        message = f"{MADE_AN_HOUR} archives were created within this hour."
+        message = Phrase("{limit} archives were created within this hour.", limit=MADE_AN_HOUR)
         raise TooMany(message, "Wait until the next hour.", retry_after_s=3_600)
 
 

@@ -27,6 +27,7 @@ from muniment.documents.records import (
 from muniment.kernel import pagination
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.models import Company
 
@@ -200,7 +201,10 @@ def read_text(actor: Actor, document_id: str, *, page: int = 1, offset: int = 0,
         if number > page:
             start = 0
         if start >= size > 0:
-            raise BadRequest(f"Page {number} has {size:,} characters.", "Use the nextOffset of the answer before.")
+            raise BadRequest(
+                Phrase("Page {number} has {size:,} characters.", number=number, size=size),
+                "Use the nextOffset of the answer before.",
+            )
         part = Substr("text", start + 1, left)
         text = stored.filter(number=number).annotate(part=part).values_list("part", flat=True).get()
         found.append((number, text))
@@ -208,14 +212,22 @@ def read_text(actor: Actor, document_id: str, *, page: int = 1, offset: int = 0,
         if start + len(text) < size:
             return Excerpt(document, found, count, number, start + len(text))
     if not found:
-        raise BadRequest(f"The document has {count} pages.", f"Use a page from 1 to {count}.")
+        raise BadRequest(
+            Phrase("The document has {count} pages.", count=count),
+            Phrase("Use a page from 1 to {count}.", count=count),
+        )
     return Excerpt(document, found, count)
 
 
 def _unreadable(document: Document) -> Conflict:
     if document.text_state == TextState.NOT_EXTRACTABLE:
-        note = document.text_note or "it has no text"
-        return Conflict(f"The text of this document cannot be read: {note}", "Upload a version with text in it.")
+        note = Phrase(document.text_note or "it has no text")
+        return Conflict(
+            Phrase("The text of this document cannot be read: {note}", note=note), "Upload a version with text in it."
+        )
     if document.text_state == TextState.WAITING:
         return Conflict("The text of this document is being extracted.", "Call again in a few seconds.")
-    return Conflict(f"The document is {document.state}, not ready.", "Call complete_document_upload first.")
+    return Conflict(
+        Phrase("The document is {state}, not ready.", state=Phrase(document.state)),
+        "Call complete_document_upload first.",
+    )

@@ -26,7 +26,7 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
         if not each.blob_key:
             continue
         if fault := fault_of_file(each.blob_key, each.size_bytes, each.sha256):
-            yield ArchiveEntry(f"documents/{each.pk}-missing.json", {"id": each.pk, "left out": fault})
+            yield ArchiveEntry(f"documents/{each.pk}-missing.json", {"id": each.pk, "left out": str(fault)})
         else:
             name = each.filename.replace("/", "_").replace("\\", "_")
             yield ArchiveEntry(f"documents/{each.pk}-{name}", storage().stream(each.blob_key))

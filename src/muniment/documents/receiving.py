@@ -17,6 +17,7 @@ from muniment.documents.records import RECEIVING_S, make_room
 from muniment.documents.uploads import accept, blob_key, current_attempt, record_blob, remove_blob, renew_lease
 from muniment.kernel import fairness
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
 from muniment.kernel.tokens import token_digest
 
@@ -54,14 +55,14 @@ class OpenLink:
 
 def wrong_size(sent: int, announced: int) -> BadRequest:
     return BadRequest(
-        f"The file has {sent:,} bytes, but {announced:,} were announced.",
+        Phrase("The file has {sent:,} bytes, but {announced:,} were announced.", sent=sent, announced=announced),
         "Send the whole file again to the same link, or create a new upload with the right size.",
     )
 
 
 def too_large(announced: int) -> TooLarge:
     return TooLarge(
-        f"The file is larger than the {announced:,} bytes that this link accepts.",
+        Phrase("The file is larger than the {announced:,} bytes that this link accepts.", announced=announced),
         "Create a new upload with the right size.",
         headers={"Connection": "close"},
     )
@@ -90,8 +91,8 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
         given = content_type.partition(";")[0].strip().lower()
         if given and given != document.content_type:
             raise BadRequest(
-                f"This link accepts {document.content_type}, not {given[:100]}.",
-                f"Send Content-Type: {document.content_type}, or create a new upload.",
+                Phrase("This link accepts {type}, not {other}.", type=document.content_type, other=given[:100]),
+                Phrase("Send Content-Type: {type}, or create a new upload.", type=document.content_type),
             )
         fairness.current().take("writes", document.account_id)
         make_room(document.account_id, document.size_bytes, without=document.pk)
@@ -147,7 +148,12 @@ def require_type(token: str, name: str) -> None:
     if not is_wanted:
         extensions = " or ".join(f".{each}" for each in wanted.extensions)
         raise BadRequest(
-            f"This link accepts a {wanted.name} file ({extensions}), not {name[:100]}.",
+            Phrase(
+                "This link accepts a {type} file ({extensions}), not {name}.",
+                type=wanted.name,
+                extensions=extensions,
+                name=name[:100],
+            ),
             "Choose another file, or ask for a link for this one.",
         )
 
@@ -179,7 +185,9 @@ def record(upload: IncomingUpload, sha256: str, size_bytes: int) -> None:
         remove_blob(upload.key)
         release_link(upload)
         raise BadRequest(
-            f"The file's sha256 is {sha256}, but {upload.sha256} was announced.",
+            Phrase(
+                "The file's sha256 is {sha256}, but {announced} was announced.", sha256=sha256, announced=upload.sha256
+            ),
             "Send the announced file to the same link, or create a new upload with the right sha256.",
         )
     if not record_blob(upload.document_id, upload.attempt, upload.key, sha256, size_bytes):

@@ -15,6 +15,7 @@ from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import NotFound, TooLarge
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.access import no_company
@@ -135,12 +136,12 @@ def reachable(actor: Actor) -> QuerySet[Document]:
 
 def no_document(document_id: str) -> NotFound:
     hint = "Call list_my_documents for the ids of your documents."
-    return NotFound(f"Document {document_id[:60]!r} not found.", hint)
+    return NotFound(Phrase("Document {id!r} not found.", id=document_id[:60]), hint)
 
 
 def no_upload(upload_id: str) -> NotFound:
     return NotFound(
-        f"Upload {upload_id[:60]!r} not found: it is unknown or has expired.",
+        Phrase("Upload {id!r} not found: it is unknown or has expired.", id=upload_id[:60]),
         "Get a new link with create_document_upload.",
     )
 
@@ -164,15 +165,22 @@ def make_room(account_id: int, size_bytes: int, *, without: str = "") -> None:
     used = used_bytes(account_id, without=without)
     if used + size_bytes > limit:
         raise TooLarge(
-            f"Storage limit exceeded: {used:,} of {limit:,} bytes are used, and this document has {size_bytes:,}.",
+            Phrase(
+                "Storage limit exceeded: {used:,} of {limit:,} bytes are used, and this document has {size_bytes:,}.",
+                used=used,
+                limit=limit,
+                size_bytes=size_bytes,
+            ),
             "Delete documents that you no longer need.",
         )
     # Deleted documents use storage until they can no longer be restored, up to the same limit again.
     deleted = used_bytes(account_id, deleted=True, without=without)
     if used + deleted + size_bytes > 2 * limit:
         raise TooLarge(
-            f"Storage limit exceeded: deleted documents that can be restored use {deleted:,} bytes.",
-            f"They are permanently removed {RESTORE_DAYS} days after deletion.",
+            Phrase(
+                "Storage limit exceeded: deleted documents that can be restored use {deleted:,} bytes.", deleted=deleted
+            ),
+            Phrase("They are permanently removed {days} days after deletion.", days=RESTORE_DAYS),
         )
 
 
@@ -186,7 +194,11 @@ def fault_of_file(key: str, size_bytes: int, sha256: str) -> str:
     except FileNotFoundError:
         return "its file is missing"
     if stored_bytes != size_bytes:
-        return f"its file has {stored_bytes:,} bytes instead of {size_bytes:,}"
+        return Phrase(
+            "its file has {stored_bytes:,} bytes instead of {size_bytes:,}",
+            stored_bytes=stored_bytes,
+            size_bytes=size_bytes,
+        )
     return "" if digest.hexdigest() == sha256 else "its file is damaged: the digest is not that of the upload"
 
 

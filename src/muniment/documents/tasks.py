@@ -16,6 +16,7 @@ from muniment.jobs.models import Job, State
 from muniment.jobs.queue import JobRun, Postponed, clock
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.texts import text_fault
 
 PAUSE_S: Final = 3.0
@@ -58,7 +59,7 @@ def _scan_and_read(run: JobRun, document: Document) -> None:
     if document.state == DocumentState.UPLOADED:
         found = scanning.scan(storage().stream(document.blob_key)) if scanning.is_on() else None
         if found is not None:
-            reject(document, f"The virus scanner found {found}.")
+            reject(document, Phrase("The virus scanner found {found}.", found=found))
             return
         uploaded = Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED)
         uploaded.update(state=DocumentState.READY, changed_at=now())

@@ -40,6 +40,7 @@ from muniment.documents.records import (
 from muniment.jobs import queue
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, TooLarge
 from muniment.kernel.tokens import token_digest
 
@@ -60,11 +61,11 @@ def _announce(
     """Create the row of an announced file, after all checks that do not need its content."""
     company = own_company(actor, company_slug)
     if fault := inspection.name_fault(filename):
-        raise BadRequest(f"The filename {fault}.", "Send the file's own name, such as report.pdf.")
+        raise BadRequest(Phrase("The filename {fault}.", fault=fault), "Send the file's own name, such as report.pdf.")
     try:
         found = inspection.type_of(filename, content_type)
     except inspection.Rejected as verdict:
-        raise BadRequest(str(verdict), f"Accepted types: {inspection.TAKEN}.") from None
+        raise BadRequest(verdict.args[0], Phrase("Accepted types: {types}.", types=inspection.TAKEN)) from None
     assert actor.account_id is not None  # noqa: S101 - owners have accounts
     has_any_size = size_bytes is None
     if size_bytes is None:
@@ -73,7 +74,10 @@ def _announce(
         raise BadRequest("The file is empty.", "Send a file with content.")
     if size_bytes > max_bytes():
         raise TooLarge(
-            f"The file has {size_bytes:,} bytes; the limit is {max_bytes():,}.", "Make it smaller, or split it."
+            Phrase(
+                "The file has {size_bytes:,} bytes; the limit is {limit:,}.", size_bytes=size_bytes, limit=max_bytes()
+            ),
+            "Make it smaller, or split it.",
         )
     if sha256 is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", sha256):
         raise BadRequest("The sha256 is not 64 hexadecimal digits.", "Compute it with sha256sum FILE, or omit it.")
@@ -153,7 +157,7 @@ def complete_upload(actor: Actor, upload_id: str, *, dry_run: bool = False) -> D
         try:
             _verify(document)
         except inspection.Rejected as verdict:
-            document.reason = str(verdict)
+            document.reason = verdict.args[0]
             raise _rejected(document) from None
         return document
     return accept(document)
@@ -164,7 +168,10 @@ def _is_receiving(document: Document) -> bool:
 
 
 def _rejected(document: Document) -> BadRequest:
-    return BadRequest(f"{document.filename} was rejected. {document.reason}", f"Accepted types: {inspection.TAKEN}.")
+    return BadRequest(
+        Phrase("{name} was rejected. {reason}", name=document.filename, reason=Phrase.of(document.reason)),
+        Phrase("Accepted types: {types}.", types=inspection.TAKEN),
+    )
 
 
 def accept(document: Document) -> Document:
@@ -238,7 +245,11 @@ def upload_document(
     if len(content) > SMALL_BYTES:
         own_company(actor, company_slug)
         raise TooLarge(
-            f"The file has {len(content):,} bytes; the limit of upload_document is {SMALL_BYTES:,}.",
+            Phrase(
+                "The file has {size:,} bytes; the limit of upload_document is {limit:,}.",
+                size=len(content),
+                limit=SMALL_BYTES,
+            ),
             "Call create_document_upload, run the command it returns, then call complete_document_upload.",
         )
     if dry_run:
@@ -254,7 +265,7 @@ def _checked(actor: Actor, company_slug: str, filename: str, content: bytes, con
     try:
         inspection.inspect(BytesIO(content), size, document.content_type)
     except inspection.Rejected as verdict:
-        document.reason = str(verdict)
+        document.reason = verdict.args[0]
         raise _rejected(document) from None
     document.state, document.text_state = DocumentState.READY, TextState.WAITING
     document.sha256 = hashlib.sha256(content).hexdigest()

@@ -22,6 +22,7 @@ from muniment.jobs.models import Job, State, Step
 from muniment.jobs.steadiness import Steadiness
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 
 UNFINISHED: Final = (State.QUEUED, State.RUNNING)
 MAX_BACK_OFF_S: Final = 3600.0
@@ -167,7 +168,11 @@ def claim(worker: str, lane: str = "") -> "JobRun | None":
             if job.cancel_requested:
                 _end(job, State.CANCELED, "")
             elif job.attempt - job.excused >= handler.max_attempts:
-                _end(job, State.FAILED, job.error or f"stopped {handler.max_attempts} times before it finished")
+                _end(
+                    job,
+                    State.FAILED,
+                    job.error or Phrase("stopped {times} times before it finished", times=handler.max_attempts),
+                )
             elif _has_room(job, handler, moment):
                 job.attempt += 1
                 job.state = State.RUNNING

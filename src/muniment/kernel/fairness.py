@@ -10,6 +10,7 @@ from collections import defaultdict
 from contextvars import ContextVar
 from typing import Final, Literal, NamedTuple
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import TooMany
 from muniment.kernel.rate import Limiter, Verdict
 
@@ -163,7 +164,7 @@ class Fairness:
 
 def too_many(name: LimitName, wait_s: int) -> TooMany:
     words = _WORDS[name]
-    return TooMany(words.message, words.hint.format(wait_s=wait_s), retry_after_s=wait_s)
+    return TooMany(words.message, Phrase(words.hint, wait_s=wait_s), retry_after_s=wait_s)
 
 
 class Holder(NamedTuple):

@@ -7,6 +7,8 @@ import time
 import unicodedata
 from datetime import UTC, datetime
 
+from muniment.kernel.phrases.phrase import Phrase
+
 MAX_SLUG_CHARACTERS = 200
 _FORBIDDEN_IN_SLUG = frozenset("/\\?#%<>\"'`&")
 _FORBIDDEN_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
@@ -20,16 +22,16 @@ def now() -> datetime:
 def slug_fault(slug: str) -> str | None:
     """Return what is wrong with *slug*, or None if it is valid (decisions, section 2, slugs)."""
     if not slug:
-        return "is empty"
+        return Phrase("is empty")
     if len(slug) > MAX_SLUG_CHARACTERS:
-        return f"has {len(slug)} characters, at most {MAX_SLUG_CHARACTERS} are allowed"
+        return Phrase("has {count} characters, at most {limit} are allowed", count=len(slug), limit=MAX_SLUG_CHARACTERS)
     if slug in {".", ".."}:
-        return "is a relative path"
+        return Phrase("is a relative path")
     for character in slug:
         if character in _FORBIDDEN_IN_SLUG or unicodedata.category(character) in _FORBIDDEN_CATEGORIES:
-            return f"contains the character U+{ord(character):04X}, which is not allowed in a URL"
+            return Phrase("contains the character U+{code:04X}, which is not allowed in a URL", code=ord(character))
     if not unicodedata.is_normalized("NFC", slug):
-        return "is not in Unicode normalization form C"
+        return Phrase("is not in Unicode normalization form C")
     return None
 
 

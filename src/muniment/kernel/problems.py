@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import ClassVar, Literal
 
+from muniment.kernel.phrases.phrase import Phrase
+
 Code = Literal["bad_request", "not_found", "method_not_allowed", "internal_error"]
 
 
@@ -12,7 +14,7 @@ class Problem(Exception):  # noqa: N818 - part of the contract, not a program fa
     An error that a client sees.
 
     Args:
-        message: what is wrong, naming the value; safe to show to anyone.
+        message: what is wrong, naming the value; safe to show to anyone. One with values is a Phrase.
         hint: how to resolve it, for example the endpoint that lists the valid values.
         headers: additional HTTP headers, such as ``Allow`` or ``Retry-After``.
 
@@ -29,7 +31,8 @@ class Problem(Exception):  # noqa: N818 - part of the contract, not a program fa
         self.headers: dict[str, str] = dict(headers or {})
 
     def to_wire(self) -> dict[str, dict[str, str]]:
-        return {"error": {"code": self.code, "message": self.message, "hint": self.hint}}
+        # JSON is written of plain text.
+        return {"error": {"code": self.code, "message": str(self.message), "hint": str(self.hint)}}
 
 
 class BadRequest(Problem):
@@ -52,7 +55,11 @@ class MethodNotAllowed(Problem):
     status = HTTPStatus.METHOD_NOT_ALLOWED
 
     def __init__(self, method: str, allow: str) -> None:
-        super().__init__(f"{method} is not allowed here.", f"Use one of: {allow}.", headers={"Allow": allow})
+        super().__init__(
+            Phrase("{method} is not allowed here.", method=method),
+            Phrase("Use one of: {allow}.", allow=allow),
+            headers={"Allow": allow},
+        )
 
 
 class Unauthorized(Problem):
@@ -108,6 +115,6 @@ class Internal(Problem):
 
     def __init__(self, request_id: str) -> None:
         super().__init__(
-            f"Something went wrong on our side (request {request_id}).",
+            Phrase("Something went wrong on our side (request {request_id}).", request_id=request_id),
             "Try again; if the error persists, send the operator the request id.",
         )

@@ -3,6 +3,8 @@
 import unicodedata
 from typing import Final
 
+from muniment.kernel.phrases.phrase import Phrase
+
 _BIDIRECTIONAL: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Unicode's property Bidi_Control."""
 
@@ -13,9 +15,9 @@ def line_fault(text: str) -> str | None:
         return None
     for character in text:
         if character in _BIDIRECTIONAL:
-            return f"contains the bidirectional character U+{ord(character):04X}"
+            return Phrase("contains the bidirectional character U+{code:04X}", code=ord(character))
         if unicodedata.category(character) in {"Cc", "Zl", "Zp"}:
-            return f"contains the control character U+{ord(character):04X}"
+            return Phrase("contains the control character U+{code:04X}", code=ord(character))
     return None
 
 
@@ -29,13 +31,13 @@ def without_controls(text: str) -> str:
 def text_fault(text: str) -> str | None:
     """Return why *text* cannot be stored, or None."""
     if "\0" in text:
-        return "contains the character U+0000"
+        return Phrase("contains the character U+0000")
     if text.isascii():
         return None
     try:
         text.encode()
     except UnicodeEncodeError:
-        return "contains an unpaired surrogate"
+        return Phrase("contains an unpaired surrogate")
     return None
 
 
@@ -47,7 +49,7 @@ def first_text_fault(value: object, path: str = "") -> tuple[str, str] | None:
     if isinstance(value, dict):
         for key, member in value.items():
             if fault := text_fault(key):
-                return path, f"has a key that {fault}"
+                return path, Phrase("has a key that {fault}", fault=fault)
             if found := first_text_fault(member, f"{path}.{key}" if path else key):
                 return found
     elif isinstance(value, list):

@@ -7,6 +7,8 @@ from enum import Enum
 from typing import Final, Literal
 from urllib.parse import quote
 
+from muniment.kernel.phrases.phrase import Phrase
+
 
 class Unset(Enum):
     """The type of :data:`UNSET`, so that signatures distinguish absent from null."""
@@ -70,12 +72,12 @@ def parse_money(text: str, currency: str = "USD") -> int:
     suffix = match["suffix"].upper() if match else ""
     suffix = _WORDS.get(suffix, suffix)
     if match is None or suffix not in _MAGNITUDES:
-        message = f"is not an amount such as {currency_sign(currency)}1.2M"
+        message = Phrase("is not an amount such as {sign}1.2M", sign=currency_sign(currency))
         raise ValueError(message)
     amount = Decimal(match["number"].replace(",", "")) * 10 ** _MAGNITUDES[suffix] * 100
     minor_units = int(amount.to_integral_value(ROUND_HALF_UP))
     if minor_units > MAX_MINOR_UNITS:
-        message = f"is more than {MAX_MINOR_UNITS // 100:,}, the largest amount allowed"
+        message = Phrase("is more than {limit:,}, the largest amount allowed", limit=MAX_MINOR_UNITS // 100)
         raise ValueError(message)
     return minor_units
 
@@ -88,11 +90,11 @@ def format_amount(minor_units: int) -> str:
 def parse_amount(text: str) -> int:
     """Parse ``1249999.99``, with up to two decimals, into minor units, or raise ValueError."""
     if not re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,2})?", text):
-        message = "must be a decimal number in text such as 1249999.99"
+        message = Phrase("must be a decimal number in text such as 1249999.99")
         raise ValueError(message)
     minor_units = int(Decimal(text) * 100)
     if minor_units > MAX_MINOR_UNITS:
-        message = f"must be at most {MAX_MINOR_UNITS // 100}, the largest amount allowed"
+        message = Phrase("must be at most {limit}, the largest amount allowed", limit=MAX_MINOR_UNITS // 100)
         raise ValueError(message)
     return minor_units
 

@@ -116,7 +116,9 @@ def faults(entry: polib.POEntry) -> Iterator[str]:
 
 def placeholders(text: str) -> frozenset[str]:
     """Return the placeholders of a text."""
-    return frozenset(match[0] for match in _PLACEHOLDER.finditer(text.replace("%%", "")))
+    found = _PLACEHOLDER.finditer(re.sub(r"%%|\{\{|\}\}", "", text))
+    # How a value is written may differ: “{slug}” for {slug!r}.
+    return frozenset(f"{{{match['field']}}}" if match["field"] else match[0] for match in found)
 
 
 def _has_percent(text: str) -> bool:

@@ -28,6 +28,7 @@ from muniment.jobs.models import Job, State
 from muniment.jobs.queue import Abandoned, JobRun, Postponed, clock
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.mail.outgoing import FAREWELL, KIND, PURPOSE
 
 SENT: Final = "sent"
@@ -83,7 +84,9 @@ def _send(url: str, recipients: list[str], content: bytes) -> None:
     except (OSError, smtplib.SMTPException) as error:
         _log_state(is_down=True, reason=type(error).__name__)
         _postpone_others()
-        raise Postponed(f"the mail server does not answer: {type(error).__name__}", pause_s=PAUSE_S) from None
+        raise Postponed(
+            Phrase("the mail server does not answer: {error}", error=type(error).__name__), pause_s=PAUSE_S
+        ) from None
 
 
 def probe(url: str) -> None:
@@ -94,7 +97,7 @@ def probe(url: str) -> None:
 
 def _refused(code: int) -> Exception:
     """Return what a status code of the server means: try later, or never."""
-    text = f"the mail server answered {code}"
+    text = Phrase("the mail server answered {code}", code=code)
     return Abandoned(text) if code >= _PERMANENT else Postponed(text)
 
 

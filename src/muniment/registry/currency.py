@@ -8,6 +8,7 @@ nothing that can have an amount is stored yet.
 from django.db import transaction
 
 from muniment import config
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.models import Company, InstanceCurrency
 from muniment.registry.publishing.publisher import rebuild
@@ -53,8 +54,12 @@ def relabel(code: str) -> None:
     """
     configured = config.current().currency
     if code != configured:
-        message = f"MUNIMENT_CURRENCY is {configured}, and every process must have the same."
-        raise BadRequest(message, f"Stop all processes, set MUNIMENT_CURRENCY={code}, and run this again.")
+        message = Phrase(
+            "MUNIMENT_CURRENCY is {configured}, and every process must have the same.", configured=configured
+        )
+        raise BadRequest(
+            message, Phrase("Stop all processes, set MUNIMENT_CURRENCY={code}, and run this again.", code=code)
+        )
     _store(code)
     rebuild()
 

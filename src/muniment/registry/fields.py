@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from django.db import models
 
+from muniment.kernel.phrases.phrase import Joined, Verbatim, plain
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault, text_fault
 
@@ -15,7 +16,9 @@ else:
 
 
 def _refuse(column: str, fault: str) -> BadRequest:
-    return BadRequest(f"{column} {fault}.", "Send valid Unicode text without NUL characters.")
+    return BadRequest(
+        Joined("", (Verbatim(f"{column} "), fault, ".")), "Send valid Unicode text without NUL characters."
+    )
 
 
 class Text(_Column):
@@ -52,7 +55,7 @@ class JSONText(_Column):
         if value is None:
             return None
         try:
-            text = msgspec.json.encode(value).decode()
+            text = msgspec.json.encode(value, enc_hook=plain).decode()
         except UnicodeEncodeError:
             raise _refuse(self.name, "contains an unpaired surrogate") from None
         if "\\u0000" in text and (found := first_text_fault(value)):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from django.db.models import QuerySet
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry import history
 from muniment.registry.history import Change
@@ -17,7 +18,7 @@ class LaterChanges(Conflict):
     def __init__(self, fields: Iterable[str]) -> None:
         self.fields = list(fields)
         super().__init__(
-            f"Later changes touched the same fields: {', '.join(self.fields)}.",
+            Phrase("Later changes touched the same fields: {fields}.", fields=", ".join(self.fields)),
             "Reverting replaces their values too: repeat it with overwrite true, or edit the fields.",
         )
 

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment import setting_values
+from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
 from muniment.registry_toml import contrast
 from muniment.registry_toml.document import SECTIONS, RegistrySettings
 
@@ -58,7 +59,7 @@ class InvalidSettings(ValueError):  # noqa: N818 - its faults are for the operat
     """The settings have faults; *faults* are sentences, by the place of each, such as ``brand.accent``."""
 
     def __init__(self, faults: Mapping[str, str]) -> None:
-        super().__init__(" ".join(faults.values()))
+        super().__init__(Joined(" ", faults.values()))
         self.faults = dict(faults)
 
 
@@ -85,11 +86,13 @@ def _limited(path: Path) -> str:
     with path.open("rb") as file:
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise InvalidSettings({"": f"{path.name} is larger than {MAX_BYTES // 1000} KB."})
+        raise InvalidSettings(
+            {"": Phrase("{file} is larger than {kilobytes} KB.", file=path.name, kilobytes=MAX_BYTES // 1000)}
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidSettings({"": f"{path.name} is not UTF-8."}) from None
+        raise InvalidSettings({"": Phrase("{file} is not UTF-8.", file=path.name)}) from None
 
 
 def parse(text: str) -> RegistrySettings:
@@ -102,7 +105,7 @@ def parse(text: str) -> RegistrySettings:
     try:
         found = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidSettings({"": f"This is not TOML: {error}."}) from None
+        raise InvalidSettings({"": Phrase("This is not TOML: {error}.", error=error)}) from None
     return check(found)
 
 
@@ -121,7 +124,7 @@ def check(values: Mapping[str, Any]) -> RegistrySettings:
         elif name not in SECTIONS:
             faults[name] = _unknown(name, f"[{name}]", (*SECTIONS, "fields"))
         elif not isinstance(value, Mapping):
-            faults[name] = f"{name} must be a table: [{name}]."
+            faults[name] = Phrase("{name} must be a table: [{name}].", name=name)
         else:
             known[name] = _section(name, value, faults)
     words = known.get("words", {})
@@ -144,8 +147,10 @@ def known_part(values: Mapping[str, Any]) -> RegistrySettings:
 
 def _unknown(name: str, shown: str, known: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"Did you mean {close[0]}?" if close else f"Known are {', '.join(known)}."
-    return f"{shown} is not known. {hint}"
+    hint = (
+        Phrase("Did you mean {name}?", name=close[0]) if close else Phrase("Known are {known}.", known=", ".join(known))
+    )
+    return Phrase("{shown} is not known. {hint}", shown=shown, hint=hint)
 
 
 def _section(section: str, values: Mapping[str, Any], faults: dict[str, str]) -> dict[str, Any]:
@@ -160,7 +165,7 @@ def _section(section: str, values: Mapping[str, Any], faults: dict[str, str]) ->
         try:
             found[name] = _value(place, value, types[name])
         except ValueError as error:
-            faults[place] = f"{place} {error}."
+            faults[place] = Joined("", (Verbatim(f"{place} "), error.args[0], "."))
     return found
 
 
@@ -183,8 +188,11 @@ def _languages(value: Any) -> list[str]:
     """Read codes as of ``lang`` in HTML; whether there is a catalogue is known only where the registry runs."""
     found = [each.lower().replace("_", "-") for each in _values(value)]
     wrong = next((each for each in found if not _LANGUAGE.fullmatch(each)), "")
-    _require(not wrong, f"has {wrong!r}, which is no code of a language such as de or pt-br")
-    _require(len(found) <= MAX_LANGUAGES, f"has {len(found)} languages; at most {MAX_LANGUAGES} are accepted")
+    _require(not wrong, Phrase("has {wrong!r}, which is no code of a language such as de or pt-br", wrong=wrong))
+    _require(
+        len(found) <= MAX_LANGUAGES,
+        Phrase("has {count} languages; at most {limit} are accepted", count=len(found), limit=MAX_LANGUAGES),
+    )
     return list(dict.fromkeys(found))
 
 
@@ -192,9 +200,14 @@ def _values(value: Any) -> list[str]:
     is_list = isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
     _require(is_list, "must be a list of texts")
     found = list(dict.fromkeys(each.strip() for each in value if each.strip()))
-    _require(len(found) <= MAX_VALUES, f"has {len(found):,} values; at most {MAX_VALUES} are accepted")
+    _require(
+        len(found) <= MAX_VALUES,
+        Phrase("has {count:,} values; at most {limit} are accepted", count=len(found), limit=MAX_VALUES),
+    )
     is_short = all(len(each) <= MAX_VALUE and not _CONTROL.search(each) and "\n" not in each for each in found)
-    _require(is_short, f"has a value of more than {MAX_VALUE} characters or with control characters")
+    _require(
+        is_short, Phrase("has a value of more than {length} characters or with control characters", length=MAX_VALUE)
+    )
     return found
 
 
@@ -203,7 +216,10 @@ def _text(place: str, value: Any) -> str:
     section, _, name = place.partition(".")
     found: str = value.replace("\r\n", "\n").strip()
     limit = _LENGTHS.get(place, MAX_VALUE)
-    _require(len(found) <= limit, f"has {len(found):,} characters; at most {limit:,} are accepted")
+    _require(
+        len(found) <= limit,
+        Phrase("has {count:,} characters; at most {limit:,} are accepted", count=len(found), limit=limit),
+    )
     _require(not _CONTROL.search(found), "has control characters")
     _require("\n" not in found or section == "legal", "must be a text of one line")
     if not found:
@@ -249,9 +265,16 @@ def _accent(color: str, name: str) -> str:
     ratio = contrast.least_contrast(color, mode)
     if ratio >= contrast.LEAST:
         return color
-    paper = "light" if mode is contrast.LIGHT else "dark"
+    paper = Phrase("light") if mode is contrast.LIGHT else Phrase("dark")
     shown, nearest = int(ratio * 100) / 100, contrast.nearest(color, mode)
-    raise ValueError(f"has a contrast of {shown:.2f}:1 on {paper} paper; 4.5:1 is needed. Use {nearest}")
+    raise ValueError(
+        Phrase(
+            "has a contrast of {shown:.2f}:1 on {paper} paper; 4.5:1 is needed. Use {nearest}",
+            shown=shown,
+            paper=paper,
+            nearest=nearest,
+        )
+    )
 
 
 def _fields(value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
@@ -259,6 +282,8 @@ def _fields(value: Any, faults: dict[str, str]) -> list[dict[str, Any]]:
         faults["fields"] = "fields must be tables: [[fields]]."
         return []
     if len(value) > MAX_FIELDS:
-        faults["fields"] = f"There are {len(value):,} fields; at most {MAX_FIELDS} are accepted."
+        faults["fields"] = Phrase(
+            "There are {count:,} fields; at most {limit} are accepted.", count=len(value), limit=MAX_FIELDS
+        )
         return []
     return [dict(each) for each in value]

@@ -7,7 +7,7 @@ from typing import Final
 from muniment.registry_toml.applied import current
 
 _WORD: Final = re.compile(
-    r"(?<![/\w(.])(?:(?P<article>[Aa]n?) )?(?P<word>[Cc]ompan(?:y|ies)|[Oo]rganizations?)(?![\w)/=])"
+    r"(?<![/\w(.{])(?:(?P<article>[Aa]n?) )?(?P<word>[Cc]ompan(?:y|ies)|[Oo]rganizations?)(?![\w)/=])"
 )
 """The words in English texts, with their article; neither in an address nor as the name of a placeholder."""
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.schema.company_parts import (
     ADDRESSES,
     ASSESSMENT,
@@ -360,14 +361,18 @@ def _has_one_open_round(found: JSONObject, path: Path, validation: Validation) -
 def object_breaches(size: int, before: int = 0) -> Iterator[Breach]:
     """Yield the breach of a company object that is too large, and larger than *before*."""
     if size > max(before, MAX_OBJECT_BYTES):
-        reason = f"has {size:,} bytes with its distribution; at most {MAX_OBJECT_BYTES:,} are allowed"
+        reason = Phrase(
+            "has {size:,} bytes with its distribution; at most {limit:,} are allowed", size=size, limit=MAX_OBJECT_BYTES
+        )
         yield Breach(("company",), reason, is_limit=True, warns=True)
 
 
 def listing_breaches(size: int) -> Iterator[Breach]:
     """Yield the breach of a listing that is too large."""
     if size > MAX_LISTING_BYTES:
-        reason = f"has {size:,} bytes with all its parts; at most {MAX_LISTING_BYTES:,} are allowed"
+        reason = Phrase(
+            "has {size:,} bytes with all its parts; at most {limit:,} are allowed", size=size, limit=MAX_LISTING_BYTES
+        )
         yield Breach(("listing",), reason, is_limit=True, warns=True)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct
 
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.wire import MAX_MINOR_UNITS, format_amount, number, parse_money, parse_timestamp, timestamp
 
 if TYPE_CHECKING:
@@ -127,7 +128,7 @@ class ReversedRange(ValueError):  # noqa: N818 - what is wrong with two values
     """The lower bound of a range is above the upper one; has the names of both."""
 
     def __init__(self, low: str, high: str) -> None:
-        super().__init__(f"{low} is greater than {high}")
+        super().__init__(Phrase("{low} is greater than {high}", low=low, high=high))
         self.low, self.high = low, high
 
 
@@ -201,18 +202,27 @@ def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
     kind = field.kind
     schema: dict[str, Any]
     if by.presence or isinstance(kind, Boolean):
-        rule = "true or false (in lower case)"
+        rule = marked("true or false (in lower case)")
         return Criterion(name, by.help, {"type": "boolean"}, rule, _flag, "true", write=_written_flag)
     if isinstance(kind, Choice):
         values = kind.values
         schema = {"type": "string", "enum": list(values)}
-        rule = f"one of: {', '.join(values)}{' (in lower case)' if all(map(str.islower, values)) else ''}"
+        of_values = "one of: {values} (in lower case)" if all(map(str.islower, values)) else "one of: {values}"
+        rule = Phrase(of_values, values=", ".join(values))
         return Criterion(name, by.help, schema, rule, _among(values), values[0], by.several)
     schema = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS, "pattern": _PLAIN}
     sample = field.example[0] if isinstance(kind, Items) and field.example else field.example
     example = by.example or str(sample)
     parse = country_code if by.member == "country" or isinstance(kind, Country) else _plain
-    return Criterion(name, by.help, schema, f"a text of 1 to {MAX_CHARACTERS} characters", parse, example, by.several)
+    return Criterion(
+        name,
+        by.help,
+        schema,
+        Phrase("a text of 1 to {limit} characters", limit=MAX_CHARACTERS),
+        parse,
+        example,
+        by.several,
+    )
 
 
 def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
@@ -225,21 +235,21 @@ def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
     parse: Callable[[str], Any]
     write: Callable[[Any], str] = str
     if isinstance(kind, Money):
-        rule, examples = "an amount such as 1.5M, $2,000,000 or 1500000", ("1.5M", "2B")
+        rule, examples = marked("an amount such as 1.5M, $2,000,000 or 1500000"), ("1.5M", "2B")
         schema, parse, write = {"type": "string", "maxLength": MAX_AMOUNT, "pattern": _MONEY}, _amount, format_amount
     elif isinstance(kind, Integer):
-        rule, examples = f"a whole number from 0 to {MAX_COUNT}, in digits", ("2", "500")
+        rule, examples = Phrase("a whole number from 0 to {limit}, in digits", limit=MAX_COUNT), ("2", "500")
         schema, parse = {"type": "integer", "minimum": 0, "maximum": MAX_COUNT}, _whole
     elif isinstance(kind, Number):
-        rule, examples = "a number such as 12 or 2.5", ("1", "500.5")
+        rule, examples = marked("a number such as 12 or 2.5"), ("1", "500.5")
         schema, parse, write = {"type": "number"}, _number, _written_number
     elif kind is MOMENT:
         examples = ("2026-01-31T00:00:00Z", "2026-12-31T00:00:00Z")
-        rule = f"an RFC 3339 moment such as {examples[0]}, or a date such as 2026-01-31"
+        rule = Phrase("an RFC 3339 moment such as {example}, or a date such as 2026-01-31", example=examples[0])
         schema, parse = {"type": "string", "format": "date-time"}, parse_moment
     else:
         examples = ("2024-01-31", "2026-12-31")
-        rule = f"a date such as {examples[0]}, or an RFC 3339 moment"
+        rule = Phrase("a date such as {example}, or an RFC 3339 moment", example=examples[0])
         schema, parse = {"type": "string", "format": "date"}, parse_day
         write = _day_of
     yield Criterion(by.low, by.help, schema, rule, parse, examples[0], is_amount=is_amount, write=write)

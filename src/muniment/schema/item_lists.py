@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.schema.kinds import ItemId, Items, JsonSchema, View
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of
@@ -87,10 +88,10 @@ class ItemList(Items, frozen=True, kw_only=True):
 
     def _operations(self, value: JSONObject, path: Path, validation: Validation) -> ItemChange | None:
         for name in sorted(value.keys() - set(_OPERATIONS)):
-            validation.refuse((*path, name), f"is not one of {', '.join(_OPERATIONS)}")
+            validation.refuse((*path, name), Phrase("is not one of {operations}", operations=", ".join(_OPERATIONS)))
         for name in _OPERATIONS:
             if type(value.get(name, [])) is not list:
-                validation.refuse((*path, name), f"must be a list, not {kind_of(value[name])}")
+                validation.refuse((*path, name), Phrase("must be a list, not {kind}", kind=kind_of(value[name])))
                 return None
         added = [self.row.read(each, (*path, "add", n), validation) for n, each in enumerate(value.get("add", []))]
         changed: dict[str, JSONObject] = {}
@@ -99,15 +100,17 @@ class ItemList(Items, frozen=True, kw_only=True):
             if type(each) is not dict or type(each.get("id")) is not str:
                 validation.refuse(at, "must be an object with the id of a row")
             elif each["id"] in changed:
-                validation.refuse((*at, "id"), f"{each['id']!r} is there twice")
+                validation.refuse((*at, "id"), Phrase("{id!r} is there twice", id=each["id"]))
             else:
                 changed[each["id"]] = {name: member for name, member in each.items() if name != "id"}
         removed = value.get("remove", [])
         for n, each in enumerate(removed):
             if type(each) is not str:
-                validation.refuse((*path, "remove", n), f"must be the id of a row, not {kind_of(each)}")
+                validation.refuse(
+                    (*path, "remove", n), Phrase("must be the id of a row, not {kind}", kind=kind_of(each))
+                )
             elif each in changed:
-                validation.refuse((*path, "remove", n), f"{each!r} is also in set")
+                validation.refuse((*path, "remove", n), Phrase("{given!r} is also in set", given=each))
         return ItemChange([each for each in added if each is not None], changed, removed)
 
     def apply(self, stored: Sequence[JSONObject], change: ItemChange, path: Path, validation: Validation) -> list[Any]:
@@ -118,9 +121,13 @@ class ItemList(Items, frozen=True, kw_only=True):
         for name, ids in (("set", list(change.set)), ("remove", change.remove)):
             for n, each in enumerate(ids):
                 if (found := len(places.get(each, ()))) != 1:
-                    rule = "is the id of no row" if not found else f"is the id of {found} rows: send the whole list"
+                    rule = (
+                        Phrase("is the id of no row")
+                        if not found
+                        else Phrase("is the id of {found} rows: send the whole list", found=found)
+                    )
                     at = (*path, name, n, "id") if name == "set" else (*path, name, n)
-                    validation.refuse(at, f"{each!r} {rule}")
+                    validation.refuse(at, Phrase("{id!r} {rule}", id=each, rule=rule))
         if validation.faults:
             return list(stored)
         order = {each: n for n, each in enumerate(change.set)}
@@ -139,7 +146,7 @@ class ItemList(Items, frozen=True, kw_only=True):
         for name, given in members.items():
             field = self.row.editable.get(name)
             if field is None and self.row.others == "refuse":
-                validation.refuse((*path, name), f"is not one of {', '.join(self.row.editable)}")
+                validation.refuse((*path, name), Phrase("is not one of {fields}", fields=", ".join(self.row.editable)))
                 continue
             if field is None:
                 changed[name] = given
@@ -171,7 +178,7 @@ class ItemList(Items, frozen=True, kw_only=True):
             yield from self.row.breaches(row, (*path, index), ABSENT if was is None or by_row else was, by_row=by_row)
             yield from self._row_breaches(row, was, (*path, index))
             if places.place_of(index)[1] and was is None:
-                yield Breach((*path, index, "id"), f"{row['id']!r} is also the id of another row")
+                yield Breach((*path, index, "id"), Phrase("{id!r} is also the id of another row", id=row["id"]))
         yield from self._share_breaches(value, changed, path)
 
     def _row_breaches(self, row: JSONObject, was: JSONObject | None, path: Path) -> Iterator[Breach]:
@@ -179,7 +186,9 @@ class ItemList(Items, frozen=True, kw_only=True):
         if most is None or (size := len(msgspec.json.encode(row))) <= most:
             return
         if was is None or size > len(msgspec.json.encode(was)):
-            yield Breach(path, f"has {size:,} bytes; at most {most:,} are allowed", is_limit=True)
+            yield Breach(
+                path, Phrase("has {size:,} bytes; at most {limit:,} are allowed", size=size, limit=most), is_limit=True
+            )
 
     def _share_breaches(
         self, rows: list[Any], changed: list[tuple[JSONObject, JSONObject]], path: Path
@@ -191,7 +200,9 @@ class ItemList(Items, frozen=True, kw_only=True):
         shares: list[Any] = [row.get(name) for row in rows if type(row) is dict]
         total = math.fsum(each for each in shares if type(each) in {int, float} and 0 <= each <= MAX_SHARES)
         if total > MAX_SHARES + SHARES_TOLERANCE:
-            reason = f"has shares that add up to {total:.10g} %; at most {MAX_SHARES} % are allowed"
+            reason = Phrase(
+                "has shares that add up to {total:.10g} %; at most {limit} % are allowed", total=total, limit=MAX_SHARES
+            )
             yield Breach(path, reason)
 
     def with_ids(

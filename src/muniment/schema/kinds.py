@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from muniment.kernel.ids import slug_fault
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.texts import line_fault
 from muniment.kernel.wire import number
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of, shown
@@ -133,7 +134,7 @@ class Text(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
         if type(value) is not str:
-            validation.refuse(path, f"must be text, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
             return None
         return value.strip() if self.strip and validation.change else value
 
@@ -159,7 +160,11 @@ class Link(Text, frozen=True):
     """A web address."""
 
     def form_fault(self, text: str) -> str:
-        return "" if is_web_address(text) else f"must be a web address such as https://example.org, not {shown(text)}"
+        return (
+            ""
+            if is_web_address(text)
+            else Phrase("must be a web address such as https://example.org, not {value}", value=shown(text))
+        )
 
 
 class Slug(Kind, frozen=True):
@@ -169,7 +174,7 @@ class Slug(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
         if type(value) is not str:
-            validation.refuse(path, f"must be text, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
         elif value and (fault := slug_fault(value)):
             validation.refuse(path, fault)
         return value or None
@@ -190,7 +195,7 @@ class ItemId(Kind, frozen=True):
         if type(value) is int and not validation.change:
             value = str(value)
         if type(value) is not str:
-            validation.refuse(path, f"must be text, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
         return value or None
 
     def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
@@ -214,7 +219,9 @@ class Choice(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
         if value != "" and value not in self.values:
-            validation.refuse(path, f"must be one of {', '.join(self.values)}, not {shown(value)}")
+            validation.refuse(
+                path, Phrase("must be one of {values}, not {value}", values=", ".join(self.values), value=shown(value))
+            )
         return value or None
 
     def wire(self, value: Any) -> Any:
@@ -233,7 +240,9 @@ class Integer(Kind, frozen=True):
         whole = number(value) if type(value) in {int, float} else None
         if type(whole) is int and 0 <= whole <= self.max:
             return whole
-        validation.refuse(path, f"must be a whole number from 0 to {self.max:,}, not {shown(value)}")
+        validation.refuse(
+            path, Phrase("must be a whole number from 0 to {limit:,}, not {value}", limit=self.max, value=shown(value))
+        )
         return None
 
 
@@ -248,16 +257,20 @@ class Number(Kind, frozen=True):
         # A whole number may exceed what a float holds, which isfinite would not take.
         if type(value) is int or (type(value) is float and math.isfinite(value)):
             return number(value)
-        validation.refuse(path, f"must be a number, not {shown(value)}")
+        validation.refuse(path, Phrase("must be a number, not {value}", value=shown(value)))
         return None
 
     def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
         if type(value) not in {int, float}:
             return
         if self.least is not None and value < self.least:
-            yield Breach(path, f"must be at least {self.least:,.15g}, not {shown(value)}")
+            yield Breach(
+                path, Phrase("must be at least {limit:,.15g}, not {value}", limit=self.least, value=shown(value))
+            )
         elif self.most is not None and value > self.most:
-            yield Breach(path, f"must be at most {self.most:,.15g}, not {shown(value)}")
+            yield Breach(
+                path, Phrase("must be at most {limit:,.15g}, not {value}", limit=self.most, value=shown(value))
+            )
 
 
 class Boolean(Kind, frozen=True):
@@ -268,7 +281,7 @@ class Boolean(Kind, frozen=True):
     def read(self, value: Any, path: Path, validation: Validation) -> bool | None:
         if type(value) is bool:
             return value
-        validation.refuse(path, f"must be true or false, not {shown(value)}")
+        validation.refuse(path, Phrase("must be true or false, not {value}", value=shown(value)))
         return None
 
 
@@ -294,7 +307,7 @@ class Items(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> list[Any] | None:
         if type(value) is not list:
-            validation.refuse(path, f"must be a list, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be a list, not {kind}", kind=kind_of(value)))
             return None
         read = (self.of.read(entry, (*path, index), validation) for index, entry in enumerate(value))
         return [entry for entry in read if entry is not None]
@@ -310,13 +323,13 @@ class Items(Kind, frozen=True):
                 if not entry.strip():
                     yield Breach((*path, index), "must not be empty")
                 elif entry in seen:
-                    yield Breach((*path, index), f"is there twice: {shown(entry)}")
+                    yield Breach((*path, index), Phrase("is there twice: {value}", value=shown(entry)))
                 seen.add(entry)
 
     def too_many(self, value: list[Any], path: Path, stored: int = 0) -> Iterator[Breach]:
         """Yield the breach of a list that has too many entries, and more than are *stored*."""
         if self.max is not None and len(value) > max(self.max, stored):
-            reason = f"has {len(value):,} entries; at most {self.max:,} are allowed"
+            reason = Phrase("has {count:,} entries; at most {limit:,} are allowed", count=len(value), limit=self.max)
             yield Breach(path, reason, is_limit=True)
 
 
@@ -331,7 +344,7 @@ class Anything(Kind, frozen=True):
     def read(self, value: Any, path: Path, validation: Validation) -> JSONObject | None:
         if type(value) is dict:
             return value
-        validation.refuse(path, f"must be an object, not {kind_of(value)}")
+        validation.refuse(path, Phrase("must be an object, not {kind}", kind=kind_of(value)))
         return None
 
 
@@ -341,7 +354,7 @@ def too_long(text: str, most: int | None, path: Path) -> tuple[Breach, ...]:
 
 
 def length_fault(text: str, most: int) -> str:
-    return f"has {len(text):,} characters; at most {most:,} are allowed"
+    return Phrase("has {count:,} characters; at most {limit:,} are allowed", count=len(text), limit=most)
 
 
 def is_web_address(text: str) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from datetime import date
 from typing import Any, Final
 
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.wire import (
     MAX_PARSED,
     currency_sign,
@@ -40,12 +41,14 @@ class Parsed(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         if type(value) is not str:
-            validation.refuse(path, f"must be text, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
         elif value:
             try:
                 return self._parse_short(value)
             except ValueError:
-                validation.refuse(path, f"must be {self.rule}, not {shown(value)}")
+                validation.refuse(
+                    path, Phrase("must be {rule}, not {value}", rule=Phrase(self.rule), value=shown(value))
+                )
         return None
 
     def _parse_short(self, text: str) -> Any:
@@ -68,18 +71,20 @@ class Date(Parsed, frozen=True):
 
     def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
         if type(value) is str and value[:4].isdecimal() and not is_plausible_year(value):
-            yield Breach(path, f"must be {self.rule}, not {shown(value)}")
+            yield Breach(path, Phrase("must be {rule}, not {value}", rule=Phrase(self.rule), value=shown(value)))
 
 
 def is_plausible_year(text: str) -> bool:
     return "1000" <= text[:4] <= "2999"
 
 
-DATE_RULE: Final = "a date such as 2024-03-31"
+DATE_RULE: Final = marked("a date such as 2024-03-31")
 DATE: Final = Date(DATE_RULE, _day, date.isoformat, "date")
-MONTH: Final = Parsed("a month and year such as March 2024", parse_month_and_year, month_and_year)
+MONTH: Final = Parsed(marked("a month and year such as March 2024"), parse_month_and_year, month_and_year)
 """A day that is shown as its month, and read as the first day of it."""
-MOMENT: Final = Parsed("an RFC 3339 timestamp such as 2026-11-21T10:00:00Z", parse_timestamp, timestamp, "date-time")
+MOMENT: Final = Parsed(
+    marked("an RFC 3339 timestamp such as 2026-11-21T10:00:00Z"), parse_timestamp, timestamp, "date-time"
+)
 
 
 class Money(Kind, frozen=True):
@@ -97,7 +102,7 @@ class Money(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
         if type(value) is not str:
-            validation.refuse(path, f"must be text, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
         elif len(value) > self.max:
             validation.refuse(path, length_fault(value, self.max))
         elif value:
@@ -106,7 +111,12 @@ class Money(Kind, frozen=True):
             except ValueError:
                 sign = currency_sign(self.currency)
                 validation.refuse(
-                    path, f"must be an amount such as {sign}1.2M, of at most {sign}1000T, not {shown(value)}"
+                    path,
+                    Phrase(
+                        "must be an amount such as {sign}1.2M, of at most {sign}1000T, not {value}",
+                        sign=sign,
+                        value=shown(value),
+                    ),
                 )
         return None
 

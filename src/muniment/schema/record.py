@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 from msgspec import Struct, structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import ItemId, Items, JsonSchema, Kind, View
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of
@@ -236,7 +237,7 @@ class Record(Kind, frozen=True, dict=True):
         Of a partial change, the members that it gives, None for those that it clears.
         """
         if type(value) is not dict:
-            validation.refuse(path, f"must be an object, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be an object, not {kind}", kind=kind_of(value)))
             return None
         partial = self.partial and validation.change
         found = self._members(value, path, validation, partial=partial)
@@ -265,7 +266,11 @@ class Record(Kind, frozen=True, dict=True):
         unknown = sorted(value.keys() - known.keys())
         policy = self.others if validation.change else self.others_on_import or self.others
         if policy == "refuse":
-            rule = "is not an editable field" if validation.change and not path else f"is not one of {', '.join(known)}"
+            rule = (
+                "is not an editable field"
+                if validation.change and not path
+                else Phrase("is not one of {known}", known=", ".join(known))
+            )
             for name in unknown:
                 validation.refuse((*path, name), rule)
         return {name: value[name] for name in unknown} if policy == "keep" else {}
@@ -290,7 +295,9 @@ class Record(Kind, frozen=True, dict=True):
                 and member != before.get(name)
                 and _is_deep(member, MAX_DEPTH - max(len(path), 1))
             ):
-                yield Breach((*path, name), f"is nested too deeply; at most {MAX_DEPTH} levels are allowed")
+                yield Breach(
+                    (*path, name), Phrase("is nested too deeply; at most {limit} levels are allowed", limit=MAX_DEPTH)
+                )
 
     # ------------------------------------------------------------------ tables
 

@@ -5,6 +5,7 @@ import unicodedata
 from typing import Any, Final
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import format_amount, parse_amount, parse_timestamp
 from muniment.schema.kinds import JsonSchema, Kind, Text, View, is_web_address
 from muniment.schema.parsed_kinds import DATE_RULE, is_plausible_year
@@ -23,7 +24,7 @@ class Day(Text, frozen=True):
             is_real = False
         else:
             is_real = is_plausible_year(text)
-        return "" if is_real else f"must be {DATE_RULE}, not {shown(text)}"
+        return "" if is_real else Phrase("must be {rule}, not {value}", rule=Phrase(DATE_RULE), value=shown(text))
 
 
 class Email(Text, frozen=True):
@@ -35,7 +36,7 @@ class Email(Text, frozen=True):
         try:
             validate_email(text.removeprefix("mailto:"), check_deliverability=False)
         except EmailNotValidError:
-            return f"must be an email address such as office@example.org, not {shown(text)}"
+            return Phrase("must be an email address such as office@example.org, not {value}", value=shown(text))
         return ""
 
 
@@ -46,7 +47,9 @@ class Profile(Text, frozen=True):
         is_name = ":" not in text and not text.startswith("//")
         if is_name or is_web_address(text):
             return ""
-        return f"must be a web address such as https://example.org or the name of a profile, not {shown(text)}"
+        return Phrase(
+            "must be a web address such as https://example.org or the name of a profile, not {value}", value=shown(text)
+        )
 
 
 class Amount(Kind, frozen=True):
@@ -67,17 +70,20 @@ class Amount(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> int | None:
         if type(value) is not dict:
-            validation.refuse(path, f"must be an object, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be an object, not {kind}", kind=kind_of(value)))
             return None
         for name in sorted(value.keys() - {"amount", "currency"}):
             validation.refuse((*path, name), "is not one of amount, currency")
         if value.get("currency", self.currency) != self.currency:
-            validation.refuse((*path, "currency"), f"must be {self.currency}, not {shown(value['currency'])}")
+            validation.refuse(
+                (*path, "currency"),
+                Phrase("must be {currency}, not {value}", currency=self.currency, value=shown(value["currency"])),
+            )
         text = value.get("amount")
         try:
             return parse_amount(text if type(text) is str else "")
         except ValueError as fault:
-            validation.refuse((*path, "amount"), f"{fault}, not {shown(text)}")
+            validation.refuse((*path, "amount"), Phrase("{fault}, not {value}", fault=fault.args[0], value=shown(text)))
             return None
 
     def wire(self, value: Any) -> Any:
@@ -95,9 +101,11 @@ class Country(Kind, frozen=True):
 
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
         if type(value) is not str:
-            validation.refuse(path, f"must be text, not {kind_of(value)}")
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
         elif value and value.upper() not in country_names():
-            validation.refuse(path, f"must be a country by its two letters such as FR, not {shown(value)}")
+            validation.refuse(
+                path, Phrase("must be a country by its two letters such as FR, not {value}", value=shown(value))
+            )
         return value.upper() or None if type(value) is str else None
 
 

@@ -9,13 +9,23 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
+
 if TYPE_CHECKING:
     from muniment.schema.kinds import Kind
 
 MAX_FAULTS: Final = 50
 """An input of a hundred thousand wrong members is reported by its first faults."""
 
-_KINDS: Final = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", str: "text", list: "a list"}
+_OBJECT: Final = Phrase("an object")
+_KINDS: Final = {
+    type(None): Verbatim("null"),
+    bool: Phrase("a boolean"),
+    int: Phrase("a number"),
+    float: Phrase("a number"),
+    str: Phrase("text"),
+    list: Phrase("a list"),
+}
 T = TypeVar("T")
 Path = tuple[str | int, ...]
 
@@ -25,6 +35,11 @@ class Fault(NamedTuple):
 
     field: str
     reason: str
+
+    @property
+    def sentence(self) -> Joined:
+        """The field and what is wrong with it, without a full stop."""
+        return Joined(" ", (Verbatim(self.field), self.reason))
 
 
 class ChoiceFault(Fault):
@@ -125,7 +140,7 @@ def text_of(path: Path) -> str:
 
 def kind_of(value: object) -> str:
     """Name the JSON type of *value* with its article."""
-    return _KINDS.get(type(value), "an object")
+    return _KINDS.get(type(value), _OBJECT)
 
 
 def shown(value: object) -> str:

@@ -19,6 +19,7 @@ from muniment.jobs.handlers import Handler
 from muniment.jobs.models import Job, State
 from muniment.jobs.queue import UNFINISHED, Abandoned, JobRun, enqueue
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 
 KIND: Final = "instance.health_asked"
 COMMAND: Final = (sys.executable, "-m", "muniment", "doctor", "--json")
@@ -67,9 +68,11 @@ def check_health(run: JobRun) -> JSONObject:
         )
         findings = msgspec.json.decode(done.stdout, type=list[HealthFinding])
     except subprocess.TimeoutExpired:
-        raise Abandoned(f"the checks took longer than {TIMEOUT_S} s") from None
+        raise Abandoned(Phrase("the checks took longer than {seconds} s", seconds=TIMEOUT_S)) from None
     except msgspec.DecodeError:
-        raise Abandoned(f"muniment doctor ended with status {done.returncode} and no findings") from None
+        raise Abandoned(
+            Phrase("muniment doctor ended with status {status} and no findings", status=done.returncode)
+        ) from None
     return {"findings": msgspec.to_builtins(findings)}
 
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import line_fault
 from muniment.searches.models import SavedSearch
@@ -34,7 +35,10 @@ def save_search(actor: Actor, list_name: str, query: str, name: str) -> SavedSea
     """
     account = account_of(actor)
     if list_name not in LISTS:
-        raise BadRequest(f"Unknown list: {list_name[:40]}.", f"Use one of: {', '.join(LISTS)}.")
+        raise BadRequest(
+            Phrase("Unknown list: {name}.", name=list_name[:40]),
+            Phrase("Use one of: {lists}.", lists=", ".join(LISTS)),
+        )
     label = _name(name)
     if len(query) > MAX_QUERY_CHARACTERS or not (query.isascii() and query.isprintable()):
         raise BadRequest("The search is too long to be saved.", "Remove some of its filters.")
@@ -43,9 +47,13 @@ def save_search(actor: Actor, list_name: str, query: str, name: str) -> SavedSea
         mine = SavedSearch.objects.filter(account=account)
         same = mine.filter(list=list_name, query=query).first()
         if same is not None:
-            raise Conflict(f"You saved this search as “{same.name}”.", "Rename it at /manage/searches.")
+            raise Conflict(
+                Phrase("You saved this search as “{name}”.", name=same.name), "Rename it at /manage/searches."
+            )
         if mine.count() >= MAX_SEARCHES:
-            raise Conflict(f"You have {MAX_SEARCHES} saved searches.", "Delete one that you no longer use.")
+            raise Conflict(
+                Phrase("You have {limit} saved searches.", limit=MAX_SEARCHES), "Delete one that you no longer use."
+            )
         return SavedSearch.objects.create(account=account, list=list_name, query=query, name=label)
 
 
@@ -90,7 +98,7 @@ def _name(name: str) -> str:
     label = " ".join(name.split())
     if not label or len(label) > MAX_NAME_CHARACTERS or line_fault(label):
         raise BadRequest(
-            f"The name of a search must be one line of 1 to {MAX_NAME_CHARACTERS} characters.",
+            Phrase("The name of a search must be one line of 1 to {limit} characters.", limit=MAX_NAME_CHARACTERS),
             "Name it after what it finds, such as DAOs in Spain.",
         )
     return label

@@ -14,6 +14,7 @@ from django.db import connection
 from muniment.backup.scheduled.checking import check_all
 from muniment.backup.scheduled.place import Place
 from muniment.config import Config
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.masking import masked
 from muniment.scrub.checks import Check, Damage, checks
 from muniment.server.findings import Finding, bad, good, warning
@@ -32,7 +33,7 @@ def examine_deeply(config: Config) -> Iterator[Finding]:
     try:
         is_ready = has_begun() and not pending()
     except Exception as error:  # noqa: BLE001 - a damaged file raises anything, and the pages say more
-        yield bad("database", f"cannot be read: {masked(str(error)).strip()}")
+        yield bad("database", Phrase("cannot be read: {error}", error=masked(str(error)).strip()))
         is_ready = True
     if not is_ready:
         yield warning("stored data", "not examined; run muniment migrate, or serve, and try again")
@@ -52,18 +53,21 @@ def _of(check: Check) -> Iterator[Finding]:
             damages += len(part.damages)
             shown += part.damages[: SHOWN - len(shown)]
     except Exception as error:  # noqa: BLE001 - each check is reported, whatever state the instance is in
-        says = f"not examined: {masked(str(error)).strip() or type(error).__name__}; make it reachable and try again"
+        says = Phrase(
+            "not examined: {error}; make it reachable and try again",
+            error=masked(str(error)).strip() or type(error).__name__,
+        )
         yield bad(check.name, says)
         return
     finally:
         connection.close()
     if not damages:
-        yield good(check.name, f"{check.fine} ({examined:,} examined)")
+        yield good(check.name, Phrase("{fine} ({examined:,} examined)", fine=check.fine, examined=examined))
         return
     for damage in shown:
         yield (warning if damage.is_minor else bad)(check.name, str(damage))
     if damages > len(shown):
-        yield bad(check.name, f"{damages - len(shown):,} more are damaged")
+        yield bad(check.name, Phrase("{more:,} more are damaged", more=damages - len(shown)))
 
 
 def _backups(config: Config) -> Iterator[Finding]:
@@ -78,11 +82,20 @@ def _backups(config: Config) -> Iterator[Finding]:
             for each in check_all(Place(address, Path(folder)), Path(folder)):
                 whole += not each.fault
                 if each.fault:
-                    yield bad(what, f"{each.record.name}: {masked(each.fault)}; do not restore it, the next one is due")
+                    yield bad(
+                        what,
+                        Phrase(
+                            "{name}: {fault}; do not restore it, the next one is due",
+                            name=each.record.name,
+                            fault=masked(each.fault),
+                        ),
+                    )
     except Exception as error:  # noqa: BLE001 - a store that is away or an unreadable list
-        yield bad(what, f"cannot be read: {masked(str(error)).strip()}; see muniment backups --verify")
+        yield bad(
+            what, Phrase("cannot be read: {error}; see muniment backups --verify", error=masked(str(error)).strip())
+        )
     if whole:
-        yield good(what, f"{whole:,} can be restored")
+        yield good(what, Phrase("{whole:,} can be restored", whole=whole))
 
 
 def _identity_providers(config: Config) -> Iterator[Finding]:
@@ -97,13 +110,28 @@ def _identity_provider(what: str, provider: Provider) -> Finding:
     setting = "MUNIMENT_OIDC_ISSUER" if provider.key == "sso" else "MUNIMENT_OIDC_PROVIDERS"
     address = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
     if urlsplit(address).scheme not in {"http", "https"}:
-        return bad(what, f"{masked(provider.issuer)} is not a web address; correct {setting}")
+        return bad(
+            what,
+            Phrase("{issuer} is not a web address; correct {setting}", issuer=masked(provider.issuer), setting=setting),
+        )
     try:
         with urllib.request.urlopen(address, timeout=_PROBE_S) as answer:  # noqa: S310 - http or https, and set by the operator
             issuer = json.load(answer).get("issuer", "")
     except (OSError, URLError, ValueError, AttributeError) as error:
-        says = f"{masked(address)} does not answer: {masked(str(error))}; accounts cannot sign in through it"
+        says = Phrase(
+            "{address} does not answer: {error}; accounts cannot sign in through it",
+            address=masked(address),
+            error=masked(str(error)),
+        )
         return bad(what, says)
     if issuer.rstrip("/") != provider.issuer.rstrip("/"):
-        return bad(what, f"{address} names the issuer {issuer!r}; set {setting} to it")
-    return good(what, f"{provider.issuer} answers")
+        return bad(
+            what,
+            Phrase(
+                "{address} names the issuer {issuer!r}; set {setting} to it",
+                address=address,
+                issuer=issuer,
+                setting=setting,
+            ),
+        )
+    return good(what, Phrase("{issuer} answers", issuer=provider.issuer))

@@ -21,6 +21,7 @@ from muniment.config import Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.plugged.storage import storage_at
 from muniment.documents.storage import StorageUnavailable
+from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
 from muniment.masking import masked
 from muniment.server import replication
 from muniment.server.app.startup import writable
@@ -77,20 +78,29 @@ def _templates(config: Config) -> list[Finding]:
 
 def _folder(folder: Path) -> Finding:
     if not folder.exists():
-        return good("data folder", f"{folder} does not exist yet; the first start creates it")
+        return good("data folder", Phrase("{folder} does not exist yet; the first start creates it", folder=folder))
     if not writable(folder):
-        return bad("data folder", f"{folder} is not writable, or its disk is full")
+        return bad("data folder", Phrase("{folder} is not writable, or its disk is full", folder=folder))
     if folder.stat().st_mode & private_files.MASK:
-        return warning("data folder", f"other users can look into {folder}; run chmod 700 {folder}")
+        return warning(
+            "data folder", Phrase("other users can look into {folder}; run chmod 700 {folder}", folder=folder)
+        )
     room = os.statvfs(folder)
-    return good("data folder", f"{folder}, {room.f_bavail * room.f_frsize >> 20:,} MB free")
+    return good(
+        "data folder",
+        Phrase("{folder}, {megabytes:,} MB free", folder=folder, megabytes=room.f_bavail * room.f_frsize >> 20),
+    )
 
 
 def _keys(folder: Path) -> list[Finding]:
     if not folder.exists():
         return []
     loose = [file.name for file in folder.iterdir() if file.is_file() and file.stat().st_mode & 0o077]
-    says = f"other users can read {', '.join(loose)}; run chmod 600" if loose else "readable by their owner only"
+    says = (
+        Phrase("other users can read {files}; run chmod 600", files=", ".join(loose))
+        if loose
+        else "readable by their owner only"
+    )
     return [Finding("keys", not loose, says)]
 
 
@@ -105,16 +115,25 @@ def _database(config: Config) -> Finding:
         missing, is_new = pending(), not has_begun()
         found = [] if missing or is_new else warnings()
     except DatabaseError as error:
-        return bad("database", f"does not answer: {masked(str(error)).strip()}")
+        return bad("database", Phrase("does not answer: {error}", error=masked(str(error)).strip()))
     except OSError as error:
-        return bad("database", f"cannot be reached: {error}")
+        return bad("database", Phrase("cannot be reached: {error}", error=error))
     finally:
         connection.close()
     if is_new:
-        return good("database", f"{connection.vendor}, no migrations applied yet; run muniment migrate, or serve")
+        return good(
+            "database",
+            Phrase("{database}, no migrations applied yet; run muniment migrate, or serve", database=connection.vendor),
+        )
     if missing:
-        return bad("database", f"{missing} migrations are pending; run muniment migrate, or serve")
-    return Finding("database", not found, "; ".join((f"{connection.vendor}, all migrations applied", *found)))
+        return bad(
+            "database", Phrase("{missing} migrations are pending; run muniment migrate, or serve", missing=missing)
+        )
+    return Finding(
+        "database",
+        not found,
+        "; ".join((Phrase("{database}, all migrations applied", database=connection.vendor), *found)),
+    )
 
 
 def _replication(config: Config) -> Finding:
@@ -137,7 +156,7 @@ def _currency(config: Config) -> Finding:
     """Compare the setting with the currency of the stored amounts."""
     what = "currency"
     if not config.on_postgresql and not config.database_file.exists():
-        return good(what, f"{config.currency}, stored by the first start")
+        return good(what, Phrase("{currency}, stored by the first start", currency=config.currency))
     try:
         if pending():
             return good(what, "compared after the migrations")
@@ -150,7 +169,7 @@ def _currency(config: Config) -> Finding:
         connection.close()
     if stored and stored != config.currency:
         return bad(what, str(OtherCurrency(stored, config.currency)))
-    return good(what, f"amounts are in {stored or config.currency}")
+    return good(what, Phrase("amounts are in {currency}", currency=stored or config.currency))
 
 
 def _secret_key(config: Config) -> Finding:
@@ -170,10 +189,12 @@ def _secret_key(config: Config) -> Finding:
         connection.close()
     lacking = [key.fingerprint for key in found.keys if key.state and not key.is_here]
     if lacking:
-        return bad(what, f"{', '.join(lacking)} is used by the database and missing here; see muniment keys")
+        return bad(
+            what, Phrase("{keys} is used by the database and missing here; see muniment keys", keys=", ".join(lacking))
+        )
     if advice := _key_advice(config, found):
         return warning(what, advice)
-    return good(what, f"{found.keys[0].fingerprint}, the one that the database uses")
+    return good(what, Phrase("{fingerprint}, the one that the database uses", fingerprint=found.keys[0].fingerprint))
 
 
 def _key_advice(config: Config, found: "Status") -> str:
@@ -182,9 +203,9 @@ def _key_advice(config: Config, found: "Status") -> str:
     if not any(key.state for key in found.keys):
         return "no fingerprint is recorded; run muniment keys adopt"
     if unopened:
-        return f"no key of this node opens {unopened}; see muniment keys"
+        return Phrase("no key of this node opens {unopened}; see muniment keys", unopened=unopened)
     if others:
-        return f"a rotation is unfinished: {others} is listed too; see muniment keys"
+        return Phrase("a rotation is unfinished: {others} is listed too; see muniment keys", others=others)
     if config.on_postgresql and not config.secret_key:
         return "a file of this node; set MUNIMENT_SECRET_KEY to the same key on every node"
     return ""
@@ -199,12 +220,16 @@ def _published(config: Config) -> Finding:
             edition, schema = connection.execute("SELECT edition, schema FROM published_meta").fetchone()
             totals = dict(connection.execute("SELECT kind, n FROM published_total"))
     except (sqlite3.Error, TypeError) as error:
-        return bad("published documents", f"cannot be read: {error}")
+        return bad("published documents", Phrase("cannot be read: {error}", error=error))
     if schema != SCHEMA_VERSION:
-        says = f"have schema {schema}, this version writes {SCHEMA_VERSION}; run muniment migrate, or serve"
+        says = Phrase(
+            "have schema {schema}, this version writes {known}; run muniment migrate, or serve",
+            schema=schema,
+            known=SCHEMA_VERSION,
+        )
         return bad("published documents", says)
     counted = ", ".join(f"{n:,} {kind}" for kind, n in totals.items())
-    return good("published documents", f"edition {edition:,}: {counted}")
+    return good("published documents", Phrase("edition {edition:,}: {counted}", edition=edition, counted=counted))
 
 
 def _store(config: Config) -> Finding:
@@ -215,7 +240,7 @@ def _store(config: Config) -> Finding:
         storage_at(config.data / "blobs", config.storage_url).probe()
     except (StorageUnavailable, OSError) as error:
         return bad("document store", masked(f"{place} {error}"))
-    return good("document store", f"{place}: a probe was written, read and deleted")
+    return good("document store", Phrase("{place}: a probe was written, read and deleted", place=place))
 
 
 def _backups(config: Config) -> Finding:
@@ -223,7 +248,10 @@ def _backups(config: Config) -> Finding:
     what = "backups"
     if not config.on_postgresql and not config.database_file.exists():
         return good(
-            what, f"the first start begins them, in {masked(config.backup_place)}" if config.backup_place else "off"
+            what,
+            Phrase("the first start begins them, in {place}", place=masked(config.backup_place))
+            if config.backup_place
+            else "off",
         )
     from muniment.backup.scheduled import status  # the check of the database has set up Django
 
@@ -245,39 +273,60 @@ def _proxies(config: Config) -> Finding:
     seen = OtherHeader.read(config.data, config.forwarded_header, time.time())
     if seen is not None:
         at = datetime.fromtimestamp(seen.at, UTC)
-        return warning("proxies", f"{seen.advice} (last seen {at:%Y-%m-%d %H:%M} UTC)")
-    return good("proxies", f"{shown_value(config.trusted_proxies)} name clients in {config.forwarded_header}")
+        return warning(
+            "proxies", Phrase("{advice} (last seen {at} UTC)", advice=seen.advice, at=f"{at:%Y-%m-%d %H:%M}")
+        )
+    return good(
+        "proxies",
+        Phrase(
+            "{proxies} name clients in {header}",
+            proxies=shown_value(config.trusted_proxies),
+            header=config.forwarded_header,
+        ),
+    )
 
 
 def _mail(config: Config) -> Finding:
     place = masked(config.mail_url) or f"{config.data / 'mail'}; set MUNIMENT_MAIL_URL to send over SMTP"
     if not config.on_postgresql and not config.database_file.exists():
-        return good("mail", f"goes to {place}")
+        return good("mail", Phrase("goes to {place}", place=place))
     from muniment.mail import delivery, status  # the check of the database has set up Django
 
     if config.mail_url:
         try:
             delivery.probe(config.mail_url)
         except (OSError, smtplib.SMTPException) as error:
-            return bad("mail", f"{place} does not answer: {masked(str(error))}; messages wait for it")
+            return bad(
+                "mail",
+                Phrase("{place} does not answer: {error}; messages wait for it", place=place, error=masked(str(error))),
+            )
     try:
         found = status.MailStatus(0, 0.0, 0) if pending() or not has_begun() else status.mail_status()
     except DatabaseError:
         return bad("mail", "the database does not answer, so the number of waiting messages is unknown")
     finally:
         connection.close()
-    says = f"{place}; {found.waiting:,} messages wait, {found.failed:,} were given up this week"
+    says = Phrase(
+        "{place}; {waiting:,} messages wait, {failed:,} were given up this week",
+        place=place,
+        waiting=found.waiting,
+        failed=found.failed,
+    )
     if found.failed or found.oldest_s > MAIL_WAITS_S:
-        return warning("mail", f"{says}; the oldest waits for {found.oldest_s / 60:,.0f} min")
+        return warning(
+            "mail", Phrase("{says}; the oldest waits for {minutes:,.0f} min", says=says, minutes=found.oldest_s / 60)
+        )
     return good("mail", says)
 
 
 def _connections(config: Config) -> Finding:
     files = reachable_file_limit(config)
     allowed = connections_within(config.max_connections, files)
-    says = f"{allowed:,} in a process"
+    says = Phrase("{allowed:,} in a process", allowed=allowed)
     if allowed < config.max_connections:
-        limit = f"the limit of open files ({files}) allows {says}; raise it (ulimit -n, LimitNOFILE)"
+        limit = Phrase(
+            "the limit of open files ({files}) allows {says}; raise it (ulimit -n, LimitNOFILE)", files=files, says=says
+        )
         return warning("connections", limit)
     return good("connections", says)
 
@@ -288,14 +337,24 @@ def _billing(config: Config) -> Finding:
     if len(missing) == len(needed):
         return good("buying credits", "off; operators grant them")
     if missing:
-        return bad("buying credits", f"off, missing {' and '.join(missing)}; set all three or none")
+        return bad(
+            "buying credits", Phrase("off, missing {missing}; set all three or none", missing=" and ".join(missing))
+        )
     if importlib.util.find_spec("stripe") is None:
         return bad("buying credits", 'off, the extra is missing: pip install "muniment[stripe]"')
     if not config.stripe_secret_key.startswith(("sk_", "rk_")) or not config.stripe_webhook_secret.startswith("whsec_"):
         return bad("buying credits", "Stripe keys begin with sk_ or rk_, webhook secrets with whsec_")
     mode = "in test mode" if "_test_" in config.stripe_secret_key else "in live mode"
     webhook = f"{config.base_url or 'http://…'}{WEBHOOK}"
-    return good("buying credits", f"Stripe {mode}, {len(config.credit_packs)} packs; webhook {webhook}")
+    return good(
+        "buying credits",
+        Phrase(
+            "Stripe {mode}, {packs} packs; webhook {webhook}",
+            mode=mode,
+            packs=len(config.credit_packs),
+            webhook=webhook,
+        ),
+    )
 
 
 def _model(config: Config) -> Finding:
@@ -304,7 +363,12 @@ def _model(config: Config) -> Finding:
         return good("language model", "off; rules evaluate reports")
     if told := lacking():
         return bad("language model", told)
-    return good("language model", f"{config.model_name} at {urlsplit(config.model_url).netloc} evaluates reports")
+    return good(
+        "language model",
+        Phrase(
+            "{model} at {server} evaluates reports", model=config.model_name, server=urlsplit(config.model_url).netloc
+        ),
+    )
 
 
 def examine_storage() -> list[Finding]:
@@ -314,11 +378,21 @@ def examine_storage() -> list[Finding]:
     if not has_begun():
         return [good("documents", "none yet")]
     found = examine_documents()
-    kept = f"{found.blobs:,} blobs of {found.blob_bytes:,} bytes"
-    missing = f"{len(found.missing):,} have no blob: {_first(found.missing)}; restore the store from a backup"
-    orphans = f"{len(found.orphans):,} belong to no document: {_first(found.orphans)}; the next cleanup deletes them"
+    kept = Phrase("{blobs:,} blobs of {blob_bytes:,} bytes", blobs=found.blobs, blob_bytes=found.blob_bytes)
+    missing = Phrase(
+        "{count:,} have no blob: {first}; restore the store from a backup",
+        count=len(found.missing),
+        first=_first(found.missing),
+    )
+    orphans = Phrase(
+        "{count:,} belong to no document: {first}; the next cleanup deletes them",
+        count=len(found.orphans),
+        first=_first(found.orphans),
+    )
     return [
-        bad("documents", missing) if found.missing else good("documents", f"each has its blob; {kept}"),
+        bad("documents", missing)
+        if found.missing
+        else good("documents", Phrase("each has its blob; {kept}", kept=kept)),
         bad("blobs", orphans) if found.orphans else good("blobs", "each belongs to a document"),
     ]
 
@@ -344,7 +418,13 @@ def examine_values() -> list[Finding]:
 
     if not has_begun():
         return [good("values", "none yet")]
-    found = [warning("value", f"{of}: {fault.field} {fault.reason}") for of, fault in all_broken_values()]
+    found = [
+        warning("value", Joined("", (Verbatim(f"{of}: {fault.field} "), fault.reason)))
+        for of, fault in all_broken_values()
+    ]
     if not found:
         return [good("values", "every stored value follows the rules")]
-    return [warning("values", f"{len(found):,} break a rule; an edit that touches one must correct it"), *found]
+    return [
+        warning("values", Phrase("{count:,} break a rule; an edit that touches one must correct it", count=len(found))),
+        *found,
+    ]

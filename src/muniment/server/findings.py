@@ -23,15 +23,15 @@ class Finding(NamedTuple):
 
 
 def good(what: str, says: str) -> Finding:
-    return Finding(what, is_good=True, says=says)
+    return Finding(what, is_good=True, says=str(says))
 
 
 def bad(what: str, says: str) -> Finding:
-    return Finding(what, is_good=False, says=says)
+    return Finding(what, is_good=False, says=str(says))
 
 
 def warning(what: str, says: str) -> Finding:
-    return Finding(what, is_good=True, says=says, warns=True)
+    return Finding(what, is_good=True, says=str(says), warns=True)
 
 
 def exit_status(findings: Iterable[Finding]) -> int:

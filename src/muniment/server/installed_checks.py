@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from muniment.config import Config
+from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
 from muniment.plugins.loading import installed
 from muniment.plugins.values import API
 from muniment.server.findings import Finding, bad, good, warning
@@ -15,12 +16,12 @@ def plugin_findings(config: Config) -> Iterator[Finding]:
         what = f"plugin {plugin.name}"
         if plugin.fault:
             refused = "changes are refused meanwhile; mend it, or leave it out of MUNIMENT_PLUGINS"
-            yield bad(what, f"was not loaded: {plugin.fault}; {refused}")
+            yield bad(what, Phrase("was not loaded: {fault}; {refused}", fault=plugin.fault, refused=refused))
         else:
-            yield good(what, f"{plugin.package or 'no package'}: {', '.join(plugin.hooks)}")
+            yield good(what, Joined(": ", (plugin.package or Phrase("no package"), Verbatim(", ".join(plugin.hooks)))))
     if not found.plugins:
-        off = "off" if config.plugins == ("off",) else "none is installed"
-        yield good("plugins", f"{off}; the interface has version {API}")
+        off = Phrase("off") if config.plugins == ("off",) else Phrase("none is installed")
+        yield good("plugins", Phrase("{off}; the interface has version {version}", off=off, version=API))
 
 
 def template_findings(config: Config) -> Iterator[Finding]:
@@ -34,4 +35,4 @@ def template_findings(config: Config) -> Iterator[Finding]:
     for note in notes:
         yield (bad if note.is_fault else warning)("template", note.says)
     if not any(note.is_fault for note in notes):
-        yield good("templates", f"those in {folder} can be compiled")
+        yield good("templates", Phrase("those in {folder} can be compiled", folder=folder))

@@ -7,12 +7,14 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
+from muniment.kernel.phrases.phrase import Phrase, marked
+
 PATIENCE_S: Final = 3.0
 _ASK: Final = (
     "SELECT current_setting('synchronous_commit'), current_setting('synchronous_standby_names'),"
     " (SELECT count(*) FROM pg_stat_replication), pg_is_in_recovery(), current_setting('fsync')"
 )
-_LOSES: Final = "a failover may lose the latest acknowledged changes"
+_LOSES: Final = marked("a failover may lose the latest acknowledged changes")
 
 
 class Replication(NamedTuple):
@@ -70,7 +72,12 @@ def judge(found: Replication, patroni_url: str = "", patroni: dict[str, Any] | N
     if found.fsync == "off":
         return Verdict("fsync=off: a power cut can destroy the database; set it to on", warns=True)
     if patroni_url and patroni is None:
-        return Verdict(f"{_by_names(found).says}; Patroni does not answer at {patroni_url}", warns=True)
+        return Verdict(
+            Phrase(
+                "{says}; Patroni does not answer at {patroni_url}", says=_by_names(found).says, patroni_url=patroni_url
+            ),
+            warns=True,
+        )
     return _by_names(found) if patroni is None else _by_patroni(found, patroni)
 
 
@@ -79,14 +86,22 @@ def _by_names(found: Replication) -> Verdict:
     if not found.names and not found.standbys:
         return Verdict("none: the database has no standby")
     if not found.names:
-        return Verdict(f"asynchronous, {connected}: {_LOSES}")
+        return Verdict(Phrase("asynchronous, {connected}: {loses}", connected=connected, loses=_LOSES))
     if found.commit == "local":
-        says = f"synchronous_commit=local: changes do not wait for {found.names}, so {_LOSES}; set it to on"
+        says = Phrase(
+            "synchronous_commit=local: changes do not wait for {names}, so {loses}; set it to on",
+            names=found.names,
+            loses=_LOSES,
+        )
         return Verdict(says, warns=True)
     if not found.standbys:
-        says = f"synchronous, but {connected}: changes are not confirmed, and are refused until one is"
+        says = Phrase(
+            "synchronous, but {connected}: changes are not confirmed, and are refused until one is", connected=connected
+        )
         return Verdict(says, warns=True)
-    return Verdict(f"synchronous, {connected}: a change waits for {found.names}")
+    return Verdict(
+        Phrase("synchronous, {connected}: a change waits for {names}", connected=connected, names=found.names)
+    )
 
 
 def _by_patroni(found: Replication, patroni: dict[str, Any]) -> Verdict:
@@ -96,6 +111,9 @@ def _by_patroni(found: Replication, patroni: dict[str, Any]) -> Verdict:
     if not is_on or plain.warns:
         return plain
     if not found.names:
-        return Verdict(f"{mode} is set, but no standby is synchronous now: {_LOSES}", warns=True)
-    without = "changes stop" if mode == "synchronous_mode_strict" else "changes continue, and a failover may lose them"
-    return Verdict(f"{mode}: {plain.says}; without a standby {without}")
+        return Verdict(
+            Phrase("{mode} is set, but no standby is synchronous now: {loses}", mode=mode, loses=_LOSES), warns=True
+        )
+    stops = mode == "synchronous_mode_strict"
+    without = Phrase("changes stop") if stops else Phrase("changes continue, and a failover may lose them")
+    return Verdict(Phrase("{mode}: {says}; without a standby {without}", mode=mode, says=plain.says, without=without))

@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 
 import msgspec
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.schema.filters import Bounds, Chosen, Selected
 
 Sort = Literal["newest", "name", "relevance", "treasury", "team", "updated", "companies"]
@@ -98,6 +99,6 @@ def parse_cursor(cursor: str, order: Sort) -> Mark:
         message = "is not a cursor of this registry"
         raise CursorError(message) from None
     if number != SORTS.index(order) or not (0 <= position < 1 << 63 and 0 <= rank < 1 << 62):
-        message = f"is not a cursor of a list sorted by {order}"
+        message = Phrase("is not a cursor of a list sorted by {order}", order=order)
         raise CursorError(message)
     return Mark(order, position, name, rank)

@@ -6,6 +6,7 @@ from typing import Any, Final
 from django.http import Http404, QueryDict
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.languages.translated import stated
 from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.company_parts import DISTRIBUTION
 from muniment.schema.item_lists import ItemList
@@ -80,7 +81,7 @@ class FormPage:
         if self.form is not None:
             self.form.put(left)
         else:
-            self.sentences += [f"{fault.field} {fault.reason}." for fault in left]
+            self.sentences += [stated(fault.sentence) for fault in left]
 
     @property
     def has_faults(self) -> bool:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import parse_amount
+from muniment.languages.translated import sentence, stated
 from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault, Validation
@@ -94,11 +95,7 @@ class FormStep(forms.Form):
             name = re.split(r"[.\[]", fault.field)[0]
             inner = fault.field.replace(".", "_")
             place = next((each for each in (inner, fault.field, name) if each in self.fields), None)
-            self.add_error(place, sentence(fault) if place else f"{fault.field} {fault.reason}.")
-
-
-def sentence(fault: Fault) -> str:
-    return f"{fault.reason[0].upper()}{fault.reason[1:]}."
+            self.add_error(place, sentence(fault.reason) if place else stated(fault.sentence))
 
 
 class Basics(FormStep):

@@ -18,6 +18,7 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages import writing
+from muniment.languages.translated import sentence, stated
 from muniment.schema.kinds import Choice
 from muniment.schema.standard_kinds import Country
 from muniment.schema.validation import ChoiceFault, Fault
@@ -236,10 +237,10 @@ class RowEditor:
         return others
 
     def _put(self, fault: Fault, operation: str | None, index: str | None, member: str) -> None:
-        said = f"{fault.reason[0].upper()}{fault.reason[1:]}."
+        said = sentence(fault.reason)
         row = self._row_of(operation, int(index)) if index is not None else None
         if row is None:
-            self.sentences.append(f"{self.label}: {said}" if index is None else f"{fault.field} {fault.reason}.")
+            self.sentences.append(f"{self.label}: {said}" if index is None else stated(fault.sentence))
             return
         column = next((each for each in self.list.columns if member and each.name == member.rpartition(".")[2]), None)
         column = column or next((each for each in self.list.columns if each.member.name == member), None)

@@ -18,6 +18,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Forbidden
 from muniment.kernel.wire import timestamp
 
@@ -152,7 +153,8 @@ def read_since(text: str) -> datetime:
         found = datetime.fromisoformat(text.strip())
     except ValueError:
         raise BadRequest(
-            f"{text[:40]!r} is neither a time nor an age.", "Use 2026-11-21, 2026-11-21T10:00:00Z, 7d or 12h."
+            Phrase("{text!r} is neither a time nor an age.", text=text[:40]),
+            "Use 2026-11-21, 2026-11-21T10:00:00Z, 7d or 12h.",
         ) from None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
 
@@ -160,4 +162,4 @@ def read_since(text: str) -> datetime:
 def _name(account: Account | None) -> str | None:
     if account is None:
         return None
-    return f"former account {account.pk}" if account.deleted_at else account.email
+    return Phrase("former account {number}", number=account.pk) if account.deleted_at else account.email

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.utils.functional import Promise
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
@@ -41,7 +41,7 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "provider": gettext_lazy("Identity provider"),
     "email": gettext_lazy("Email address"),
     "from": gettext_lazy("From"),
-    "to": gettext_lazy("To"),
+    "to": pgettext_lazy("new value", "To"),
     "adopted": gettext_lazy("Adopted key"),
     "removed": gettext_lazy("Removed key"),
     "was": gettext_lazy("Former role"),

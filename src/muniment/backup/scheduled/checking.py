@@ -15,6 +15,7 @@ from muniment.backup.contents import digest_of
 from muniment.backup.proof import verify_parts
 from muniment.backup.scheduled.files import Joined, local_archive
 from muniment.backup.scheduled.place import ARCHIVE, FILES, BackupRecord, Index, Place
+from muniment.kernel.phrases.phrase import Phrase, marked
 
 CHECK_BYTES: Final = 64 << 20
 """How much a run reads back beyond its own backup."""
@@ -36,7 +37,7 @@ def check_some(
 
     A damaged backup is noted in *index*. A damaged file is removed, so that this run copies it again.
     """
-    found = []
+    found: list[str] = []
     at, due = moment.isoformat(), (moment - _AGAIN_AFTER).isoformat()
     known = {each.name for each in records}
     for notes in (index.checked, index.damaged):
@@ -47,8 +48,8 @@ def check_some(
         index.checked[record.name] = at
         budget -= record.size_bytes
         if digest_at_end_of(place, record) != record.sha256:
-            index.damaged[record.name] = "its content has changed"
-            found.append(f"{record.name} is damaged: its content has changed")
+            index.damaged[record.name] = marked("its content has changed")
+            found.append(str(Phrase("{name} is damaged: its content has changed", name=record.name)))
     for key, entry in sorted(index.files.items(), key=lambda item: item[1].checked_at):
         if budget <= 0 or entry.checked_at >= due:
             break
@@ -62,7 +63,14 @@ def check_some(
         else:
             place.store.delete(f"{FILES}{key}")
             del index.files[key]
-            found.append(f"the file {key} beside the backups was damaged or missing, and is copied again if it exists")
+            found.append(
+                str(
+                    Phrase(
+                        "the file {key} beside the backups was damaged or missing, and is copied again if it exists",
+                        key=key,
+                    )
+                )
+            )
     return found
 
 
@@ -93,7 +101,11 @@ def _fault(place: Place, record: BackupRecord, scratch: Path) -> str:
         except Damaged as error:
             return error.message
         except (OSError, obstore.exceptions.BaseError) as error:
-            return f"it cannot be read: {str(error).partition('Debug source')[0].strip()}"
+            return Phrase("it cannot be read: {error}", error=str(error).partition("Debug source")[0].strip())
     if joined.missing:
-        return f"the files of {len(joined.missing):,} documents are missing or damaged: {', '.join(joined.missing[:5])}"
+        return Phrase(
+            "the files of {count:,} documents are missing or damaged: {missing}",
+            count=len(joined.missing),
+            missing=", ".join(joined.missing[:5]),
+        )
     return ""

@@ -19,6 +19,7 @@ from muniment.backup.scheduled.status import KIND, JobResult, has_run
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun, Postponed
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 
 COMMAND: Final = (sys.executable, "-m", "muniment", "backup", "--scheduled")
 LOOK_S: Final = 0.5
@@ -41,7 +42,7 @@ def run_backup(run: JobRun) -> JSONObject:
         return {}
     out, error, code = _watched(run)
     if code != 0:
-        reason = _last_words(error) or f"the process ended with status {code}"
+        reason = _last_words(error) or Phrase("the process ended with status {code}", code=code)
         log.warning("the scheduled backup failed: %s", reason)
         raise Postponed(reason)
     found = msgspec.json.decode(out, type=JobResult)
@@ -70,7 +71,9 @@ def _watched(run: JobRun) -> tuple[bytes, bytes, int]:
                 except subprocess.TimeoutExpired:
                     run.check()
                     if time.monotonic() > deadline:
-                        raise Postponed(f"it took longer than {LONGEST_S / 3600:.0f} hours") from None
+                        raise Postponed(
+                            Phrase("it took longer than {hours:.0f} hours", hours=LONGEST_S / 3600)
+                        ) from None
             return _read(out), _read(errors), process.returncode
         except BaseException:
             process.kill()

@@ -20,6 +20,7 @@ import msgspec
 from muniment.documents.storage import Storage
 from muniment.durable_files import sync
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, Unavailable
 
 FILES: Final = "files/"
@@ -110,7 +111,9 @@ class Place:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         except BlockingIOError:
-            raise Conflict(f"Another backup to {self.shown} is running.", "Wait until it ends.") from None
+            raise Conflict(
+                Phrase("Another backup to {place} is running.", place=self.shown), "Wait until it ends."
+            ) from None
         finally:
             os.close(descriptor)
 
@@ -175,8 +178,14 @@ class Place:
         free, reserve = disk.f_bavail * disk.f_frsize, min(1 << 30, disk.f_blocks * disk.f_frsize // 20)
         if free < size_bytes + reserve:
             raise Unavailable(
-                f"The disk of {self.shown} has {free >> 20:,} MB free; the backup needs {size_bytes >> 20:,} MB, and"
-                f" {reserve >> 20:,} MB stay free.",
+                Phrase(
+                    "The disk of {place} has {free:,} MB free; the backup needs {needed:,} MB, and "
+                    "{reserve:,} MB stay free.",
+                    place=self.shown,
+                    free=free >> 20,
+                    needed=size_bytes >> 20,
+                    reserve=reserve >> 20,
+                ),
                 "Free space, keep fewer backups (MUNIMENT_BACKUP_KEEP), or use another place (MUNIMENT_BACKUPS).",
             )
 

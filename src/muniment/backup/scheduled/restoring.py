@@ -18,6 +18,7 @@ from muniment.backup.scheduled.making import read_suppressions
 from muniment.backup.scheduled.place import ARCHIVE, BackupRecord, Place
 from muniment.config import Config
 from muniment.documents.records import storage
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry.people import suppression
 from muniment.store.sqlite import lost
@@ -70,7 +71,7 @@ def parse_time(text: str) -> datetime | None:
         found = None
     if found is None or found.tzinfo is None:
         hint = f"Write it as 2026-11-22T14:00Z or 2026-11-22T15:00+01:00, or {LATEST}."
-        raise BadRequest(f"{text} is not a time with its offset from UTC.", hint)
+        raise BadRequest(Phrase("{text} is not a time with its offset from UTC.", text=text), hint)
     return found
 
 
@@ -92,7 +93,10 @@ def choose(place: Place, at: datetime | None, *, damaged: dict[str, str] | None 
     if not before:
         there = f"The oldest good one is of {shown(good[0].made_at)}." if good else "There is no good one at all."
         when = f" not after {shown(at)}" if at is not None else ""
-        raise NotFound(f"{place.shown} has no good backup{when}.", f"{there} List them with muniment backups.")
+        raise NotFound(
+            Phrase("{shown} has no good backup{when}.", shown=place.shown, when=when),
+            Phrase("{there} List them with muniment backups.", there=there),
+        )
     record = before[-1]
     after = good[good.index(record) + 1 :]
     covered = max(index.covered_at or record.made_at, record.made_at)

@@ -9,6 +9,7 @@ from muniment.backup.scheduled.schedule import schedule
 from muniment.config import Config
 from muniment.jobs.models import Job, State
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.phrases.phrase import Phrase
 
 KIND: Final = "backup.interval_ended"
 GRACE: Final = timedelta(minutes=10)
@@ -88,13 +89,22 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
             " set MUNIMENT_BACKUPS (off if you have others, such as an archive of the write-ahead log)"
         ), True
     if found.last is None:
-        words = f"none yet in {_shown(config)}; the first follows within {_span(schedule(config).interval_s)}"
+        words = Phrase(
+            "none yet in {place}; the first follows within {span}",
+            place=_shown(config),
+            span=_span(schedule(config).interval_s),
+        )
     else:
         last = found.last
-        words = (
-            f"the last {_span(found.age_s)} of changes would be lost with the database; the newest good backup in"
-            f" {last.place} covers everything until {last.covered_at:%Y-%m-%d %H:%M:%S} UTC, one is made every"
-            f" {_span(last.interval_s)} with changes, {last.kept:,} are kept"
+        words = Phrase(
+            "the last {age} of changes would be lost with the database; the newest good backup in "
+            "{place} covers everything until {covered_at} UTC, one is made every "
+            "{interval} with changes, {kept:,} are kept",
+            age=_span(found.age_s),
+            place=last.place,
+            covered_at=f"{last.covered_at:%Y-%m-%d %H:%M:%S}",
+            interval=_span(last.interval_s),
+            kept=last.kept,
         )
     faults = []
     if schedule(config).is_paused:
@@ -102,9 +112,11 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
     elif found.is_overdue:
         faults.append("OVERDUE")
     if found.error:
-        faults.append(f"the last run failed: {found.error}")
+        faults.append(Phrase("the last run failed: {error}", error=found.error))
     if found.last and found.last.lost:
-        faults.append(f"{len(found.last.lost):,} documents had no good file; see muniment doctor --storage")
+        faults.append(
+            Phrase("{count:,} documents had no good file; see muniment doctor --storage", count=len(found.last.lost))
+        )
     return "; ".join([*faults, words]), bool(faults)
 
 

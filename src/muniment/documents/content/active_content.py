@@ -17,6 +17,8 @@ from typing import IO, Final
 from urllib.parse import unquote
 from xml.parsers import expat
 
+from muniment.kernel.phrases.phrase import Phrase
+
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAX_DESCRIPTION_BYTES: Final = 4 << 20
 """Of the parts of an Office file that describe others; those of an ordinary file take a few kilobytes."""
@@ -111,12 +113,16 @@ def _elements(content: bytes) -> Iterator[tuple[str, dict[str, str]]]:
 def _check_element(tag: str, attributes: dict[str, str]) -> None:
     if tag in {"Default", "Override"}:
         if _PROGRAMS.search(attributes.get("ContentType", "").casefold()):
-            raise ActiveContent("contains macros, controls or embedded objects. Save it without them, or as PDF")
+            raise ActiveContent(
+                Phrase("contains macros, controls or embedded objects. Save it without them, or as PDF")
+            )
     elif tag == "Relationship" and attributes.get("TargetMode", "").strip().casefold() == "external":
         kind = attributes.get("Type", "").rstrip("/").rpartition("/")[2].casefold()
         if kind not in _OPENED_BY_CLICK and _is_remote(attributes.get("Target", "")):
-            what = "template" if kind == "attachedtemplate" else "part"
-            raise ActiveContent(f"loads a {what} from another computer. Save it without the link, or as PDF")
+            what = Phrase("template") if kind == "attachedtemplate" else Phrase("part")
+            raise ActiveContent(
+                Phrase("loads a {what} from another computer. Save it without the link, or as PDF", what=what)
+            )
 
 
 def _is_remote(target: str) -> bool:
@@ -132,9 +138,9 @@ def check_pdf(file: IO[bytes]) -> None:
     """Raise ActiveContent if a PDF file has scripts or starts programs, or is a web page as well."""
     for piece in _pieces(file):
         if any(mark in piece.lower() for mark in _PAGES):
-            raise ActiveContent("is both a PDF and a web page. Print it to a new PDF")
+            raise ActiveContent(Phrase("is both a PDF and a web page. Print it to a new PDF"))
         if _ACTION.search(_ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), piece)):
-            raise ActiveContent("contains scripts or starts programs. Print it to a new PDF")
+            raise ActiveContent(Phrase("contains scripts or starts programs. Print it to a new PDF"))
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 from xml.parsers import expat
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 
 MEMORY_BYTES: Final = 512 << 20
 CPU_S: Final = 30
@@ -241,7 +242,7 @@ def _main(family: str, path: Path) -> JSONObject:
     except MemoryError:
         return {"fault": "reading it took too much memory"}
     except Exception as error:  # noqa: BLE001 - parsers raise anything on damaged files
-        return {"fault": f"it is damaged ({type(error).__name__})"}
+        return {"fault": Phrase("it is damaged ({error})", error=type(error).__name__)}
     if not any(text.strip() for _, text in pages):
         return {"fault": "it contains no text, perhaps scanned images"}
     return {"pages": pages}

@@ -19,6 +19,7 @@ import msgspec
 
 from muniment.documents.content import active_content
 from muniment.documents.content.active_content import OLE, ActiveContent
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.texts import text_fault
 
 MAX_NAME_CHARACTERS: Final = 200
@@ -81,20 +82,20 @@ _BY_EXTENSION: Final = {extension: each for each in TYPES.values() for extension
 def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line
     """Return what is wrong with *name* as a filename, or None. Any script is allowed."""
     if not name.strip():
-        return "is empty"
+        return Phrase("is empty")
     if len(name) > MAX_NAME_CHARACTERS:
-        return f"has {len(name)} characters; the limit is {MAX_NAME_CHARACTERS}"
+        return Phrase("has {count} characters; the limit is {limit}", count=len(name), limit=MAX_NAME_CHARACTERS)
     if fault := text_fault(name):
         return fault
     if "/" in name or "\\" in name:
-        return "contains a slash: send the name without its folder"
+        return Phrase("contains a slash: send the name without its folder")
     for character in name:
         category = unicodedata.category(character)
         # Several scripts need the joiners; other format characters can disguise a name.
         if category in {"Cc", "Cs", "Zl", "Zp"} or (category == "Cf" and character not in "\u200c\u200d"):
-            return f"contains the invisible character U+{ord(character):04X}"
+            return Phrase("contains the invisible character U+{code:04X}", code=ord(character))
     if name != name.strip() or name.strip(".") == "":
-        return "begins or ends with a space, or consists of dots"
+        return Phrase("begins or ends with a space, or consists of dots")
     return None
 
 
@@ -105,16 +106,22 @@ def type_of(name: str, content_type: str | None) -> Type:
     declared = (content_type or "").partition(";")[0].strip().lower()
     if not declared or declared == "application/octet-stream":
         if named is None:
-            kind = f"the extension .{extension}" if extension else "no extension"
-            raise Rejected(f"Files with {kind} are not accepted.")
+            if not extension:
+                raise Rejected("Files with no extension are not accepted.")
+            raise Rejected(Phrase("Files with the extension .{extension} are not accepted.", extension=extension))
         return named
     found = TYPES.get(declared)
     if found is None:
-        raise Rejected(f"Files of type {declared[:100]} are not accepted.")
+        raise Rejected(Phrase("Files of type {declared} are not accepted.", declared=declared[:100]))
     if extension not in found.extensions:
         extensions = " or ".join("." + each for each in found.extensions)
         raise Rejected(
-            f"A {found.name} file needs the extension {extensions}, not {'.' + extension if extension else 'none'}."
+            Phrase(
+                "A {type} file needs the extension {extensions}, not {extension}.",
+                type=found.name,
+                extensions=extensions,
+                extension=f".{extension}" if extension else Phrase("none"),
+            )
         )
     return found
 
@@ -136,15 +143,18 @@ def inspect(file: IO[bytes], size_bytes: int, content_type: str) -> None:
         else:
             _text(file, size_bytes, head, found)
     except ActiveContent as active:
-        raise Rejected(f"The {'' if found.name == 'PDF' else found.name + ' '}file {active}.") from None
+        fault = active.args[0]
+        if found.name == "PDF":
+            raise Rejected(Phrase("The file {fault}.", fault=fault)) from None
+        raise Rejected(Phrase("The {type} file {fault}.", type=found.name, fault=fault)) from None
 
 
 def _looks_like(head: bytes) -> str:
     """Describe what a file appears to be from its first bytes."""
     if head.startswith(OLE):
-        return "an old or password-protected Office file"
+        return Phrase("an old or password-protected Office file")
     if active_content.begins_as_markup(head):
-        return "a web page"
+        return Phrase("a web page")
     import puremagic  # its signature table takes 1 MB and only rejections need it
 
     try:
@@ -153,7 +163,7 @@ def _looks_like(head: bytes) -> str:
         guesses = []
     best = max(guesses, key=lambda guess: guess.confidence, default=None)
     if best is None or not (best.name or best.mime_type):
-        return "plain text" if _is_text(head) else "something else"
+        return Phrase("plain text") if _is_text(head) else Phrase("something else")
     return str(best.name or best.mime_type)
 
 
@@ -166,7 +176,9 @@ def _is_text(head: bytes) -> bool:
 
 
 def _not(found: Type, head: bytes) -> Rejected:
-    return Rejected(f"The file is declared as {found.name} but looks like {_looks_like(head)}.")
+    return Rejected(
+        Phrase("The file is declared as {type} but looks like {other}.", type=found.name, other=_looks_like(head))
+    )
 
 
 def _pdf(file: IO[bytes], size_bytes: int, head: bytes) -> None:
@@ -210,17 +222,19 @@ def _archive(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None
     except (Rejected, ActiveContent):
         raise
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError, ValueError) as error:
-        raise Rejected(f"The {found.name} file is damaged: its parts are inconsistent.") from error
+        raise Rejected(Phrase("The {type} file is damaged: its parts are inconsistent.", type=found.name)) from error
 
 
 def _check_directory(file: IO[bytes], size_bytes: int, found: Type) -> None:
     """Check the size of the central directory before parsing, which takes ten times its size in memory."""
     tail, at = _zip_end(file, size_bytes)
     if at is None:
-        raise Rejected(f"The {found.name} file is damaged: its end is missing.")
+        raise Rejected(Phrase("The {type} file is damaged: its end is missing.", type=found.name))
     has_zip64 = tail.startswith(b"PK\x06\x07", max(0, at - 20))
     if has_zip64 or int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES:
-        raise Rejected(f"The {found.name} file has too many parts; the limit is {MAX_ENTRIES}.")
+        raise Rejected(
+            Phrase("The {type} file has too many parts; the limit is {limit}.", type=found.name, limit=MAX_ENTRIES)
+        )
 
 
 def _check_kind(archive: zipfile.ZipFile, found: Type) -> None:
@@ -232,29 +246,46 @@ def _check_kind(archive: zipfile.ZipFile, found: Type) -> None:
 
 def _check_entries(entries: list[zipfile.ZipInfo], size_bytes: int, found: Type) -> None:
     if len(entries) > MAX_ENTRIES:
-        raise Rejected(f"The {found.name} file has {len(entries)} parts; the limit is {MAX_ENTRIES}.")
+        raise Rejected(
+            Phrase(
+                "The {type} file has {parts} parts; the limit is {limit}.",
+                type=found.name,
+                parts=len(entries),
+                limit=MAX_ENTRIES,
+            )
+        )
     unpacked = sum(entry.file_size for entry in entries)
     _check_size(unpacked, size_bytes)
     names = {entry.filename for entry in entries}
     missing = [name for name in found.must_hold if name not in names]
     if missing:
-        raise Rejected(f"The file is declared as {found.name} but is another zip archive: it has no {missing[0]}.")
+        raise Rejected(
+            Phrase(
+                "The file is declared as {type} but is another zip archive: it has no {missing}.",
+                type=found.name,
+                missing=missing[0],
+            )
+        )
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.flag_bits & 0x1:
-            raise Rejected(f"The {found.name} file is encrypted. Save it without a password.")
+            raise Rejected(Phrase("The {type} file is encrypted. Save it without a password.", type=found.name))
         if entry.filename.startswith(("/", "\\")) or ".." in entry.filename.replace("\\", "/").split("/"):
-            raise Rejected(f"The {found.name} file contains a part with an unsafe name.")
+            raise Rejected(Phrase("The {type} file contains a part with an unsafe name.", type=found.name))
         if entry.header_offset < end:
-            raise Rejected(f"The {found.name} file is damaged: its parts overlap.")
+            raise Rejected(Phrase("The {type} file is damaged: its parts overlap.", type=found.name))
         end = entry.header_offset + 30 + len(entry.orig_filename.encode()) + entry.compress_size
 
 
 def _check_size(unpacked: int, size_bytes: int) -> None:
     if unpacked > MAX_UNPACKED_BYTES:
-        raise Rejected(f"The file unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB.")
+        raise Rejected(Phrase("The file unpacks to more than {megabytes} MB.", megabytes=MAX_UNPACKED_BYTES >> 20))
     if unpacked > RATIO_FREE_BYTES and unpacked > MAX_RATIO * size_bytes:
-        raise Rejected(f"The file unpacks to {unpacked // max(1, size_bytes)} times its size, as a zip bomb does.")
+        raise Rejected(
+            Phrase(
+                "The file unpacks to {times} times its size, as a zip bomb does.", times=unpacked // max(1, size_bytes)
+            )
+        )
 
 
 def _verify_contents(archive: zipfile.ZipFile, entries: list[zipfile.ZipInfo]) -> None:
@@ -290,14 +321,23 @@ def _image(file: IO[bytes], head: bytes, found: Type) -> None:
     except Rejected:
         raise
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
-        raise Rejected(f"The image has more than {MAX_PIXELS // 10**6} million pixels.") from None
+        raise Rejected(
+            Phrase("The image has more than {millions} million pixels.", millions=MAX_PIXELS // 10**6)
+        ) from None
     except Exception as error:  # every decoder raises its own
-        raise Rejected(f"The {found.name} image is damaged.") from error
+        raise Rejected(Phrase("The {type} image is damaged.", type=found.name)) from error
 
 
 def _check_pixels(width: int, height: int) -> None:
     if width * height > MAX_PIXELS:
-        raise Rejected(f"The image has {width} x {height} pixels; the limit is {MAX_PIXELS // 10**6} million.")
+        raise Rejected(
+            Phrase(
+                "The image has {width} x {height} pixels; the limit is {millions} million.",
+                width=width,
+                height=height,
+                millions=MAX_PIXELS // 10**6,
+            )
+        )
 
 
 def _text(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None:
@@ -307,17 +347,19 @@ def _text(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None:
     if is_markup or head.startswith((b"%PDF-", b"PK\x03\x04", OLE)):
         raise _not(found, head)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise Rejected(f"The {found.name} file is UTF-16. Save it as UTF-8.")
+        raise Rejected(Phrase("The {type} file is UTF-16. Save it as UTF-8.", type=found.name))
     decoder = codecs.getincrementaldecoder("utf-8")()
     file.seek(0)
     try:
         while piece := file.read(1 << 16):
             if len(piece.translate(None, _CONTROLS)) != len(piece):
-                raise Rejected(f"The {found.name} file contains control characters, so it is not text.")
+                raise Rejected(
+                    Phrase("The {type} file contains control characters, so it is not text.", type=found.name)
+                )
             decoder.decode(piece)
         decoder.decode(b"", final=True)
     except UnicodeDecodeError:
-        raise Rejected(f"The {found.name} file is not UTF-8. Save it as UTF-8.") from None
+        raise Rejected(Phrase("The {type} file is not UTF-8. Save it as UTF-8.", type=found.name)) from None
     if found.content_type == "application/json":
         _json(file, size_bytes, start)
 
@@ -334,4 +376,4 @@ def _json(file: IO[bytes], size_bytes: int, start: bytes) -> None:
     try:
         msgspec.json.decode(file.read().removeprefix(codecs.BOM_UTF8))
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Rejected(f"The file is not valid JSON: {error}.") from None
+        raise Rejected(Phrase("The file is not valid JSON: {error}.", error=error)) from None

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from muniment import config
+from muniment.kernel.phrases.phrase import Phrase
 
 TIMEOUT_S: Final = 60.0
 
@@ -41,13 +42,13 @@ def scan(pieces: Iterable[bytes]) -> str | None:
             while b"\0" not in answer and (more := connection.recv(4096)):
                 answer += more
     except OSError as error:
-        raise ScannerAway(f"the virus scanner does not answer: {error}") from error
+        raise ScannerAway(Phrase("the virus scanner does not answer: {error}", error=error)) from error
     words = answer.rstrip(b"\0").decode(errors="replace").removeprefix("stream: ")
     if words == "OK":
         return None
     if words.endswith(" FOUND"):
         return words.removesuffix(" FOUND")
-    raise ScannerUnavailable(f"the virus scanner rejected the file: {words[:200]}")
+    raise ScannerUnavailable(Phrase("the virus scanner rejected the file: {words}", words=words[:200]))
 
 
 def _connect(address: str) -> socket.socket:

@@ -6,6 +6,7 @@ from typing import Any
 from django.db import connection
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.phrase import Joined, Phrase, either
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.models import Company, Ownership, Person
 from muniment.registry.names.asked import near_companies
@@ -18,10 +19,11 @@ def no_company(slug: str, near: Sequence[str] = ()) -> NotFound:
     Args:
         near: listings of the actor's own that may be meant.
     """
-    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    hint = Phrase("Call list_my_companies for the slugs of your companies.")
+    meant = [Phrase("Did you mean {near}?", near=either(near))] if near else []
     return NotFound(
-        f"You have no company with the slug {slug[:200]!r}.",
-        f"{meant}Call list_my_companies for the slugs of your companies.",
+        Phrase("You have no company with the slug {slug!r}.", slug=slug[:200]),
+        Joined(" ", [*meant, hint]),
     )
 
 
@@ -33,7 +35,9 @@ def decides(actor: Actor) -> bool:
 def require_reviewer(actor: Actor, task: str) -> None:
     """Raise Forbidden unless *actor* acts as a reviewer; *task* is what only reviewers can do."""
     if not decides(actor):
-        raise Forbidden(f"Only reviewers can {task}.", "Ask the operator of this registry for the role.")
+        raise Forbidden(
+            Phrase("Only reviewers can {task}.", task=Phrase(task)), "Ask the operator of this registry for the role."
+        )
 
 
 def require_account(actor: Actor, message: str) -> int:
@@ -81,6 +85,14 @@ def expect_version(row: Company | Person, expected: int | None) -> None:
     """
     if expected is not None and row.version != expected:
         raise Conflict(
-            f"{row.slug!r} is at version {row.version}, not {expected}: someone else changed it.",
-            f"Read it again, and repeat the change with expectedVersion {row.version} if it still fits.",
+            Phrase(
+                "{slug!r} is at version {version}, not {expected}: someone else changed it.",
+                slug=row.slug,
+                version=row.version,
+                expected=expected,
+            ),
+            Phrase(
+                "Read it again, and repeat the change with expectedVersion {version} if it still fits.",
+                version=row.version,
+            ),
         )

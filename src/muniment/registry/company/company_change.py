@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
 from muniment.schema.kinds import Choice, Text
@@ -26,9 +27,12 @@ class BadFields(BadRequest):
 
     def __init__(self, faults: Iterable[Fault], hint: str = HINT) -> None:
         self.faults = list(faults)
-        summary = "; ".join(f"{fault.field} {fault.reason}" for fault in self.faults[:5])
+        named = Joined("; ", (each.sentence for each in self.faults[:5]))
         more = len(self.faults) - 5
-        super().__init__(f"{summary}{f'; and {more} more' if more > 0 else ''}.", hint)
+        message = (
+            Phrase("{faults}; and {more} more.", faults=named, more=more) if more > 0 else Joined("", (named, "."))
+        )
+        super().__init__(message, hint)
 
 
 class CompanyChange(dict[str, Any]):
@@ -70,6 +74,9 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new
         if not is_new:
             validation.judge_too(record, dict(change))
         unknown = change.keys() - record.editable.keys()
-        raise BadFields(validation.faults, f"Editable fields: {', '.join(record.editable)}." if unknown else hint)
+        raise BadFields(
+            validation.faults,
+            Phrase("Editable fields: {fields}.", fields=", ".join(record.editable)) if unknown else hint,
+        )
     # The order of the fields in the answer: texts before all others, as in earlier versions.
     return dict(sorted(edit.items(), key=lambda each: not isinstance(record.editable[each[0]].kind, Text | Choice)))

@@ -13,6 +13,7 @@ from django.conf import settings
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry import history, provenance
 from muniment.registry.company.company_change import BadFields, Edit
 from muniment.registry.company.difference import Difference, compare_field
@@ -95,7 +96,7 @@ def _compare_team_size(company: Company, value: int | None, found: Difference) -
     if not listed:
         compare_field(company, settings.SCHEMA.company_field("teamSize"), value, found)
     elif value not in {listed, stored or company.team_size}:
-        reason = f"is {listed:,} while {listed:,} positions are listed, and cannot be set"
+        reason = Phrase("is {listed:,} while {listed:,} positions are listed, and cannot be set", listed=listed)
         raise BadFields([Fault("teamSize", reason)], "Leave it out, or edit the positions.")
 
 
@@ -133,7 +134,15 @@ def _refuse_cut_text(name: str, value: str, stored: str) -> None:
     """Refuse the beginning of a stored text as an answer shows it: written back, it would delete the rest."""
     if value.endswith("…") and len(value) < len(stored) and stored.startswith(value[:-1].rstrip()):
         raise BadFields(
-            [Fault(name, f"is only the beginning of the stored text of {len(stored):,} characters")],
+            [
+                Fault(
+                    name,
+                    Phrase(
+                        "is only the beginning of the stored text of {stored_count:,} characters",
+                        stored_count=len(stored),
+                    ),
+                )
+            ],
             "Read the whole text at the URL that the answer gave, or leave the field out.",
         )
 

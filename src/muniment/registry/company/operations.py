@@ -20,6 +20,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict
 from muniment.registry import history, reverting
 from muniment.registry.company.access import decides, expect_version, no_company, owned, require_account
@@ -189,7 +190,9 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
             write(actor, company, difference, "created")
             return _read_whole(actor, company)
     except IntegrityError:
-        raise BadFields([Fault("slug", f"{slug!r} is taken")], "Choose another slug, or omit it.") from None
+        raise BadFields(
+            [Fault("slug", Phrase("{slug!r} is taken", slug=slug))], "Choose another slug, or omit it."
+        ) from None
 
 
 def update_company(

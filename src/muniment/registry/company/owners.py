@@ -10,6 +10,7 @@ from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.fairness import MAX_DRAFTS
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict
 from muniment.registry import history
 from muniment.registry.company.access import no_company, owned
@@ -77,6 +78,10 @@ def make_room_for_draft(account_id: int) -> None:
     unpublished = Company.objects.filter(ownerships__account_id=account_id, state__in=_UNPUBLISHED)
     if unpublished.count() >= MAX_DRAFTS:
         raise Conflict(
-            f"You have {unpublished.count()} listings that are not published yet; at most {MAX_DRAFTS} are allowed.",
+            Phrase(
+                "You have {count} listings that are not published yet; at most {limit} are allowed.",
+                count=unpublished.count(),
+                limit=MAX_DRAFTS,
+            ),
             "Delete drafts that you no longer need at /manage, or submit them and wait for the reviewers' decisions.",
         )

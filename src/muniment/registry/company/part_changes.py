@@ -10,6 +10,7 @@ from django.db import models
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.difference import Difference
 from muniment.registry.models import CapTableEntry, Company, Proposal, RemovedItem
@@ -56,7 +57,7 @@ class ListGuard:
             if name not in GUARDED or type(total) is not int
         ]
         if faults:
-            raise BadFields(faults, f"Lists with totals: {', '.join(GUARDED)}.")
+            raise BadFields(faults, Phrase("Lists with totals: {lists}.", lists=", ".join(GUARDED)))
 
     def check(self, name: str, stored: Sequence[JSONObject], given: Sequence[JSONObject]) -> None:
         """
@@ -72,7 +73,16 @@ class ListGuard:
         total = self.totals.get(name)
         if total is not None and total != len(stored):
             raise BadFields(
-                [Fault(f"expectedTotals.{name}", f"is {total:,}, but the list has {len(stored):,} rows")],
+                [
+                    Fault(
+                        f"expectedTotals.{name}",
+                        Phrase(
+                            "is {total:,}, but the list has {stored_count:,} rows",
+                            total=total,
+                            stored_count=len(stored),
+                        ),
+                    )
+                ],
                 "Read the list again, then repeat the change if it still fits.",
             )
         if len(given) >= len(stored) or total is not None:
@@ -80,11 +90,26 @@ class ListGuard:
         short = is_short(stored)
         if short and self.knows_version:
             return
-        with_version = " or, since the list is short, expectedVersion" if short else ""
+        with_version = Phrase(" or, since the list is short, expectedVersion") if short else ""
         raise BadFields(
-            [Fault(name, f"has {len(given):,} rows, but {len(stored):,} are stored: the others would be deleted")],
-            'To edit single rows, send {"add": [rows], "set": [rows with id], "remove": [ids]}. '
-            f'To replace the whole list, send it with expectedTotals {{"{name}": {len(stored)}}}{with_version}.',
+            [
+                Fault(
+                    name,
+                    Phrase(
+                        "has {given_count:,} rows, but {stored_count:,} are stored: the others would be deleted",
+                        given_count=len(given),
+                        stored_count=len(stored),
+                    ),
+                )
+            ],
+            Phrase(
+                'To edit single rows, send {{"add": [rows], "set": [rows with id], "remove": [ids]}}. To '
+                'replace the whole list, send it with expectedTotals {{"{name}": '
+                "{stored_count}}}{with_version}.",
+                name=name,
+                stored_count=len(stored),
+                with_version=with_version,
+            ),
         )
 
     def resolve(
@@ -119,7 +144,9 @@ def _refuse_unknown_ids(kind: ItemList, path: Path, given: Sequence[JSONObject],
         if not (each := row.get("id")):
             continue
         if each not in known and not kind.own_ids:
-            validation.refuse((*path, index, "id"), f"{each!r} is the id of no row; leave it out for a new row")
+            validation.refuse(
+                (*path, index, "id"), Phrase("{given!r} is the id of no row; leave it out for a new row", given=each)
+            )
     if validation.faults:
         raise BadFields(validation.faults)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from muniment.durable_files import sync
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Unavailable
 from muniment.registry.models import Picture
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
@@ -82,14 +83,18 @@ def resize(
     from PIL import Image, ImageOps  # 8 MB: imported on first use
 
     if len(content) > MAX_BYTES:
-        raise BadRequest(f"The image is too large: {len(content) / (1 << 20):.1f} MB.", _HINT)
+        raise BadRequest(
+            Phrase("The image is too large: {megabytes:.1f} MB.", megabytes=len(content) / (1 << 20)), _HINT
+        )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # checked below, before decoding
             picture = Image.open(io.BytesIO(content), formats=formats)
             width, height = picture.size
             if width * height > MAX_PIXELS:
-                raise BadRequest(f"The image has {width * height / 1e6:.0f} megapixels.", _HINT)
+                raise BadRequest(
+                    Phrase("The image has {megapixels:.0f} megapixels.", megapixels=width * height / 1e6), _HINT
+                )
             if not first_frame and getattr(picture, "n_frames", 1) > 1:
                 raise BadRequest("Animated images are not accepted.", "Send a still image.")
             picture.load()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import number
 from muniment.registry.declared.columns import field_named, fields_of
 from muniment.registry.declared.stored import fault_of
@@ -114,7 +115,10 @@ def _choice(field: Field, _column: Column, text: str, _currency: str) -> str | L
     meant = next((each for each in kind.values if key(each) == key(text)), None) if key(text) else None
     if meant is None:
         shown = text.strip()[:40]
-        return Lost(f'"{shown}" is none of the choices', 'Add it under words on the column: "the word" = "the choice".')
+        return Lost(
+            Phrase('"{text}" is none of the choices', text=shown),
+            'Add it under words on the column: "the word" = "the choice".',
+        )
     return str(meant)
 
 

@@ -13,6 +13,7 @@ from muniment import declared_fields
 from muniment.accounts.operations import require_operator
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry.declared.stored import StoredValues, stored_values
 from muniment.registry.settings.operations import apply_settings, latest_version
@@ -129,5 +130,8 @@ def _place(latest: Applied, of: str, key: str) -> int:
     declared = _declared(latest)
     found = next((at for at, each in enumerate(declared) if (each.of, each.key) == (of, key)), None)
     if found is None:
-        raise NotFound(f"There is no declared field {key[:40]}.", "The list has all of them; it may have been removed.")
+        raise NotFound(
+            Phrase("There is no declared field {key}.", key=key[:40]),
+            "The list has all of them; it may have been removed.",
+        )
     return found

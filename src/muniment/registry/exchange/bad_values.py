@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.exchange.batch import BatchRun
 from muniment.registry.exchange.rows import CompanyRow, read_company
 from muniment.registry.models import Person
@@ -69,7 +70,9 @@ def _first(faults: list[Fault]) -> list[Fault]:
     """Return the first faults in the order of the row, and how many more there are."""
     faults.reverse()
     more = len(faults) - MAX_REPORTED
-    return faults if more <= 0 else [*faults[:MAX_REPORTED], Fault("", f"has {more:,} more bad values")]
+    return (
+        faults if more <= 0 else [*faults[:MAX_REPORTED], Fault("", Phrase("has {more:,} more bad values", more=more))]
+    )
 
 
 def without_bad_values(
@@ -92,12 +95,18 @@ def without_bad_values(
             continue
         found = correct(row.line, row.broken, stored_line(row.slug), run.schema, knows_person)
         for fault in found.kept:
-            run.warn(number, Fault(fault.field, f"{fault.reason}; it stays, since it is stored already"))
+            run.warn(
+                number,
+                Fault(
+                    fault.field,
+                    Phrase("{reason}; it stays, since it is stored already", reason=Phrase.of(fault.reason)),
+                ),
+            )
         for fault in found.dropped:
             if found.line is None:
                 run.tell(number, fault)
             else:
-                run.drop(number, Fault(fault.field, f"{fault.reason}; left out"))
+                run.drop(number, Fault(fault.field, Phrase("{reason}; left out", reason=Phrase.of(fault.reason))))
         corrected = found.line and read_company(found.line, run.schema, Validation(change=False))
         if corrected:
             kept.append((number, corrected))

@@ -18,6 +18,7 @@ from django.db import models
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry import history, provenance
 from muniment.registry.company import pictures
 from muniment.registry.exchange.edits import IMPORTED, Edits
@@ -91,7 +92,7 @@ class BatchRun:
         """Return whether to skip a row, because drafts do not overwrite published rows."""
         if existing is None or not self.draft or not existing.published:
             return False
-        self.warn(line, Fault("", f"{existing.slug!r} is published; --draft leaves it unchanged"))
+        self.warn(line, Fault("", Phrase("{slug!r} is published; --draft leaves it unchanged", slug=existing.slug)))
         return True
 
     def report_kept(self, line: int, edits: Edits, paths: Mapping[str, str], counts: BatchCounts) -> None:
@@ -173,7 +174,7 @@ def without_used_slugs(
     kept = []
     for line, row in rows:
         if row.slug in gone:
-            run.tell(line, Fault(key, f"{row.slug!r} was used by a deleted row and cannot be reused"))
+            run.tell(line, Fault(key, Phrase("{slug!r} was used by a deleted row and cannot be reused", slug=row.slug)))
         else:
             kept.append((line, row))
     return kept

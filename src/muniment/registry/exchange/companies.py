@@ -13,6 +13,7 @@ from django.db import models
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry import history, provenance
 from muniment.registry.company.parts import PositionRow, RoundRow
 from muniment.registry.exchange.bad_values import without_bad_values
@@ -353,7 +354,15 @@ class _CompanyBatch:
         if company.state == State.PUBLISHED or is_draft_of_import or self.run.relist:
             return True
         state = company.get_state_display().lower()
-        self.run.warn(line, Fault("", f"{company.slug!r} is {state} and stays so; --relist publishes it"))
+        self.run.warn(
+            line,
+            Fault(
+                "",
+                Phrase(
+                    "{slug!r} is {state} and stays so; --relist publishes it", slug=company.slug, state=Phrase(state)
+                ),
+            ),
+        )
         return False
 
     def _part_on_wire(self, part: list[Any]) -> list[Any]:

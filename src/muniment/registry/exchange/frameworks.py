@@ -5,6 +5,7 @@ from typing import Final
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.exchange.batch import (
     BatchCounts,
     BatchRun,
@@ -107,7 +108,10 @@ def _with_company(run: BatchRun, rows: list[tuple[int, FrameworkRow]]) -> list[t
         if row.company in known:
             kept.append((line, row))
         else:
-            run.tell(line, Fault("framework.company.id", f"is unknown: no company has the slug {row.company!r}"))
+            run.tell(
+                line,
+                Fault("framework.company.id", Phrase("is unknown: no company has the slug {slug!r}", slug=row.company)),
+            )
     return kept
 
 
@@ -116,7 +120,9 @@ def _settle(run: BatchRun, line: int, framework: Framework, edits: Edits, column
     listed = columns.pop("listed", None)
     settle_columns(run, edits, framework, columns, None)
     if listed and not framework.listed and "listed" in edits.brought and not run.relist:
-        run.warn(line, Fault("", f"{framework.slug!r} is unlisted and stays so; --relist publishes it"))
+        run.warn(
+            line, Fault("", Phrase("{slug!r} is unlisted and stays so; --relist publishes it", slug=framework.slug))
+        )
     elif listed is not None:
         columns["listed"] = listed
 

@@ -23,6 +23,7 @@ from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.declared.current import refresh
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
@@ -101,16 +102,22 @@ class Summary:
     """The key of its record; None if nothing was written."""
 
     def __str__(self) -> str:
-        parts = [
-            f"{kind}: {counts.new:,} new, {counts.changed:,} changed, {counts.unchanged:,} unchanged"
+        parts: list[str] = [
+            Phrase(
+                "{kind}: {new:,} new, {changed:,} changed, {unchanged:,} unchanged",
+                kind=kind,
+                new=counts.new,
+                changed=counts.changed,
+                unchanged=counts.unchanged,
+            )
             for kind, counts in self.counts.items()
             if counts != BatchCounts()
         ]
         if kept := sum(counts.kept for counts in self.counts.values()):
-            parts.append(f"{kept:,} edited fields kept")
-        parts.append(f"{self.bad:,} invalid rows" if self.bad else "no invalid rows")
+            parts.append(Phrase("{kept:,} edited fields kept", kept=kept))
+        parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else "no invalid rows")
         if self.dropped:
-            parts.append(f"{self.dropped:,} invalid values left out")
+            parts.append(Phrase("{dropped:,} invalid values left out", dropped=self.dropped))
         return "; ".join(parts)
 
 
@@ -126,12 +133,12 @@ def sources_of(path: Path) -> list[Source]:
         found = [Source(kind, file) for kind, file in files if file.is_file()]
         if not found:
             raise BadRequest(
-                f"{path} contains none of companies.jsonl, people.jsonl and frameworks.jsonl.",
+                Phrase("{path} contains none of companies.jsonl, people.jsonl and frameworks.jsonl.", path=path),
                 "Give a folder with at least one of them (or .jsonl.gz), or one such file.",
             )
         return found
     if not path.is_file():
-        message = f"{path} is neither a folder nor a file."
+        message = Phrase("{path} is neither a folder nor a file.", path=path)
         raise BadRequest(message, "Give a folder created by muniment export, or a file.")
     return [Source(_kind_of(path), path)]
 
@@ -145,7 +152,7 @@ def _kind_of(path: Path) -> str:
         if member in first:
             return kind
     raise BadRequest(
-        f"{path} has no line that is a company, a person or a framework.",
+        Phrase("{path} has no line that is a company, a person or a framework.", path=path),
         "Rename the file to companies.jsonl, people.jsonl or frameworks.jsonl.",
     )
 
@@ -313,7 +320,12 @@ class _Import:
         row = None if line.value is None else _READ[source.kind](line.value, self.state.schema, validation)
         faults = [line.fault] if line.fault else validation.faults
         if row is not None and row.slug in seen:
-            faults = [Fault(_SLUG_FIELDS[source.kind], f"{row.slug!r} is already in line {seen[row.slug]}")]
+            faults = [
+                Fault(
+                    _SLUG_FIELDS[source.kind],
+                    Phrase("{slug!r} is already in line {line}", slug=row.slug, line=seen[row.slug]),
+                )
+            ]
         if row is None or faults:
             self.summary.bad += 1
             for fault in faults:

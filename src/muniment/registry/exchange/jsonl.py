@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.texts import first_text_fault
 from muniment.schema.validation import Fault, kind_of
 
@@ -45,13 +46,13 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
                 content = source.readline(MAX_LINE_BYTES + 1)
                 too_long = len(content) > MAX_LINE_BYTES and _skip(source, content)
             except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-                fault = Fault("", f"cannot be read: the gzip data is damaged ({error})")
+                fault = Fault("", Phrase("cannot be read: the gzip data is damaged ({error})", error=error))
                 yield ImportLine(number, None, fault, 0, file.tell())
                 return
             if not content:
                 return
             if too_long:
-                fault = Fault("", f"has more than {MAX_LINE_BYTES:,} bytes in one line")
+                fault = Fault("", Phrase("has more than {limit:,} bytes in one line", limit=MAX_LINE_BYTES))
                 yield ImportLine(number, None, fault, 0, file.tell())
                 continue
             if number == 1:
@@ -74,7 +75,7 @@ def decode(content: bytes) -> tuple[JSONObject | None, Fault | None]:
     except (ValueError, RecursionError) as error:
         return None, _undecodable(content, error)
     if not isinstance(value, dict):
-        return None, Fault("", f"must be an object, not {kind_of(value)}")
+        return None, Fault("", Phrase("must be an object, not {kind}", kind=kind_of(value)))
     if b"\\u0000" in content and (found := first_text_fault(value)):
         return None, Fault(*found)
     return value, None
@@ -84,11 +85,17 @@ def _undecodable(content: bytes, error: Exception) -> Fault:
     try:
         content.decode()
     except UnicodeDecodeError as wrong:
-        return Fault("", f"is not UTF-8 (byte {wrong.start + 1} is 0x{content[wrong.start]:02x})")
+        return Fault(
+            "", Phrase("is not UTF-8 (byte {place} is 0x{byte:02x})", place=wrong.start + 1, byte=content[wrong.start])
+        )
     if isinstance(error, RecursionError):
         return Fault("", "is nested too deeply")
     try:
         found = first_text_fault(json.loads(content)) if b"\\u" in content else None
     except (ValueError, RecursionError):
         found = None
-    return Fault(*found) if found else Fault("", f"is not JSON: {str(error).removeprefix('JSON is malformed: ')}")
+    return (
+        Fault(*found)
+        if found
+        else Fault("", Phrase("is not JSON: {error}", error=str(error).removeprefix("JSON is malformed: ")))
+    )

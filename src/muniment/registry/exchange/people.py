@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry import history
 from muniment.registry.exchange.batch import (
     BatchCounts,
@@ -119,9 +120,17 @@ def _without_removed(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> list[t
     kept = []
     for line, row in rows:
         if suppressed.has_person(row.slug, row.columns.get("document_id") or ""):
-            run.warn(line, Fault("slug", f"{row.slug!r} was erased; the row is ignored"))
+            run.warn(line, Fault("slug", Phrase("{slug!r} was erased; the row is ignored", slug=row.slug)))
         elif row.slug in merged:
-            run.warn(line, Fault("slug", f"{row.slug!r} was merged into {merged[row.slug]!r}; the row is ignored"))
+            run.warn(
+                line,
+                Fault(
+                    "slug",
+                    Phrase(
+                        "{slug!r} was merged into {other!r}; the row is ignored", slug=row.slug, other=merged[row.slug]
+                    ),
+                ),
+            )
         else:
             kept.append((line, row))
     return kept
@@ -156,9 +165,15 @@ def _corrected(run: BatchRun, line: int, row: PersonRow, person: Person | None) 
             given[key or name] = before
         fault = breach.fault
         if before == value:
-            run.warn(line, Fault(fault.field, f"{fault.reason}; it stays, since it is stored already"))
+            run.warn(
+                line,
+                Fault(
+                    fault.field,
+                    Phrase("{reason}; it stays, since it is stored already", reason=Phrase.of(fault.reason)),
+                ),
+            )
         else:
-            run.drop(line, Fault(fault.field, f"{fault.reason}; left out"))
+            run.drop(line, Fault(fault.field, Phrase("{reason}; left out", reason=Phrase.of(fault.reason))))
     return replace(row, columns=columns)
 
 
@@ -179,9 +194,15 @@ def _may_publish(run: BatchRun, line: int, person: Person) -> bool:
     """Return whether an import may list a person: not a private profile of an account, nor a person taken down."""
     if person.account_id is not None and (not person.listed or person.unlisted_by == UnlistedBy.OWNER):
         if not person.published:
-            run.warn(line, Fault("", f"{person.slug!r} is a private profile and stays so; its owner can publish it"))
+            run.warn(
+                line,
+                Fault(
+                    "",
+                    Phrase("{slug!r} is a private profile and stays so; its owner can publish it", slug=person.slug),
+                ),
+            )
         return False
     if person.unlisted_by and not run.relist:
-        run.warn(line, Fault("", f"{person.slug!r} is unlisted and stays so; --relist publishes it"))
+        run.warn(line, Fault("", Phrase("{slug!r} is unlisted and stays so; --relist publishes it", slug=person.slug)))
         return False
     return True

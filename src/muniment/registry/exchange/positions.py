@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from muniment.kernel.ids import now, slug_from_name
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.company.parts import PositionRow
 from muniment.registry.exchange.batch import BatchRun, free_slug, merged_slugs
 from muniment.registry.exchange.rows import CompanyRow
@@ -114,9 +115,11 @@ def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Ro
         faults = []
         for index, place in enumerate(row.positions or ()):
             if place.slug in gone:
-                faults.append((index, f"{place.slug!r} was used by a deleted person and cannot be reused"))
+                faults.append(
+                    (index, Phrase("{slug!r} was used by a deleted person and cannot be reused", slug=place.slug))
+                )
             elif people.unknown(place):
-                faults.append((index, f"is unknown: no person has the slug {place.slug!r}"))
+                faults.append((index, Phrase("is unknown: no person has the slug {slug!r}", slug=place.slug)))
         for index, reason in faults:
             run.tell(line, Fault(f"positions[{index}].person.slug", reason))
         if not faults:

@@ -14,6 +14,7 @@ from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
@@ -34,7 +35,7 @@ _DAYS: Final = {"opensOn": "opens_on", "closesOn": "closes_on"}
 def _framework(framework_id: str) -> Framework:
     found = Framework.objects.select_for_update(of=("self",)).filter(slug=framework_id).first()
     if found is None:
-        message = f"There is no framework with the frameworkId {framework_id[:200]!r}."
+        message = Phrase("There is no framework with the frameworkId {id!r}.", id=framework_id[:200])
         raise NotFound(message, "GET /api/v1/frameworks lists the ids.")
     return found
 
@@ -44,7 +45,7 @@ def _company(slug: str | None) -> Company | None:
         return None
     found = Company.objects.filter(slug=slug).first()
     if found is None:
-        fault = Fault("company", f"is unknown: no company has the slug {slug!r}")
+        fault = Fault("company", Phrase("is unknown: no company has the slug {slug!r}", slug=slug))
         raise BadFields([fault], "GET /api/v1/companies lists the slugs.")
     return found
 
@@ -93,7 +94,9 @@ def create_framework(
             _record(actor, framework, "created", after)
             return framework
     except IntegrityError:
-        raise BadFields([Fault("frameworkId", f"{chosen!r} is taken")], "Choose another id.") from None
+        raise BadFields(
+            [Fault("frameworkId", Phrase("{chosen!r} is taken", chosen=chosen))], "Choose another id."
+        ) from None
 
 
 def update_framework(
@@ -175,7 +178,7 @@ def author_framework(
         present = latest.version if latest else 0
         if expected_version is not None and expected_version != present:
             raise Conflict(
-                f"Version {present} was published in the meantime.",
+                Phrase("Version {present} was published in the meantime.", present=present),
                 "Open the form again in another tab, and make your changes there.",
             )
         if latest is not None and {**document, "version": latest.version} == latest.document:

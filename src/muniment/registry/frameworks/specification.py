@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, TypeGuard
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.texts import first_text_fault
 
 SCHEMA: Final = "assessment-spec/1"
@@ -32,14 +33,14 @@ def faults_of(specification: object) -> list[tuple[str, str]]:
     if not isinstance(specification, dict):
         return [("$", "is not an object")]
     if _is_deep(specification):
-        return [("$", f"is nested more than {MAX_DEPTH} levels deep")]
+        return [("$", Phrase("is nested more than {limit} levels deep", limit=MAX_DEPTH))]
     unfit = first_text_fault(specification)
     return [*_document(specification), *([unfit] if unfit else [])]
 
 
 def _document(document: JSONObject) -> Found:
     if document.get("schema") != SCHEMA:
-        yield "schema", f'is not "{SCHEMA}"'
+        yield "schema", Phrase('is not "{schema}"', schema=SCHEMA)
     version = document.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or not 1 <= version < 2**31:
         yield "version", "is not a positive integer"
@@ -72,7 +73,7 @@ def _overall(overall: object) -> Found:
         yield "overall", "is not an object"
         return
     if overall.get("method", METHODS[0]) not in METHODS:
-        yield "overall.method", f"is not one of {', '.join(METHODS)}"
+        yield "overall.method", Phrase("is not one of {methods}", methods=", ".join(METHODS))
     if overall.get("bands") is not None:
         yield from _bands(overall["bands"])
 
@@ -126,7 +127,7 @@ def _criterion(criterion: object, path: str, scale: tuple[float, float], seen: d
         if criterion.get(key) is not None and not isinstance(criterion[key], str):
             yield f"{path}.{key}", "is not text"
     if criterion.get("evaluator", "auto") not in EVALUATORS:
-        yield f"{path}.evaluator", f"is not one of {', '.join(EVALUATORS)}"
+        yield f"{path}.evaluator", Phrase("is not one of {evaluators}", evaluators=", ".join(EVALUATORS))
     yield from _levels(criterion.get("levels"), f"{path}.levels", scale)
     yield from _gate(criterion.get("gate"), f"{path}.gate", scale)
     yield from _evidence(criterion.get("evidence"), f"{path}.evidence")
@@ -187,7 +188,7 @@ def _evidence(evidence: object, path: str) -> Found:
         return
     sources = evidence.get("sources")
     if sources is not None and (not isinstance(sources, list) or any(source not in SOURCES for source in sources)):
-        yield f"{path}.sources", f"is not a list of {', '.join(SOURCES)}"
+        yield f"{path}.sources", Phrase("is not a list of {sources}", sources=", ".join(SOURCES))
     least = evidence.get("minCitations")
     if least is not None and (isinstance(least, bool) or not isinstance(least, int) or least < 0):
         yield f"{path}.minCitations", "is not a non-negative integer"
@@ -203,7 +204,7 @@ def _condition(condition: object, path: str) -> Found:
     elif operation in COMPARISONS:
         yield from _comparison(condition, path)
     else:
-        yield f"{path}.op", f"is not one of {', '.join((*COMPARISONS, *PHRASES))}"
+        yield f"{path}.op", Phrase("is not one of {words}", words=", ".join((*COMPARISONS, *PHRASES)))
 
 
 def _phrases(condition: JSONObject, path: str) -> Found:
@@ -211,7 +212,7 @@ def _phrases(condition: JSONObject, path: str) -> Found:
     if not isinstance(terms, list) or not terms or not all(_is_text(term) for term in terms):
         yield f"{path}.terms", "is not a list of at least one text"
     if condition.get("in", "documents") not in SOURCES:
-        yield f"{path}.in", f"is not one of {', '.join(SOURCES)}"
+        yield f"{path}.in", Phrase("is not one of {sources}", sources=", ".join(SOURCES))
 
 
 def _comparison(condition: JSONObject, path: str) -> Found:
@@ -234,7 +235,7 @@ def _id(owner: JSONObject, path: str, seen: dict[str, str]) -> Found:
     if not _is_text(given):
         yield f"{path}.id", "is not text"
     elif given in seen:
-        yield f"{path}.id", f"is also the id of {seen[given]}"
+        yield f"{path}.id", Phrase("is also the id of {place}", place=seen[given])
     else:
         seen[str(given)] = path
 
@@ -247,7 +248,10 @@ def _weight(owner: JSONObject, path: str) -> Found:
 def _level(level: object, path: str, scale: tuple[float, float]) -> Found:
     low, high = scale
     if not _is_number(level) or (low < high and not low <= level <= high):
-        yield path, f"is not a number from {low:g} to {high:g}" if low < high else "is not a number"
+        yield (
+            path,
+            Phrase("is not a number from {low:g} to {high:g}", low=low, high=high) if low < high else "is not a number",
+        )
 
 
 def _is_deep(value: object) -> bool:

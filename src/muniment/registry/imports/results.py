@@ -11,6 +11,7 @@ from muniment.jobs.models import Job
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import NotFound
 from muniment.registry.imports.undoing import begin_undo, list_imports
 from muniment.registry.imports.uploads import KIND, Progress, progress_of
@@ -51,7 +52,7 @@ def get_result(actor: Actor, key: int) -> ImportResult:
     require_operator(actor)
     run = ImportRun.objects.filter(pk=key).first()
     if run is None:
-        raise NotFound(f"Import {key} doesn't exist.", "The imports are at /operate/import.")
+        raise NotFound(Phrase("Import {key} doesn't exist.", key=key), "The imports are at /operate/import.")
     is_running = bool(run.job) and Job.objects.filter(pk=run.job, state__in=queue.UNFINISHED).exists()
     progress = progress_of(run.job) if run.job and (is_running or not run.result) else Progress()
     upload = ImportUpload.objects.filter(run=run, state=ImportUpload.Stage.IMPORTING).values_list("pk", flat=True)

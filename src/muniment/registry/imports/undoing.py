@@ -21,6 +21,7 @@ from muniment.accounts.operations import require_operator
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry import history
 from muniment.registry.exchange.companies import stored_line
@@ -106,9 +107,9 @@ def begin_undo(actor: Actor, key: int) -> ImportRun:
     with transaction.atomic():
         run = ImportRun.objects.select_for_update().filter(pk=key).first()
         if run is None:
-            raise NotFound(f"There is no import {key}.", "See muniment import --list.")
+            raise NotFound(Phrase("There is no import {key}.", key=key), "See muniment import --list.")
         if run.pk in _undone():
-            raise BadRequest(f"The import {key} is undone.", "See muniment import --list.")
+            raise BadRequest(Phrase("The import {key} is undone.", key=key), "See muniment import --list.")
         return ImportRun.objects.create(
             account_id=actor.account_id, via=actor.via, files=run.files, options=[f"undo {key}"], undoes=run
         )
@@ -141,7 +142,12 @@ def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
     found.kept += _import(actor, lines, undo)
     for start in range(0, len(states), BATCH):
         _set_states(actor, states[start : start + BATCH], undo)
-    result = f"{found.restored:,} rows restored, {found.unpublished:,} unpublished, {len(found.kept):,} kept"
+    result = Phrase(
+        "{restored:,} rows restored, {unpublished:,} unpublished, {kept:,} kept",
+        restored=found.restored,
+        unpublished=found.unpublished,
+        kept=len(found.kept),
+    )
     kept = [each._asdict() for each in found.kept[:SHOWN_KEPT]]
     report = {"restored": found.restored, "unpublished": found.unpublished, "kept": kept, "kept_total": len(found.kept)}
     ImportRun.objects.filter(pk=undo.pk).update(ended_at=now(), result=result, report=report)

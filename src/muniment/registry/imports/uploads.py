@@ -21,6 +21,7 @@ from muniment.jobs.models import State as JobState
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import digest, new_id, now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Joined, Phrase, plain
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.outbound.following import plain_address
 from muniment.registry.models import ImportFile, ImportRun, ImportUpload
@@ -81,18 +82,24 @@ def begin_import(
         read_mapping(mapping)
     max_mb = config.current().import_max_mb
     if len(content) > max_mb << 20:
-        raise BadRequest(f"The file is larger than {max_mb} MB.", "Split it, or use the command muniment import.")
+        raise BadRequest(
+            Phrase("The file is larger than {megabytes} MB.", megabytes=max_mb),
+            "Split it, or use the command muniment import.",
+        )
     if address:
         try:
             address = plain_address(address)
         except ValueError as fault:
-            raise BadRequest(f"The web address can't be used: {fault}.", "Use a public https:// address.") from None
+            raise BadRequest(
+                Phrase("The web address can't be used: {fault}.", fault=Phrase.of(fault.args[0])),
+                "Use a public https:// address.",
+            ) from None
     elif not content:
         raise BadRequest("No file was uploaded, or it is empty.", "Choose a file, or enter a web address.")
     shown = PurePosixPath(name.replace("\\", "/")).name[-MAX_NAME_CHARACTERS:] or address[:MAX_NAME_CHARACTERS]
     with transaction.atomic():
         if ImportUpload.objects.exclude(state=Stage.DONE).count() >= MAX_OPEN:
-            message = f"{MAX_OPEN} imports are not finished."
+            message = Phrase("{limit} imports are not finished.", limit=MAX_OPEN)
             raise TooMany(message, "Import or discard one of them first.", retry_after_s=60)
         made = ImportUpload.objects.create(
             account_id=actor.account_id, name=shown or "table", address=address, mapping=mapping
@@ -183,7 +190,9 @@ def request_preview(actor: Actor, key: str) -> ImportUpload:
     with transaction.atomic():
         upload = _held(actor, key, Stage.MAPPING, Stage.PREVIEW)
         if questions := read_mapping(upload.mapping).questions():
-            raise BadRequest("The mapping needs choices.", f"Choose {'; '.join(questions[:3])}.")
+            raise BadRequest(
+                "The mapping needs choices.", Phrase("Choose {questions}.", questions=Joined("; ", questions[:3]))
+            )
         _request(upload, Stage.CHECKING)
     return upload
 
@@ -306,4 +315,4 @@ def _set(upload: ImportUpload, **values: Any) -> None:
 
 
 def encoded(value: Any) -> bytes:
-    return msgspec.json.encode(value)
+    return msgspec.json.encode(value, enc_hook=plain)

@@ -16,6 +16,7 @@ from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.languages.translated import translated
 from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.inbox import links, numbers
@@ -76,7 +77,7 @@ def company_checks(
     website = facts.get("website") or ""
     lacking = [name for name in NEEDED if not facts.get(name)]
     broken = broken_values({**mine.bundle, "company": facts})
-    values = "; ".join(f"{fault.field} {fault.reason}" for fault in broken)
+    values = "; ".join(translated(fault.sentence) for fault in broken)
     return [
         _website(website),
         _links(links.links_in(facts), stored),

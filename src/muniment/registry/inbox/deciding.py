@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, Problem
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.inbox import assigning
@@ -134,7 +135,10 @@ def _check_number(chosen: Sequence[Chosen]) -> None:
     if not chosen:
         raise BadRequest("No item is selected.", "Select the items first.")
     if len(chosen) > MAX_TOGETHER:
-        raise BadRequest(f"{len(chosen)} items are selected.", f"Select at most {MAX_TOGETHER} at once.")
+        raise BadRequest(
+            Phrase("{count} items are selected.", count=len(chosen)),
+            Phrase("Select at most {limit} at once.", limit=MAX_TOGETHER),
+        )
 
 
 def _result(chosen: Chosen, act: Callable[[Chosen], None]) -> Result:

@@ -6,6 +6,7 @@ from django.db import IntegrityError, transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry.company.access import require_reviewer
@@ -60,7 +61,7 @@ def save_reply(actor: Actor, title: str, text: str, *, number: int | None = None
         raise BadFields(faults, "A saved reply has a title and a text.")
     reply = get_reply(actor, number) if number is not None else SavedReply()
     if number is None and SavedReply.objects.count() >= MAX_REPLIES:
-        raise Conflict(f"There are {MAX_REPLIES} saved replies already.", "Delete one first.")
+        raise Conflict(Phrase("There are {limit} saved replies already.", limit=MAX_REPLIES), "Delete one first.")
     reply.title, reply.text = values["title"], values["text"]
     reply.account_id, reply.updated_at = actor.account_id, now()
     try:
@@ -88,6 +89,6 @@ def _faults(name: str, value: str, limit: int) -> list[Fault]:
     if not value:
         return [Fault(name, "is empty")]
     if len(value) > limit:
-        return [Fault(name, f"has {len(value):,} characters; the limit is {limit:,}")]
+        return [Fault(name, Phrase("has {count:,} characters; the limit is {limit:,}", count=len(value), limit=limit))]
     fault = text_fault(value)
     return [Fault(name, fault)] if fault else []

@@ -4,6 +4,7 @@ import http.client
 import ssl
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.outbound.fetching import Connection, NotFetched
 from muniment.outbound.following import follow
@@ -60,7 +61,9 @@ def fetch_logo(address: str) -> Drawn:
     try:
         body = follow(address, accept=_ACCEPT, **options).body
     except NotFetched as fault:
-        raise LogoFault(f"the site answered {fault.status}", is_lasting=fault.status in _GONE) from None
+        raise LogoFault(
+            Phrase("the site answered {status}", status=fault.status), is_lasting=fault.status in _GONE
+        ) from None
     except TimeoutError:
         raise LogoFault("the site took too long", is_lasting=False) from None
     except ssl.SSLCertVerificationError:

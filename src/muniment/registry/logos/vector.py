@@ -13,6 +13,8 @@ from threading import Lock
 from typing import Final
 from xml.parsers import expat
 
+from muniment.kernel.phrases.phrase import Phrase
+
 MAX_BYTES: Final = 200_000
 CPU_S: Final = 3
 WALL_S: Final = 10
@@ -52,7 +54,7 @@ def draw(content: bytes) -> bytes:
         NotDrawable: it is damaged, has what logos need not have, or takes too long.
     """
     if len(content) > MAX_BYTES:
-        raise NotDrawable(f"the SVG is larger than {MAX_BYTES // 1_000} KB")
+        raise NotDrawable(Phrase("the SVG is larger than {kilobytes} KB", kilobytes=MAX_BYTES // 1_000))
     command = [sys.executable, "-I", "-m", "muniment.registry.logos.vector"]
     try:
         with _drawing:
@@ -86,7 +88,7 @@ def check(content: bytes) -> None:
         if depth == 1 and (space, local) != (_SVG, "svg"):
             raise NotDrawable("the file is not an SVG")
         if space == _SVG and local not in _ALLOWED:
-            raise NotDrawable(f"the SVG has the element {local[:40]}, which is not accepted")
+            raise NotDrawable(Phrase("the SVG has the element {element}, which is not accepted", element=local[:40]))
         for attribute, value in attributes.items():
             if attribute.rpartition(_SEPARATOR)[2] == "href" and not value.startswith("#"):
                 raise NotDrawable("the SVG refers to another file")
@@ -104,7 +106,7 @@ def check(content: bytes) -> None:
     try:
         parser.Parse(content, True)  # noqa: FBT003 - expat's signature
     except expat.ExpatError as error:
-        raise NotDrawable(f"the SVG is not well-formed: {error}") from None
+        raise NotDrawable(Phrase("the SVG is not well-formed: {error}", error=error)) from None
 
 
 def _main() -> None:

@@ -14,6 +14,7 @@ from muniment.jobs.queue import enqueue
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry import history
 from muniment.registry.company.access import decides, owned, require_reviewer
@@ -84,7 +85,9 @@ def _find(actor: Actor, slug: str, name: str) -> tuple[Company, JSONObject]:
     company = owned(actor, slug, lock=True)
     entry = former.find(company.former_names, name)
     if entry is None:
-        raise NotFound(f"{slug!r} has no such former name.", "Its former names are on its page at /manage.")
+        raise NotFound(
+            Phrase("{slug!r} has no such former name.", slug=slug), "Its former names are on its page at /manage."
+        )
     return company, entry
 
 

@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import TooMany
 from muniment.registry import provenance
 from muniment.registry.company.access import decides
@@ -110,7 +111,7 @@ def check_rate(actor: Actor | None, requests: int) -> None:
     mine = PositionRequest.objects.filter(account_id=actor.account_id, asked_at__gt=now() - timedelta(days=1))
     if requests and mine.count() + requests > REQUESTS_PER_DAY:
         raise TooMany(
-            f"An account can ask people to confirm {REQUESTS_PER_DAY} positions in 24 hours.",
+            Phrase("An account can ask people to confirm {limit} positions in 24 hours.", limit=REQUESTS_PER_DAY),
             "Try again tomorrow, or leave out some of the positions that name claimed profiles.",
             retry_after_s=86_400,
         )

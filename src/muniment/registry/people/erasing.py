@@ -23,6 +23,7 @@ from muniment.jobs.models import State as JobState
 from muniment.jobs.queue import enqueue
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import NotFound
 from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
@@ -92,7 +93,10 @@ def find_person(slug: str, *, lock: bool = False) -> Person:
     people = Person.objects.select_for_update(of=("self",)) if lock else Person.objects
     person = people.select_related("account").filter(slug=slug).first()
     if person is None:
-        raise NotFound(f"No person has the slug {slug[:200]!r}.", "GET /api/v1/people lists the slugs of people.")
+        raise NotFound(
+            Phrase("No person has the slug {slug!r}.", slug=slug[:200]),
+            "GET /api/v1/people lists the slugs of people.",
+        )
     return person
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from django.conf import settings
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.difference import Difference
 from muniment.registry.company.part_changes import ListGuard, StoredRow, write_rows
@@ -168,8 +169,12 @@ class _Naming:
         if person is None:
             named = consent.people_named([slug], self.actor).values() if self.actor else ()
             known = ", ".join(each for slugs in named for each in slugs[:_SHOWN_CANDIDATES])
-            meant = f"; people of that name: {known}" if known else "; give only a name for a new person"
-            reason = f"is unknown: no person has the slug {slug!r}{meant}"
+            meant = (
+                Phrase("; people of that name: {known}", known=known)
+                if known
+                else Phrase("; give only a name for a new person")
+            )
+            reason = Phrase("is unknown: no person has the slug {slug!r}{meant}", slug=slug, meant=meant)
             self.faults.append(Fault(f"positions[{index}].person.slug", reason))
             return Place(row._replace(slug=slug), is_linked=False)
         is_same = same is not None and same.row.slug == slug
@@ -198,12 +203,24 @@ class _Naming:
             if refusal := refusals.get(key):
                 self._refuse(index, "name", refusal)
             elif slugs := people.get(key):
-                more = f" and {len(slugs) - _SHOWN_CANDIDATES} more" if len(slugs) > _SHOWN_CANDIDATES else ""
-                reason = f"is the name of {', '.join(slugs[:_SHOWN_CANDIDATES])}{more}: choose one, or add a new person"
+                more = (
+                    Phrase(" and {more} more", more=len(slugs) - _SHOWN_CANDIDATES)
+                    if len(slugs) > _SHOWN_CANDIDATES
+                    else ""
+                )
+                reason = Phrase(
+                    "is the name of {slugs}{more}: choose one, or add a new person",
+                    slugs=", ".join(slugs[:_SHOWN_CANDIDATES]),
+                    more=more,
+                )
                 fault = ChoiceFault(f"positions[{index}].person.name", reason)
                 fault.choices = tuple(slugs[:_SHOWN_CANDIDATES])
                 self.faults.append(fault)
 
     def _refuse(self, index: int, member: str, refusal: consent.Refusal) -> None:
-        reason = f"is {refusal.slug}, who declined a position here; you can ask again on {refusal.until:%Y-%m-%d}"
+        reason = Phrase(
+            "is {slug}, who declined a position here; you can ask again on {day}",
+            slug=refusal.slug,
+            day=f"{refusal.until:%Y-%m-%d}",
+        )
         self.faults.append(Fault(f"positions[{index}].person.{member}", reason))

@@ -16,6 +16,7 @@ from django.db.models import Exists, OuterRef
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.part_changes import retire
@@ -111,7 +112,9 @@ def answer_positions(
     """
     given = [*confirm, *decline, *end]
     if len(given) > MAX_ANSWERS or len(set(given)) != len(given):
-        raise BadRequest(f"Each position can be answered once, at most {MAX_ANSWERS} in one call.", _HINT)
+        raise BadRequest(
+            Phrase("Each position can be answered once, at most {limit} in one call.", limit=MAX_ANSWERS), _HINT
+        )
     with transaction.atomic():
         person = Person.objects.filter(account_id=actor.account_id or 0).first()
         if person is None:
@@ -165,7 +168,7 @@ def _find_request(person: Person, each: str) -> PositionRequest:
     if request is None:
         raise _not_found(each)
     if request.decision:
-        raise Conflict(f"The position {each!r} was changed, answered or withdrawn since.", _HINT)
+        raise Conflict(Phrase("The position {given!r} was changed, answered or withdrawn since.", given=each), _HINT)
     return request
 
 
@@ -178,7 +181,7 @@ def _find_place(person: Person, each: str) -> Position:
 
 
 def _not_found(each: str) -> NotFound:
-    return NotFound(f"You have no position with the id {each[:220]!r}.", _HINT)
+    return NotFound(Phrase("You have no position with the id {id!r}.", id=each[:220]), _HINT)
 
 
 def _apply(actor: Actor, company: Company, person: Person, answers: _Answers) -> None:

@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, require_account, require_reviewer
@@ -170,7 +171,10 @@ def join_person(actor: Actor, slug: str, account_id: int) -> Person:
     with transaction.atomic():
         person = Person.objects.select_for_update().filter(slug=slug).first()
         if person is None:
-            raise NotFound(f"No person has the slug {slug[:200]!r}.", "GET /api/v1/people lists the slugs of people.")
+            raise NotFound(
+                Phrase("No person has the slug {slug!r}.", slug=slug[:200]),
+                "GET /api/v1/people lists the slugs of people.",
+            )
         taken = Person.objects.filter(account_id=account_id).exclude(pk=person.pk).exists()
         if taken or person.account_id not in {None, account_id}:
             raise Conflict("The person or the account is already linked to another.", "Unlink them first.")

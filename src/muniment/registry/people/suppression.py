@@ -19,6 +19,7 @@ import msgspec
 from muniment.accounts.keys import kept
 from muniment.durable_files import replacing
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.models import Suppression
 
 FILE_NAME: Final = "suppressions.jsonl"
@@ -131,8 +132,10 @@ def _add(lines: Iterable[Line]) -> None:
 def warnings(keys: list[SuppressionKey] | None = None) -> list[str]:
     """Return what the operator must know: digests made with another secret key suppress nothing."""
     others = Suppression.objects.exclude(key_check__in=[key.check for key in keys or keys_in_use()]).count()
-    message = f"{others:,} suppressions of erased people were made with another secret key and have no effect"
-    return [f"{message}; set that key again, or erase the people again"] if others else []
+    message = Phrase(
+        "{others:,} suppressions of erased people were made with another secret key and have no effect", others=others
+    )
+    return [Phrase("{message}; set that key again, or erase the people again", message=message)] if others else []
 
 
 def add_from(*folders: Path) -> None:

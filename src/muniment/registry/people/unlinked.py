@@ -10,6 +10,7 @@ from datetime import datetime
 from django.db import transaction
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry.company.access import owned, require_reviewer
 from muniment.registry.models import Person, Position, PositionRequest
@@ -73,7 +74,10 @@ def link_position(actor: Actor, slug: str, item: str, person_slug: str = "") -> 
         request = consent.open_requests(company).get(item)
         person = _person_for(place, request, person_slug)
         if any(refusal.slug == person.slug for refusal in consent.recent_refusals(company)):
-            raise Conflict(f"{person.name} declined a position in this listing.", "Only they can take it back.")
+            raise Conflict(
+                Phrase("{person} declined a position in this listing.", person=person.name),
+                "Only they can take it back.",
+            )
         before = team_of(company.slug)
         place.person, place.name = person, ""
         place.save(update_fields=["person", "name"])
@@ -89,6 +93,9 @@ def _person_for(place: Position, request: PositionRequest | None, slug: str) -> 
     if slug:
         found = Person.objects.filter(slug=slug).first()
         if found is None or not (found.published or found.account_id is None):  # a person publishes their own profile
-            raise NotFound(f"No person has the slug {slug[:200]!r}.", "GET /api/v1/people lists the slugs of people.")
+            raise NotFound(
+                Phrase("No person has the slug {slug!r}.", slug=slug[:200]),
+                "GET /api/v1/people lists the slugs of people.",
+            )
         return found
     return request.person if request else consent.make_person(place.name)

@@ -12,6 +12,7 @@ from django.db import transaction
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry import history, reverting
 from muniment.registry.company.access import expect_version
@@ -73,7 +74,9 @@ def revert_profile(
         expect_version(person, expected_version)
         entry = HistoryEntry.objects.filter(person=person, pk=entry_id).first()
         if entry is None:
-            raise NotFound(f"Your profile has no history entry {entry_id}.", "See /manage/profile/history.")
+            raise NotFound(
+                Phrase("Your profile has no history entry {number}.", number=entry_id), "See /manage/profile/history."
+            )
         difference = _compare(actor, person, reverting.values_before(entry, _editable()))
         if not overwrite and not dry_run:
             reverting.check_later(entry, difference.after)

@@ -13,6 +13,7 @@ from django.conf import settings
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Unavailable
 from muniment.plugins.loading import installed
 from muniment.plugins.values import Change, Kind
@@ -31,7 +32,10 @@ class PluginFailed(Unavailable):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The plugin {name} of this registry does not work, so changes cannot be checked; nothing was saved.",
+            Phrase(
+                "The plugin {name} of this registry does not work, so changes cannot be checked; nothing was saved.",
+                name=name,
+            ),
             "Tell the operator: the log has the cause, and muniment plugins lists the plugins. A plugin that is left"
             " out of MUNIMENT_PLUGINS checks nothing.",
             retry_after_s=RETRY_S,

@@ -13,6 +13,7 @@ from typing import Any, Final
 from muniment.jobs import queue
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import Abandoned, JobRun
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.plugins.loading import installed
 from muniment.plugins.values import Publication
 
@@ -52,8 +53,8 @@ def tell(run: JobRun) -> dict[str, int]:
     call = next((each for each in plugins.calls("published") if each.plugin == name), None)
     if call is None:
         if failed := next((each for each in plugins.failed if each.name == name), None):
-            raise RuntimeError(f"the plugin {name} cannot be loaded: {failed.fault}")
-        raise Abandoned(f"the plugin {name} is not installed, or does not hear of publications")
+            raise RuntimeError(Phrase("the plugin {name} cannot be loaded: {fault}", name=name, fault=failed.fault))
+        raise Abandoned(Phrase("the plugin {name} is not installed, or does not hear of publications", name=name))
     heard = len(run.kept("told:"))
     for number, (kind, slug, change, edition) in enumerate(rows[heard:], heard):
         run.check()

@@ -11,6 +11,7 @@ from django.db.models import Q, QuerySet
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.inbox.deciding import MAX_TOGETHER, Result
@@ -94,7 +95,10 @@ def move_several(actor: Actor, kind: str, step: str, slugs: Sequence[str], note:
 
 def _check_number(slugs: Sequence[str]) -> None:
     if not 1 <= len(slugs) <= MAX_TOGETHER:
-        raise BadRequest(f"{len(slugs)} listings are selected.", f"Select from 1 to {MAX_TOGETHER} at a time.")
+        raise BadRequest(
+            Phrase("{count} listings are selected.", count=len(slugs)),
+            Phrase("Select from 1 to {limit} at a time.", limit=MAX_TOGETHER),
+        )
 
 
 def _row(kind: str, row: Company | Person) -> ModeratedRow:

@@ -12,6 +12,7 @@ from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
@@ -64,7 +65,7 @@ def claim_person(actor: Actor, slug: str, text: str) -> Petition:
     account_id = _account(actor)
     person = Person.objects.filter(slug=slug, published=True).first()
     if person is None:
-        raise NotFound(f"No person has the slug {slug[:200]!r}.", "Search at /people.")
+        raise NotFound(Phrase("No person has the slug {slug!r}.", slug=slug[:200]), "Search at /people.")
     if person.account_id is not None:
         raise Conflict("This profile already belongs to an account.", "Contact the operator if that is wrong.")
     if Person.objects.filter(account_id=account_id).exists():
@@ -113,9 +114,12 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
     with transaction.atomic():
         petition = Petition.objects.select_for_update(of=("self",)).filter(pk=petition_id).first()
         if petition is None:
-            raise NotFound(f"Request {petition_id} not found.", "Open requests are at /review.")
+            raise NotFound(Phrase("Request {number} not found.", number=petition_id), "Open requests are at /review.")
         if petition.decision:
-            raise Conflict(f"This request is already {_DECIDED[petition.decision]}.", "Open requests are at /review.")
+            raise Conflict(
+                Phrase("This request is already {decision}.", decision=Phrase(_DECIDED[petition.decision])),
+                "Open requests are at /review.",
+            )
         petition.decision = "approved" if approve else "refused"
         petition.note, petition.decided_at, petition.decided_by_id = note.strip(), now(), actor.account_id
         petition.save()
@@ -141,7 +145,9 @@ def reopen_request(actor: Actor, petition_id: int) -> Petition:
         with transaction.atomic():
             petition = Petition.objects.select_for_update(of=("self",)).filter(pk=petition_id).first()
             if petition is None:
-                raise NotFound(f"Request {petition_id} not found.", "Open requests are at /review.")
+                raise NotFound(
+                    Phrase("Request {number} not found.", number=petition_id), "Open requests are at /review."
+                )
             if petition.decision != "refused":
                 raise Conflict("This request was not declined, so it can't be reopened.", "Open items are at /review.")
             petition.decision, petition.note, petition.decided_at, petition.decided_by = "", "", None, None
@@ -177,7 +183,7 @@ def _account(actor: Actor) -> int:
 def _public_company(slug: str) -> Company:
     company = Company.objects.filter(slug=slug, state=State.PUBLISHED).first()
     if company is None:
-        raise NotFound(f"No company has the slug {slug[:200]!r}.", "Search at /companies.")
+        raise NotFound(Phrase("No company has the slug {slug!r}.", slug=slug[:200]), "Search at /companies.")
     return company
 
 
@@ -187,7 +193,11 @@ def _check_text(text: str, *, needed: bool = True) -> str:
     if needed and not checked:
         faults.append(Fault("text", "is empty: say how a reviewer can verify your request"))
     if len(checked) > MAX_TEXT:
-        faults.append(Fault("text", f"has {len(checked):,} characters; the limit is {MAX_TEXT:,}"))
+        faults.append(
+            Fault(
+                "text", Phrase("has {count:,} characters; the limit is {limit:,}", count=len(checked), limit=MAX_TEXT)
+            )
+        )
     if fault := text_fault(checked):
         faults.append(Fault("text", fault))
     if faults:
@@ -200,7 +210,10 @@ def _save_request(actor: Actor, petition: Petition) -> Petition:
     try:
         with transaction.atomic():
             if Petition.objects.filter(account_id=petition.account_id, decision="").count() >= MAX_OPEN:
-                raise Conflict(f"You already have {MAX_OPEN} open requests.", "Wait for the reviewers' decisions.")
+                raise Conflict(
+                    Phrase("You already have {limit} open requests.", limit=MAX_OPEN),
+                    "Wait for the reviewers' decisions.",
+                )
             petition.save()
             announce(f"petition:{petition.pk}")
     except IntegrityError:

@@ -17,6 +17,7 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
@@ -114,7 +115,7 @@ def reopen_change(actor: Actor, change_id: int) -> PendingChange:
     with transaction.atomic():
         company = Company.objects.select_for_update(of=("self",)).filter(pending_changes=change_id).first()
         if company is None:
-            raise NotFound(f"Change {change_id} not found.", "Pending changes are at /review.")
+            raise NotFound(Phrase("Change {number} not found.", number=change_id), "Pending changes are at /review.")
         pending = PendingChange.objects.select_for_update().get(pk=change_id)
         if pending.decision != "rejected":
             raise Conflict("This change was not declined, so it can't be reopened.", "Open items are at /review.")
@@ -149,11 +150,14 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
     with transaction.atomic():
         found = Company.objects.select_for_update(of=("self",)).filter(pending_changes=change_id).first()
         if found is None:
-            raise NotFound(f"Change {change_id} not found.", "Pending changes are at /review.")
+            raise NotFound(Phrase("Change {number} not found.", number=change_id), "Pending changes are at /review.")
         company: Company = found  # locked before its change, in the same order as owners' edits
         pending = PendingChange.objects.select_for_update().get(pk=change_id)
         if pending.decision:
-            raise Conflict(f"This change is already {pending.decision}.", "Pending changes are at /review.")
+            raise Conflict(
+                Phrase("This change is already {decision}.", decision=Phrase(pending.decision)),
+                "Pending changes are at /review.",
+            )
         pending.decision = "approved" if approve else "rejected"
         pending.note = note if approve else _require_note(note)
         pending.decided_at, pending.decided_by_id = now(), actor.account_id

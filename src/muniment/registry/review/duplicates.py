@@ -3,6 +3,7 @@
 from django.db.models import Q
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.phrase import marked
 from muniment.registry.company.access import decides
 from muniment.registry.models import Company, Ownership, State
 
@@ -25,16 +26,16 @@ def likely_duplicates(
         everything = everything.filter(Q(state=State.PUBLISHED) | Q(pk__in=own))
     if name.strip():
         for company in everything.filter(name__iexact=name.strip())[:3]:
-            found[company.pk] = (company, "name")
+            found[company.pk] = (company, marked("name"))
     host = host_of(website)
     if host:
         near = everything.filter(website__icontains=host)[:20]
         same = [company for company in near if host_of(company.website) == host]
         for company in same[:3]:
-            found.setdefault(company.pk, (company, "website"))
+            found.setdefault(company.pk, (company, marked("website")))
     if symbol.strip():
         for company in everything.filter(symbol__iexact=symbol.strip())[:3]:
-            found.setdefault(company.pk, (company, "symbol"))
+            found.setdefault(company.pk, (company, marked("symbol")))
     return list(found.values())[:6]
 
 

@@ -21,6 +21,7 @@ from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound, TooMany
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_at
@@ -74,7 +75,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             company=company, accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
         ).exclude(email=address)
         if waiting.count() >= MAX_OPEN:
-            message = f"This listing already has {MAX_OPEN} open invitations."
+            message = Phrase("This listing already has {limit} open invitations.", limit=MAX_OPEN)
             raise Conflict(message, "Wait until they are accepted or expire.")
         Invitation.objects.filter(company=company, email=address, accepted_at__isnull=True).delete()
         invitation = Invitation.objects.create(
@@ -173,15 +174,21 @@ def _check_rate(account_id: int, *, is_reviewed: bool) -> None:
     moment = now()
     if _count(f"invitations-sent:{account_id}:{moment:%Y%m%d%H}", 3_700) > MAX_PER_HOUR:
         raise TooMany(
-            f"You have sent {MAX_PER_HOUR} invitations this hour.", "Try again in the next hour.", retry_after_s=3_600
+            Phrase("You have sent {limit} invitations this hour.", limit=MAX_PER_HOUR),
+            "Try again in the next hour.",
+            retry_after_s=3_600,
         )
     if _count(f"invitations-of-the-day:{account_id}:{moment:%Y%m%d}", 87_000) > MAX_PER_DAY:
-        raise TooMany(f"You have sent {MAX_PER_DAY} invitations today.", "Try again tomorrow.", retry_after_s=86_400)
+        raise TooMany(
+            Phrase("You have sent {limit} invitations today.", limit=MAX_PER_DAY),
+            "Try again tomorrow.",
+            retry_after_s=86_400,
+        )
     if is_reviewed:
         return
     if _count(f"invitations-of-drafts:{account_id}:{moment:%Y%m%d}", 87_000) > MAX_OF_DRAFTS_PER_DAY:
         raise TooMany(
-            f"You have sent {MAX_OF_DRAFTS_PER_DAY} invitations to unpublished listings today.",
+            Phrase("You have sent {limit} invitations to unpublished listings today.", limit=MAX_OF_DRAFTS_PER_DAY),
             "Try again tomorrow, or after the listing is published.",
             retry_after_s=86_400,
         )

@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.batch import merged_slugs
 from muniment.registry.exchange.edits import IMPORTED
@@ -86,11 +87,16 @@ def plan_pruning(path: Path, *, limit: int | None = None) -> Pruning:
         total = public.count()
         rows += missing
         if limit is None and len(missing) * SHARE > total:
-            refusals.append(f"{len(missing):,} of {total:,} {kind}")
+            refusals.append(
+                Phrase("{missing:,} of {total:,} {kind}", missing=len(missing), total=total, kind=Phrase(kind))
+            )
     if limit is not None and len(rows) > limit:
-        return Pruning(rows, f"This would unlist {len(rows):,} rows, more than the limit of {limit:,}.")
+        return Pruning(
+            rows,
+            Phrase("This would unlist {count:,} rows, more than the limit of {limit:,}.", count=len(rows), limit=limit),
+        )
     if refusals:
-        return Pruning(rows, f"This would unlist {' and '.join(refusals)}, more than a tenth.")
+        return Pruning(rows, Phrase("This would unlist {parts}, more than a tenth.", parts=Joined(" and ", refusals)))
     return Pruning(rows)
 
 
@@ -104,7 +110,11 @@ def _slugs(path: Path) -> dict[str, set[str]]:
             row: Any = (line.value or {}).get(member) if member else line.value
             named = {str(row[key]) for key in _KEYS if row.get(key)} if isinstance(row, dict) else set()
             if not named:
-                message = f"{source.path.name}:{line.number} names no row, so it is unknown which rows are missing."
+                message = Phrase(
+                    "{file}:{line} names no row, so it is unknown which rows are missing.",
+                    file=source.path.name,
+                    line=line.number,
+                )
                 raise BadRequest(message, "Correct it first. Nothing was changed.")
             slugs |= named
         if source.kind == "people":

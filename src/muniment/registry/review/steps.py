@@ -10,6 +10,7 @@ from django.db import transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, owned
@@ -101,10 +102,19 @@ def _check(company: Company, step: str) -> None:
         state = company.get_state_display().lower()
         if step == "submission withdrawn":
             raise Conflict(
-                f"{company.slug!r} is {state}, so there is no submission to withdraw.",
+                Phrase(
+                    "{slug!r} is {state}, so there is no submission to withdraw.",
+                    slug=company.slug,
+                    state=Phrase(state),
+                ),
                 "To withdraw a change that waits for review, set the field to its published value.",
             )
         raise Conflict(
-            f"{company.slug!r} is {state} and cannot be {step.removeprefix('review ')}.",
+            Phrase(
+                "{slug!r} is {state} and cannot be {step}.",
+                slug=company.slug,
+                state=Phrase(state),
+                step=Phrase(step.removeprefix("review ")),
+            ),
             "Reload it: someone else may have decided.",
         )

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import ProtectedError
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry.company.access import expect_version, owned
 from muniment.registry.models import Company, Person, State, Taking
@@ -35,7 +36,11 @@ def delete_draft(actor: Actor, slug: str, *, expected_version: int | None = None
         expect_version(company, expected_version)
         if company.state not in DELETABLE or company.publication_number is not None:
             raise Conflict(
-                f"{slug!r} is {company.get_state_display().lower()} and cannot be deleted.",
+                Phrase(
+                    "{slug!r} is {state} and cannot be deleted.",
+                    slug=slug,
+                    state=Phrase(company.get_state_display().lower()),
+                ),
                 "Withdraw the submission first." if company.state == State.SUBMITTED else "Unlist it instead.",
             )
         owners = notifications.addresses_of(company)

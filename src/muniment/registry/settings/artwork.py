@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company import pictures
 from muniment.registry.logos import vector
@@ -28,11 +29,13 @@ def store_artwork(settings: RegistrySettings, files: Mapping[str, bytes]) -> Reg
             try:
                 path, ratio = _store(files[name])
             except (BadRequest, vector.NotDrawable) as error:
-                faults[place] = f"{place} cannot be used: {str(error).rstrip('.')}."
+                faults[place] = Phrase("{place} cannot be used: {error}.", place=place, error=str(error).rstrip("."))
                 continue
             brand = replace(brand, **{name: path}, **({"logo_ratio": ratio} if name == "logo" else {}))
         elif (value := getattr(brand, name)) and not _is_stored(value):
-            faults[place] = f"{place}: there is no picture at {value}. Upload it again."
+            faults[place] = Phrase(
+                "{place}: there is no picture at {value}. Upload it again.", place=place, value=value
+            )
     brand = typefaces.store_fonts(brand, files, faults)
     if faults:
         raise InvalidSettings(faults)

@@ -22,6 +22,7 @@ from muniment.accounts.security.log import record
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.languages.catalogues import installed
 from muniment.registry.declared import progress
@@ -139,10 +140,18 @@ def _check_fields(settings: RegistrySettings) -> None:
     try:
         declared = declared_fields.read(settings.fields)
     except FieldsError as error:
-        raise reading.InvalidSettings({"fields": " ".join(f"{each}." for each in error.faults)}) from None
+        raise reading.InvalidSettings(
+            {"fields": Joined(" ", (Joined("", (each, ".")) for each in error.faults))}
+        ) from None
     if unfit := unfit_values(declared):
         way_out = "Declare the field as before or under another key, or correct the values first."
-        raise reading.InvalidSettings({"fields": f"Stored values do not fit: {'. '.join(unfit)}. {way_out}"})
+        raise reading.InvalidSettings(
+            {
+                "fields": Phrase(
+                    "Stored values do not fit: {faults}. {way_out}", faults=Joined(". ", unfit), way_out=Phrase(way_out)
+                )
+            }
+        )
 
 
 def _enqueue_fields(before: RegistrySettings) -> None:
@@ -174,7 +183,9 @@ def get_version(number: int) -> Applied:
         return applied.NONE
     row = RegistryVersion.objects.filter(number=number).first()
     if row is None:
-        raise NotFound(f"There is no version {number} of the settings.", "The history lists the versions.")
+        raise NotFound(
+            Phrase("There is no version {number} of the settings.", number=number), "The history lists the versions."
+        )
     return _applied(row)
 
 
@@ -237,7 +248,7 @@ def apply_file(actor: Actor = SYSTEM, *, again: bool = False) -> FileResult | No
     except reading.InvalidSettings as error:
         faults = tuple(error.faults.values())
     except OSError as error:
-        faults = (f"{error.filename or path} cannot be read: {error.strerror}.",)
+        faults = (Phrase("{path} cannot be read: {error}.", path=error.filename or path, error=error.strerror),)
     return FileResult(path, None, faults)
 
 
@@ -246,7 +257,7 @@ def settle() -> None:
     result = apply_file()
     if result is not None and result.faults:
         kept = latest_version().number
-        stays = f"version {kept} of the settings stays" if kept else "the defaults stay"
+        stays = Phrase("version {kept} of the settings stays", kept=kept) if kept else "the defaults stay"
         log.error("%s was not applied, %s: %s", result.path, stays, " ".join(result.faults))
     elif result is not None:
         log.info("%s was applied as version %s of the settings", result.path, result.number)

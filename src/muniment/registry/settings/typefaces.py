@@ -7,6 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.settings.tables import BrandFont
 from muniment.registry_toml.document import Brand
 
@@ -31,9 +32,9 @@ def store_fonts(brand: Brand, files: Mapping[str, bytes], faults: dict[str, str]
             try:
                 brand = replace(brand, **{name: store_font(files[name])})
             except NotAFont as error:
-                faults[place] = f"{place} cannot be used: {error}."
+                faults[place] = Phrase("{place} cannot be used: {error}.", place=place, error=error)
         elif (path := getattr(brand, name)) and font_bytes(path.removeprefix("/fonts/").partition(".")[0]) is None:
-            faults[place] = f"{place}: there is no font at {path}. Upload it again."
+            faults[place] = Phrase("{place}: there is no font at {path}. Upload it again.", place=place, path=path)
     return brand
 
 
@@ -47,7 +48,13 @@ def store_font(content: bytes) -> str:
         NotAFont: it is no WOFF2 file, or too large.
     """
     if len(content) > MAX_BYTES:
-        raise NotAFont(f"the font has {len(content):,} bytes; at most {MAX_BYTES:,} are accepted. Leave out scripts")
+        raise NotAFont(
+            Phrase(
+                "the font has {size:,} bytes; at most {limit:,} are accepted. Leave out scripts",
+                size=len(content),
+                limit=MAX_BYTES,
+            )
+        )
     if len(content) < _HEADER.size:
         raise NotAFont("the file is not a WOFF2 font")
     signature, flavor, length, tables, _, unpacked = _HEADER.unpack_from(content)

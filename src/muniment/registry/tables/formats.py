@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import timestamp
 from muniment.registry.tables import delimited, nested
 
@@ -75,7 +76,7 @@ def read_sheets(content: bytes, name: str, encoding: str = "", delimiter: str = 
     """
     sheets = [_within_limits(each) for each in _read(content, name, encoding, delimiter, 0) if any(map(any, each.rows))]
     if not sheets:
-        raise NotATable(f"{name} is empty: it has no cell with a value.")
+        raise NotATable(Phrase("{name} is empty: it has no cell with a value.", name=name))
     return sheets
 
 
@@ -87,9 +88,13 @@ def _read(content: bytes, name: str, encoding: str, delimiter: str, depth: int) 
     else:
         for start, what in _FOREIGN.items():
             if content.startswith(start):
-                raise NotATable(f"{name} is {what}, not a table. {SAVE_AS}")
+                raise NotATable(
+                    Phrase("{name} is {what}, not a table. {way_out}", name=name, what=what, way_out=Phrase(SAVE_AS))
+                )
         if content[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_MARKUP):
-            raise NotATable(f"{name} is a web page or XML, not a table. {SAVE_AS}")
+            raise NotATable(
+                Phrase("{name} is a web page or XML, not a table. {way_out}", name=name, way_out=Phrase(SAVE_AS))
+            )
         yield _read_text(content, name, encoding, delimiter)
 
 
@@ -98,17 +103,26 @@ def _read_zip(content: bytes, name: str, encoding: str, delimiter: str, depth: i
         archive = zipfile.ZipFile(io.BytesIO(content))
         names = archive.namelist()
     except zipfile.BadZipFile:
-        raise NotATable(f"{name} is a damaged archive.") from None
+        raise NotATable(Phrase("{name} is a damaged archive.", name=name)) from None
     if sum(each.file_size for each in archive.infolist()) > MAX_UNPACKED_BYTES:
-        raise NotATable(f"{name} unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB.")
+        raise NotATable(
+            Phrase("{name} unpacks to more than {megabytes} MB.", name=name, megabytes=MAX_UNPACKED_BYTES >> 20)
+        )
     if "xl/workbook.xml" in names or "xl/workbook.bin" in names or "content.xml" in names:
         yield from _read_workbook(content, name)
         return
     if depth == MAX_NESTING:
-        raise NotATable(f"{name} is an archive in an archive in an archive. Unpack it first.")
+        raise NotATable(Phrase("{name} is an archive in an archive in an archive. Unpack it first.", name=name))
     files = [each for each in archive.infolist() if not each.is_dir() and not _is_hidden(each.filename)]
     if len(files) > MAX_MEMBERS:
-        raise NotATable(f"{name} holds {len(files):,} files; at most {MAX_MEMBERS} are read.")
+        raise NotATable(
+            Phrase(
+                "{name} holds {count:,} files; at most {limit} are read.",
+                name=name,
+                count=len(files),
+                limit=MAX_MEMBERS,
+            )
+        )
     unread: list[str] = []
     found: list[Sheet] = []
     for each in files:
@@ -117,7 +131,9 @@ def _read_zip(content: bytes, name: str, encoding: str, delimiter: str, depth: i
                 inner = member.read(MAX_UNPACKED_BYTES + 1)
             found += _read(inner, PurePosixPath(each.filename).name, encoding, delimiter, depth + 1)
         except (NotATable, zipfile.BadZipFile, RuntimeError, NotImplementedError) as fault:
-            unread.append(str(fault) if isinstance(fault, NotATable) else f"{each.filename} cannot be unpacked.")
+            unread.append(
+                str(fault) if isinstance(fault, NotATable) else Phrase("{name} cannot be unpacked.", name=each.filename)
+            )
     if not found and unread:
         raise NotATable(" ".join(unread[:3]))
     if found:
@@ -137,7 +153,9 @@ def _read_workbook(content: bytes, name: str) -> Iterator[Sheet]:
         for each in book.sheet_names:
             yield _read_worksheet(book.get_sheet_by_name(each), each)
     except CalamineError as error:
-        raise NotATable(f"{name} cannot be read as a workbook: {str(error)[:200]}.") from None
+        raise NotATable(
+            Phrase("{name} cannot be read as a workbook: {error}.", name=name, error=str(error)[:200])
+        ) from None
 
 
 def _read_worksheet(sheet: Any, name: str) -> Sheet:
@@ -145,7 +163,14 @@ def _read_worksheet(sheet: Any, name: str) -> Sheet:
         return Sheet(name, [])
     height, width = (last + 1 for last in sheet.end)
     if height > MAX_ROWS or height * min(width, MAX_COLUMNS) > MAX_CELLS:
-        raise NotATable(f"The sheet {name} has {height:,} rows and {width:,} columns, which is too many.")
+        raise NotATable(
+            Phrase(
+                "The sheet {name} has {height:,} rows and {width:,} columns, which is too many.",
+                name=name,
+                height=height,
+                width=width,
+            )
+        )
     rows = [[_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     merged = 0
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
@@ -178,23 +203,40 @@ def _read_text(content: bytes, name: str, encoding: str, delimiter: str) -> Shee
     try:
         found = delimited.decode(content, encoding)
     except (UnicodeDecodeError, LookupError):
-        raise NotATable(f"{name} is not in the encoding {encoding}. Correct it in the mapping, or remove it.") from None
-    text, notes = found.text, []
+        raise NotATable(
+            Phrase(
+                "{name} is not in the encoding {encoding}. Correct it in the mapping, or remove it.",
+                name=name,
+                encoding=encoding,
+            )
+        ) from None
+    notes: list[str] = []
+    text = found.text
     if nulls := text.count("\0"):
         if nulls > max(8, len(text) // 100):
-            raise NotATable(f"{name} is binary data, not a table. {SAVE_AS}")
+            raise NotATable(Phrase("{name} is binary data, not a table. {way_out}", name=name, way_out=Phrase(SAVE_AS)))
         text = text.replace("\0", "")
-        notes.append(f"{nulls:,} NUL characters were left out.")
+        notes.append(str(Phrase("{nulls:,} NUL characters were left out.", nulls=nulls)))
     if unknown := text.count("\ufffd"):
-        notes.append(f"{unknown:,} characters are not {found.encoding}; set the right encoding in the mapping.")
+        notes.append(
+            str(
+                Phrase(
+                    "{unknown:,} characters are not {encoding}; set the right encoding in the mapping.",
+                    unknown=unknown,
+                    encoding=found.encoding,
+                )
+            )
+        )
     sheet = Sheet(PurePosixPath(name).stem, [], notes, found.encoding, "", found.is_guess, _samples(text))
     if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
         try:
             sheet.rows = nested.rows_of(text.lstrip("\ufeff"))
         except RecursionError:
-            raise NotATable(f"{name} is nested too deeply.") from None
+            raise NotATable(Phrase("{name} is nested too deeply.", name=name)) from None
         except ValueError as fault:
-            raise NotATable(f"{name} is not JSON that holds a table: {str(fault)[:200]}.") from None
+            raise NotATable(
+                Phrase("{name} is not JSON that holds a table: {error}.", name=name, error=str(fault)[:200])
+            ) from None
         return sheet
     if declared := re.match(r"\ufeff?sep=(.)\r?\n", text):  # what a spreadsheet program writes for itself
         text, delimiter = "\n" + text[declared.end() :], delimiter or declared[1]
@@ -217,8 +259,22 @@ def _within_limits(sheet: Sheet) -> Sheet:
     """Return *sheet* without empty columns at its end, every row as wide as the widest."""
     width = max((at for row in sheet.rows for at, cell in enumerate(row, 1) if cell), default=0)
     if width > MAX_COLUMNS:
-        raise NotATable(f"The table {sheet.name} has {width:,} columns; at most {MAX_COLUMNS:,} are read.")
+        raise NotATable(
+            Phrase(
+                "The table {name} has {width:,} columns; at most {limit:,} are read.",
+                name=sheet.name,
+                width=width,
+                limit=MAX_COLUMNS,
+            )
+        )
     if len(sheet.rows) > MAX_ROWS or len(sheet.rows) * width > MAX_CELLS:
-        raise NotATable(f"The table {sheet.name} has {len(sheet.rows):,} rows of {width:,} columns, which is too many.")
+        raise NotATable(
+            Phrase(
+                "The table {name} has {height:,} rows of {width:,} columns, which is too many.",
+                name=sheet.name,
+                height=len(sheet.rows),
+                width=width,
+            )
+        )
     sheet.rows = [[*row[:width], *[""] * (width - len(row))] for row in sheet.rows]
     return sheet

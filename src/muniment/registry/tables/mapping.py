@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.declared import cells as declared_cells
 from muniment.registry.tables import columns as decide
@@ -78,12 +79,20 @@ class FileMapping:
 
     def questions(self) -> list[str]:
         """Return what a person must choose before an import."""
-        found = []
+        found: list[str] = []
         for table in self.table:
             for column in table.column if table.kind != SKIP else ():
                 for option, choices in _CHOICES.items():
                     if column.field and getattr(column, option) in {ASK, 0}:
-                        found.append(f"{table.name}: {column.heading}: choose {option} = {choices}")
+                        found.append(
+                            Phrase(
+                                "{table}: {column}: choose {option} = {choices}",
+                                table=table.name,
+                                column=column.heading,
+                                option=option,
+                                choices=Phrase(choices),
+                            )
+                        )
         return found
 
     def guesses(self) -> list[tuple[TableMapping, Column]]:
@@ -286,24 +295,41 @@ def read_mapping(text: str) -> FileMapping:
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         faults = [str(error)]
     if faults:
-        raise BadRequest(f"The mapping is invalid: {'; '.join(faults[:5])}.", "Start from a proposed one: --preview.")
+        raise BadRequest(
+            Phrase("The mapping is invalid: {faults}.", faults=Joined("; ", faults[:5])),
+            "Start from a proposed one: --preview.",
+        )
     return found
 
 
 def _faults(mapping: FileMapping) -> Iterator[str]:
     for table in mapping.table:
         if table.kind not in {COMPANIES, PEOPLE, SKIP}:
-            yield f"{table.name}: kind must be companies, people or skip, not {table.kind!r}"
+            yield Phrase(
+                "{table}: kind must be companies, people or skip, not {kind!r}", table=table.name, kind=table.kind
+            )
             continue
         known = fields_in(table.kind)
         for column in table.column if table.kind != SKIP else ():
             if column.field and column.field not in known and not _is_extra(column.field):
-                said = f"{table.name}: {column.heading}: there is no field {column.field!r} of {table.kind}"
-                yield f'{said}; to keep the column as an additional member, write "extra:NAME"'
+                yield Phrase(
+                    "{table}: {column}: there is no field {field!r} of {kind}; "
+                    'to keep the column as an additional member, write "extra:NAME"',
+                    table=table.name,
+                    column=column.heading,
+                    field=column.field,
+                    kind=table.kind,
+                )
             if column.order not in {"", ASK, *ORDERS, *SERIALS}:
-                yield f"{table.name}: {column.heading}: order must be DMY, MDY, YMD, EXCEL or UNIX"
+                yield Phrase(
+                    "{table}: {column}: order must be DMY, MDY, YMD, EXCEL or UNIX",
+                    table=table.name,
+                    column=column.heading,
+                )
             if column.decimal not in {"", ASK, ".", ","}:
-                yield f"{table.name}: {column.heading}: decimal must be a point or a comma"
+                yield Phrase(
+                    "{table}: {column}: decimal must be a point or a comma", table=table.name, column=column.heading
+                )
 
 
 def _is_extra(field: str) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 
 from muniment import config
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Counted, Joined
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.importer import KINDS, RowFault, Summary, import_registry
 from muniment.registry.exchange.jsonl import read_lines
@@ -117,7 +118,12 @@ def convert(prepared: Prepared) -> Records:
     """
     if questions := prepared.mapping.questions():
         raise BadRequest(
-            f"The mapping needs {len(questions)} choice{'s' * (len(questions) > 1)}: {'; '.join(questions)}.",
+            Counted(
+                "The mapping needs {count} choice: {questions}.",
+                "The mapping needs {count} choices: {questions}.",
+                count=len(questions),
+                questions=Joined("; ", questions),
+            ),
             "Write the mapping with --write-mapping, choose, and give it back with --mapping.",
         )
     return records_of(prepared.sheets, prepared.mapping, KnownRows.read(), config.current().currency)

@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.outbound.fetching import Connection, NotFetched
 from muniment.outbound.following import follow
@@ -52,20 +53,26 @@ def open_file(source: Path | str, max_bytes: int = 0) -> TableFile:
     max_bytes = max_bytes or MAX_BYTES
     if isinstance(source, Path):
         if source.stat().st_size > max_bytes:
-            raise BadRequest(f"{source} is larger than {max_bytes >> 20} MB.", "Split it, and import the parts.")
+            raise BadRequest(
+                Phrase("{source} is larger than {megabytes} MB.", source=source, megabytes=max_bytes >> 20),
+                "Split it, and import the parts.",
+            )
         return TableFile(source.name, source.read_bytes())
     options: Connection = {"deadline_s": FETCH_S, "max_body_bytes": max_bytes, **connection}
     try:
         content = follow(source, accept="*/*", **options).body
     except NotFetched as fault:
-        reason = f"the server answered {fault.status}"
+        reason = Phrase("the server answered {status}", status=fault.status)
     except ValueError as fault:
-        reason = str(fault)
+        reason = Phrase.of(fault.args[0])
     except (OSError, http.client.HTTPException):
-        reason = "the server did not answer in time"
+        reason = Phrase("the server did not answer in time")
     else:
         return TableFile(unquote(PurePosixPath(urlsplit(source).path).name) or "table", content)
-    raise BadRequest(f"{source} cannot be fetched: {reason}.", "Download the file, and import it from the disk.")
+    raise BadRequest(
+        Phrase("{source} cannot be fetched: {reason}.", source=source, reason=reason),
+        "Download the file, and import it from the disk.",
+    )
 
 
 def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> list[Sheet]:
@@ -92,7 +99,9 @@ def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> li
             said = out.read()
     if said.startswith(_OK):
         return msgspec.json.decode(said[len(_OK) :], type=list[Sheet])
-    reason = said.decode("utf-8", "replace")[:500] or f"{file.name} takes too much time or memory to read."
+    reason = said.decode("utf-8", "replace")[:500] or Phrase(
+        "{file} takes too much time or memory to read.", file=file.name
+    )
     raise BadRequest(reason, "Nothing was imported.")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.declared import cells as declared
 from muniment.registry.people.positions import team_of
 from muniment.registry.tables.cells.people import PersonInCell, full_name
@@ -139,8 +140,19 @@ class _Conversion:
         for n, heading in enumerate(headings):
             example = next((row[n] for row in sheet.rows[at:] if row[n]), "")
             if heading not in mapped and example:
-                fix = f'Set its field in the mapping, or keep it: field = "{EXTRA}{member_of(heading) or "name"}".'
-                said = Loss(sheet.name, 0, heading or f"column {n + 1}", "is not mapped and is left out", example, fix)
+                fix = Phrase(
+                    'Set its field in the mapping, or keep it: field = "{extra}{member}".',
+                    extra=EXTRA,
+                    member=member_of(heading) or "name",
+                )
+                said = Loss(
+                    sheet.name,
+                    0,
+                    heading or Phrase("column {number}", number=n + 1),
+                    "is not mapped and is left out",
+                    example,
+                    fix,
+                )
                 self.losses.append(said)
         for heading in mapped - set(headings):
             self.losses.append(Loss(sheet.name, 0, heading, "is in the mapping and not in the file"))

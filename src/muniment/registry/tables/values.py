@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.tables.cells.amounts import amount_in
 from muniment.registry.tables.cells.countries import code_of_country
 from muniment.registry.tables.cells.dates import day_of, is_year, month_of, year_of
@@ -99,7 +100,8 @@ def _money(column: Column, text: str, currency: str) -> JSONObject | Lost:
         return Lost("has no currency", 'Set currency = "EUR", for example, on the column.')
     if given != currency:
         return Lost(
-            f"is in {given}; this registry uses {currency}", "Convert the column first; rates are not invented."
+            Phrase("is in {given}; this registry uses {currency}", given=given, currency=currency),
+            "Convert the column first; rates are not invented.",
         )
     return _amount(found.number * (column.unit or 1), currency)
 
@@ -114,7 +116,8 @@ def _status(_column: Column, text: str, _currency: str) -> str | Lost:
     if found := catalogue().statuses.get(key(text)):
         return found
     return Lost(
-        f'"{text.strip()[:40]}" is not a known status', 'Add it under words on the column: "the word" = "active".'
+        Phrase('"{text}" is not a known status', text=text.strip()[:40]),
+        'Add it under words on the column: "the word" = "active".',
     )
 
 

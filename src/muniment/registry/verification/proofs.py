@@ -21,6 +21,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.company.access import require_account
@@ -222,7 +223,8 @@ def send_code(actor: Actor, slug: str, address: str) -> DomainProof:
         proof = _begun(actor, company, claim, "mail")
         if proof.state == ProofState.VERIFIED and proof.address != address:
             raise BadRequest(
-                f"This domain is verified with {proof.address}.", "Send a code to that address to confirm it again."
+                Phrase("This domain is verified with {address}.", address=proof.address),
+                "Send a code to that address to confirm it again.",
             )
         renew_code(proof, CODE_VALID_FOR, address)
         return proof
@@ -264,7 +266,8 @@ def confirm_code(actor: Actor, slug: str, code: str) -> DomainProof:
         raise BadRequest("The code was used or has expired.", "Send a new one.")
     if not right:
         raise BadRequest(
-            "The code is wrong.", f"A code can be tried {MAX_ATTEMPTS} times. Check it, or send a new one."
+            "The code is wrong.",
+            Phrase("A code can be tried {limit} times. Check it, or send a new one.", limit=MAX_ATTEMPTS),
         )
     return proof
 
@@ -326,7 +329,8 @@ def _provable(actor: Actor, slug: str, *, lock: bool = False) -> Company:
         if company.ownerships.filter(account=account_id).exists() or claims.exists():
             return company
     raise NotFound(
-        f"You neither own nor claim a company with the slug {slug[:200]!r}.", "Claim the listing on its public page."
+        Phrase("You neither own nor claim a company with the slug {slug!r}.", slug=slug[:200]),
+        "Claim the listing on its public page.",
     )
 
 
@@ -342,7 +346,10 @@ def _require(claim: Claim | None, method: str, *, of: tuple[Method, ...]) -> Cla
             "It needs a host of its own, or a path of its own on a host that many share.",
         )
     if method not in of or method not in claim.methods:
-        raise BadRequest(f"{claim.domain} cannot be proven this way.", f"Use one of: {', '.join(claim.methods)}.")
+        raise BadRequest(
+            Phrase("{domain} cannot be proven this way.", domain=claim.domain),
+            Phrase("Use one of: {methods}.", methods=", ".join(claim.methods)),
+        )
     return claim
 
 

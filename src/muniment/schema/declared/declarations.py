@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, structs
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim, marked
 from muniment.kernel.texts import line_fault
 from muniment.schema.declared.faults import DeclarationFault, FieldsError
 from muniment.schema.declared.identifiers import CHECKS, Identifier
@@ -118,7 +119,7 @@ def read_declarations(given: Any, schema: Schema) -> tuple[Declaration, ...]:
     found: list[Declaration] = []
     faults: list[DeclarationFault] = []
     if not isinstance(given, list):
-        raise FieldsError([DeclarationFault(0, "", 'fields must be tables that begin with "[[fields]]"')])
+        raise FieldsError([DeclarationFault(0, "", marked('fields must be tables that begin with "[[fields]]"'))])
     for number, table in enumerate(given, 1):
         own = list(_faults_of(table))
         faults += [DeclarationFault(number, member, says, _label_of(table)) for member, says in own]
@@ -272,39 +273,48 @@ _Fault = tuple[str, str]
 
 def _faults_of(table: Any) -> Iterable[_Fault]:
     if not isinstance(table, Mapping):
-        yield "", f"must be a table, not {shown(table)}"
+        yield "", Phrase("must be a table, not {value}", value=shown(table))
         return
     names = [each.name for each in structs.fields(Declaration)]
     for name in sorted(table.keys() - {*names, "preset"}):
-        yield "", f"{name} is not one of preset, {', '.join(names)}"
+        yield "", Phrase("{name} is not one of preset, {names}", name=name, names=", ".join(names))
     if "preset" in table and (not isinstance(table["preset"], str) or table["preset"] not in PRESETS):
-        yield "preset", f"preset must be one of {', '.join(PRESETS)}, not {shown(table['preset'])}"
+        yield (
+            "preset",
+            Phrase(
+                "preset must be one of {presets}, not {value}", presets=", ".join(PRESETS), value=shown(table["preset"])
+            ),
+        )
         return
     given = _with_preset(table)
     if given["of"] not in _PLACES:
-        yield "of", f"of must be company or person, not {shown(given['of'])}"
+        yield "of", Phrase("of must be company or person, not {value}", value=shown(given["of"]))
     for name, most in (("key", 40), ("label", 60), ("kind", 20), ("help", 200), ("check", 20)):
         yield from ((name, says) for says in _text_faults(given, name, most))
     for name in ("in_lists", "retired"):
         if not isinstance(given.get(name, False), bool):
-            yield name, f"{name} must be true or false, not {shown(given[name])}"
+            yield name, Phrase("{name} must be true or false, not {value}", name=name, value=shown(given[name]))
     yield from _kind_faults(given)
 
 
 def _text_faults(given: Mapping[str, Any], name: str, most: int) -> Iterable[str]:
     value = given.get(name, "")
     if not isinstance(value, str):
-        yield f"{name} must be text, not {shown(value)}"
+        yield Phrase("{name} must be text, not {value}", name=name, value=shown(value))
     elif not value.strip() and name in {"key", "label", "kind"}:
-        yield f"{name} is missing"
+        yield Phrase("{name} is missing", name=name)
     elif len(value) > most:
-        yield f"{name} has {len(value):,} characters; at most {most:,} are allowed"
+        yield Phrase(
+            "{name} has {count:,} characters; at most {limit:,} are allowed", name=name, count=len(value), limit=most
+        )
     elif fault := line_fault(value):
-        yield f"{name} {fault}"
+        yield Joined(" ", (Verbatim(name), fault))
     elif name == "key" and not _KEY.fullmatch(value):
-        yield f"key must be 2 to 40 letters and digits that begin with a small letter, not {shown(value)}"
+        yield Phrase(
+            "key must be 2 to 40 letters and digits that begin with a small letter, not {value}", value=shown(value)
+        )
     elif name == "kind" and value not in KINDS:
-        yield f"kind must be one of {', '.join(KINDS)}, not {shown(value)}"
+        yield Phrase("kind must be one of {kinds}, not {value}", kinds=", ".join(KINDS), value=shown(value))
 
 
 def _kind_faults(given: Mapping[str, Any]) -> Iterable[_Fault]:
@@ -312,21 +322,35 @@ def _kind_faults(given: Mapping[str, Any]) -> Iterable[_Fault]:
     kind = given.get("kind")
     for name, kinds in OPTIONS.items():
         if name in given and kind in KINDS and kind not in kinds:
-            yield name, f"{name} is only for the kind {' or '.join(kinds)}"
+            yield name, Phrase("{name} is only for the kind {kinds}", name=name, kinds=" or ".join(kinds))
     if kind == "choice":
         yield from (("choices", says) for says in _choice_faults(given.get("choices")))
     if kind == "identifier" and isinstance(given.get("check", ""), str) and given.get("check", "") not in CHECKS:
-        yield "check", f"check must be one of {', '.join(filter(None, CHECKS))}, not {shown(given['check'])}"
+        yield (
+            "check",
+            Phrase(
+                "check must be one of {checks}, not {value}",
+                checks=", ".join(filter(None, CHECKS)),
+                value=shown(given["check"]),
+            ),
+        )
     bounds = {name: given[name] for name in ("min", "max") if name in given}
     wrong = [name for name, each in bounds.items() if not _is_number(each)]
     if wrong:
-        yield wrong[0], "min and max must be numbers"
+        yield wrong[0], Phrase("min and max must be numbers")
     elif len(bounds) == 2 and bounds["min"] > bounds["max"]:
-        yield "min", "min is greater than max"
+        yield "min", Phrase("min is greater than max")
     elif kind == "text" and bounds:
         most = next(iter(bounds.values()))
         if not (isinstance(most, int) and 1 <= most <= MAX_CHARACTERS):
-            yield "max", f"max of a text must be a whole number from 1 to {MAX_CHARACTERS:,}, not {shown(most)}"
+            yield (
+                "max",
+                Phrase(
+                    "max of a text must be a whole number from 1 to {limit:,}, not {value}",
+                    limit=MAX_CHARACTERS,
+                    value=shown(most),
+                ),
+            )
 
 
 def _is_number(value: Any) -> bool:
@@ -335,11 +359,11 @@ def _is_number(value: Any) -> bool:
 
 def _choice_faults(choices: Any) -> Iterable[str]:
     if not isinstance(choices, list) or not 1 <= len(choices) <= MAX_CHOICES:
-        yield f"choices must be a list of 1 to {MAX_CHOICES} texts"
+        yield Phrase("choices must be a list of 1 to {limit} texts", limit=MAX_CHOICES)
     elif any(not isinstance(each, str) or not each.strip() or len(each) > 100 or line_fault(each) for each in choices):
-        yield "choices must be texts of one line and at most 100 characters"
+        yield Phrase("choices must be texts of one line and at most 100 characters")
     elif len({each.casefold() for each in choices}) < len(choices):
-        yield "choices has a text twice"
+        yield Phrase("choices has a text twice")
 
 
 def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[tuple[int, str]]:
@@ -349,20 +373,45 @@ def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[tuple[int
     for place in _PLACES:
         own = [(number, each) for number, each in enumerate(found, 1) if each.of == place]
         if len(own) > MAX_FIELDS:
-            yield 0, f"there are {len(own)} fields of a {place}; at most {MAX_FIELDS} are allowed"
+            yield (
+                0,
+                Phrase(
+                    "there are {count} fields of a {place}; at most {limit} are allowed",
+                    count=len(own),
+                    place=Phrase(place),
+                    limit=MAX_FIELDS,
+                ),
+            )
         seen: set[str] = set()
         for number, each in own:
             names = {each.key, *parameters_of(each)}
             for name in sorted(names):
                 if name.casefold() in taken:
-                    said = f"{each.key}: the name {name} is taken by a built-in field or parameter; choose another key"
+                    said = Phrase(
+                        "{key}: the name {name} is taken by a built-in field or parameter; choose another key",
+                        key=each.key,
+                        name=name,
+                    )
                     yield number, said
                 elif name.casefold() in seen:
-                    yield number, f"{each.key}: a field of a {place} with the name {name} is declared already"
+                    yield (
+                        number,
+                        Phrase(
+                            "{key}: a field of a {place} with the name {name} is declared already",
+                            key=each.key,
+                            place=Phrase(place),
+                            name=name,
+                        ),
+                    )
             seen |= {name.casefold() for name in names}
             former = kinds.setdefault(each.key, each)
             if (former.kind, former.choices, former.check) != (each.kind, each.choices, each.check):
-                yield number, f"{each.key}: the fields of this name of companies and people must be of the same kind"
+                yield (
+                    number,
+                    Phrase(
+                        "{key}: the fields of this name of companies and people must be of the same kind", key=each.key
+                    ),
+                )
 
 
 def _names_of(schema: Schema) -> set[str]:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from muniment.kernel.phrases.phrase import Joined, Phrase
+
 
 class DeclarationFault(NamedTuple):
     """
@@ -21,9 +23,16 @@ class DeclarationFault(NamedTuple):
     label: str = ""
 
     def __str__(self) -> str:
+        return str(self.sentence)
+
+    @property
+    def sentence(self) -> str:
         if not self.number or self.says.startswith(f"{self.label}: "):
             return self.says
-        return f"field {self.number}{f' ({self.label})' if self.label else ''}: {self.says}"
+        where = Phrase("field {number}", number=self.number)
+        if self.label:
+            where = Phrase("field {number} ({key})", number=self.number, key=self.label)
+        return Joined(": ", (where, self.says))
 
 
 class FieldsError(ValueError):
@@ -31,5 +40,5 @@ class FieldsError(ValueError):
 
     def __init__(self, parts: Sequence[DeclarationFault]) -> None:
         self.parts = tuple(parts)
-        self.faults = tuple(map(str, parts))
+        self.faults = tuple(each.sentence for each in parts)
         super().__init__("\n".join(self.faults))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.schema.kinds import Text
 from muniment.schema.validation import Path, Validation, shown
 
@@ -50,16 +51,19 @@ def _is_isin(text: str) -> bool:
 
 CHECKS: Final = {
     "lei": Check(
-        "an LEI: 20 letters and digits, the last two are check digits", _is_lei, "5299000EXAMPLE000096", is_upper=True
+        marked("an LEI: 20 letters and digits, the last two are check digits"),
+        _is_lei,
+        "5299000EXAMPLE000096",
+        is_upper=True,
     ),
     "isin": Check(
-        "an ISIN: two letters of a country, nine letters or digits and a check digit",
+        marked("an ISIN: two letters of a country, nine letters or digits and a check digit"),
         _is_isin,
         "XX000EXAMPL0",
         is_upper=True,
     ),
     "evm": Check(
-        "an address of an EVM chain: 0x and 40 hexadecimal digits",
+        marked("an address of an EVM chain: 0x and 40 hexadecimal digits"),
         lambda text: bool(_EVM.fullmatch(text)),
         "0x0000000000000000000000000000000000000001",
     ),
@@ -69,7 +73,7 @@ CHECKS: Final = {
         "0x0000000000000000000000000000000000000001",
     ),
     "": Check(
-        "an identifier of letters, digits and . / : _ - or spaces",
+        marked("an identifier of letters, digits and . / : _ - or spaces"),
         lambda text: bool(_CODE.fullmatch(text)),
         "HRB 12345",
     ),
@@ -90,5 +94,5 @@ class Identifier(Text, frozen=True):
         return (
             ""
             if check.is_valid(text.upper() if check.is_upper else text)
-            else f"must be {check.rule}, not {shown(text)}"
+            else Phrase("must be {rule}, not {value}", rule=Phrase(check.rule), value=shown(text))
         )

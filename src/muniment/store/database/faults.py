@@ -9,13 +9,14 @@ import threading
 from pathlib import Path
 from typing import Final
 
+from muniment.kernel.phrases.phrase import marked
 from muniment.kernel.problems import Internal, Problem, Unavailable
 
-FULL: Final = "the disk is full"
-READ_ONLY: Final = "the disk is read-only"
-FAILED: Final = "the disk does not work"
-UNOPENED: Final = "the database file cannot be opened"
-DAMAGED: Final = "the database file is damaged"
+FULL: Final = marked("the disk is full")
+READ_ONLY: Final = marked("the disk is read-only")
+FAILED: Final = marked("the disk does not work")
+UNOPENED: Final = marked("the database file cannot be opened")
+DAMAGED: Final = marked("the database file is damaged")
 PROBE_BYTES: Final = 64 << 10
 """Enough for the shared memory of a write-ahead log, without which SQLite opens no database."""
 

@@ -24,6 +24,7 @@ from django.db import (
     connections,
 )
 
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Problem, Unavailable
 from muniment.store.database.commits import StandbySilent, Unconfirmed
 from muniment.store.database.faults import FAILED, READ_ONLY, UNOPENED, disk_fault, fault_of
@@ -161,7 +162,7 @@ def _unconfirmed(*, may_have_changed: bool) -> Unavailable:
         return Unavailable(message, "Check the current state before you try again.", retry_after_s=RETRY_AFTER_S)
     return Unavailable(
         "No standby of the database confirms changes; nothing was saved. Public reads still work.",
-        f"Try again in {RETRY_AFTER_S} seconds.",
+        Phrase("Try again in {seconds} seconds.", seconds=RETRY_AFTER_S),
         retry_after_s=RETRY_AFTER_S,
     )
 
@@ -177,7 +178,7 @@ def _unavailable(*, is_conflict: bool, may_have_changed: bool) -> Unavailable:
         return Unavailable("Another change is in progress; nothing was saved.", "Try again in a moment.")
     return Unavailable(
         "The database is unavailable; nothing was saved. Public reads still work.",
-        f"Try again in {RETRY_AFTER_S} seconds.",
+        Phrase("Try again in {seconds} seconds.", seconds=RETRY_AFTER_S),
         retry_after_s=RETRY_AFTER_S,
     )
 
@@ -192,9 +193,10 @@ class DiskFault(Unavailable):
     """
 
     def __init__(self, fault: str, *, is_current: bool) -> None:
-        saved = "The change may or may not have been saved" if fault == FAILED else "Nothing was saved"
+        is_unsure = fault == FAILED
+        saved = Phrase("The change may or may not have been saved") if is_unsure else Phrase("Nothing was saved")
         super().__init__(
-            f"{saved}: {fault}. Public reads still work.",
+            Phrase("{saved}: {fault}. Public reads still work.", saved=saved, fault=Phrase(fault)),
             "Try again later; the operator of this registry has to fix it.",
             retry_after_s=RETRY_AFTER_S,
         )

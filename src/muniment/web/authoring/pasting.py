@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.translated import stated
 from muniment.schema.validation import ChoiceFault, Fault
 from muniment.web.authoring.tables import Table, cells_by_column
 from muniment.web.row_editor import NEW
@@ -194,11 +195,11 @@ class Pasted:
             match = pattern.fullmatch(fault.field)
             row = self._row_of(match[1], int(match[2]), left) if match else None
             if row is None:
-                self.sentences.append(f"{fault.field} {fault.reason}.")
+                self.sentences.append(stated(fault.sentence))
                 continue
             member = (match[3] or "").rpartition(".")[2] if match else ""
             label = next((each.field.label for each in self.list.columns if each.name == member), member)
-            row.faults.append(f"{label}: {fault.reason}." if label else f"{fault.reason}.")
+            row.faults.append(f"{label}: {stated(fault.reason)}" if label else stated(fault.reason))
             row.choices = fault.choices if isinstance(fault, ChoiceFault) else row.choices
 
     def _row_of(self, operation: str | None, index: int, left: Sequence[int]) -> PastedRow | None:

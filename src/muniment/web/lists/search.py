@@ -9,6 +9,7 @@ from django.http import QueryDict
 from django.utils.translation import gettext
 
 from muniment.kernel.problems import BadRequest
+from muniment.languages.translated import translated
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import asked_page
 
@@ -71,7 +72,7 @@ class ListFilter:
         try:
             value = self.parse(text)
         except ValueError:
-            shown = {"name": self.name, "value": text[:40], "rule": self.rule}
+            shown = {"name": self.name, "value": text[:40], "rule": translated(self.rule)}
             raise BadRequest(
                 gettext("%(name)s can't be “%(value)s”.") % shown, gettext("It takes %(rule)s.") % shown
             ) from None

@@ -16,6 +16,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.problems import Internal, Problem
 from muniment.languages.offered import base_direction
 from muniment.languages.speaking import language
+from muniment.languages.translated import sentence, translated
 from muniment.store.database.faults import disk_fault, notice
 from muniment.store.database.retry import RETRY_AFTER_S, is_unavailable, with_retry
 
@@ -71,7 +72,7 @@ def answered(request: HttpRequest, view: Callable[..., HttpResponse], *args: Any
 
 
 def problem_page(request: HttpRequest, problem: Problem) -> HttpResponse:
-    return page(request, problem.status, problem.message, problem.hint, problem)
+    return page(request, problem.status, translated(problem.message), translated(problem.hint), problem)
 
 
 def page(
@@ -129,7 +130,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
         notice(error)
         # Without the base template, which would query the database.
         cause = gettext("The database is unavailable. Public pages still work. Try again in a few seconds.")
-        text = f"{disk_fault(error).capitalize()}. {cause}" if disk_fault(error) else cause
+        text = f"{sentence(disk_fault(error))} {cause}" if disk_fault(error) else cause
         body = (
             f'<!doctype html><html lang="{language()}" dir="{base_direction(language())}"><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -141,4 +142,4 @@ def server_error(request: HttpRequest) -> HttpResponse:
         headers = {"Retry-After": str(RETRY_AFTER_S), "Cache-Control": "no-store"}
         return HttpResponse(body, status=503, headers=headers)
     problem = Internal(request_id(request) or "without an id")
-    return page(request, 500, problem.message, problem.hint)
+    return page(request, 500, translated(problem.message), translated(problem.hint))

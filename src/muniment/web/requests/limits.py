@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from muniment.kernel import fairness
 from muniment.kernel.fairness import ACCOUNT
 from muniment.kernel.problems import TooMany
+from muniment.languages.translated import in_words, translated
 from muniment.web.requests import errors
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 
@@ -52,16 +53,20 @@ class LimitsMiddleware:
 def _refused(request: HttpRequest, refusal: TooMany) -> HttpResponse:
     if request.headers.get("Accept", "").startswith("application/json"):
         headers = {**refusal.headers, "Cache-Control": "no-store"}
-        return JsonResponse(refusal.to_wire(), status=refusal.status, headers=headers)
+        return JsonResponse(in_words(refusal), status=refusal.status, headers=headers)
     if request.method in SAFE:
-        return errors.page(request, refusal.status, refusal.message, refusal.hint, refusal)
+        return errors.page(request, refusal.status, translated(refusal.message), translated(refusal.hint), refusal)
     # A file cannot be put into a page, and a password should not be.
     fields = None if request.path.startswith("/accounts/") else _form(request)
     if fields is None:
         kept = gettext("Then reload this page to submit the form again.")
-        return errors.page(request, refusal.status, refusal.message, f"{refusal.hint} {kept}", refusal)
+        return errors.page(
+            request, refusal.status, translated(refusal.message), f"{translated(refusal.hint)} {kept}", refusal
+        )
     again = {"address": request.get_full_path(), "fields": fields}
-    return errors.page(request, refusal.status, refusal.message, refusal.hint, refusal, again=again)
+    return errors.page(
+        request, refusal.status, translated(refusal.message), translated(refusal.hint), refusal, again=again
+    )
 
 
 def _form(request: HttpRequest) -> list[tuple[str, str]] | None:

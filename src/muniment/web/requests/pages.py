@@ -13,6 +13,7 @@ from django.utils.functional import Promise
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Problem
+from muniment.languages.translated import told
 from muniment.web.requests.once import fresh_token
 
 
@@ -46,7 +47,7 @@ def ask(
 
 
 def show_problem(request: HttpRequest, problem: Problem) -> None:
-    messages.error(request, f"{problem.message} {problem.hint}")
+    messages.error(request, told(problem))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,9 @@ from django.template.base import Node, Parser, Token
 from django.template.context import Context
 from django.templatetags import i18n
 
+from muniment.languages.recalled import recalled as recall
 from muniment.languages.speaking import language
+from muniment.languages.translated import translated as shown
 from muniment.languages.writing import local_style
 from muniment.web.translating import is_reworded
 
@@ -21,6 +23,18 @@ _MAX_LANGUAGES: Final = 16
 def date(value: Any, style: str | None = None) -> str:
     """Write a date as Django does; a day as the language writes it."""
     return str(defaultfilters.date(value, local_style(style) if style else style))
+
+
+@register.filter
+def translated(text: object) -> str:
+    """Return a text of a feature, which says it in English, as the visitor reads it; a text of ours already is."""
+    return shown(text) if isinstance(text, str) else str(text)
+
+
+@register.filter
+def recalled(text: object) -> str:
+    """Return a text that was stored in English as the visitor reads it."""
+    return recall(str(text))
 
 
 @register.tag

@@ -11,6 +11,8 @@ from muniment import config
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
+from muniment.languages.recalled import recalled
+from muniment.languages.translated import told
 from muniment.registry.imports import results, uploads
 from muniment.registry.imports.undoing import list_imports
 from muniment.registry.models import ImportUpload
@@ -39,7 +41,7 @@ def home(request: HttpRequest) -> HttpResponse:
         try:
             made = uploads.begin_import(actor, **_sent(request))
         except Problem as refusal:
-            fault = f"{refusal.message} {refusal.hint}"
+            fault = told(refusal)
         else:
             return HttpResponseRedirect(f"{HOME}/{made.pk}")
     context = {
@@ -206,7 +208,7 @@ def with_advice(report: JSONObject) -> JSONObject:
     groups = []
     for group in report.get("groups") or ():
         fix = group["fix"]
-        advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), fix)
+        advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), recalled(fix))
         groups.append({**group, "advice": advice})
     return {**report, "groups": groups}
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
+from muniment.languages.translated import stated, translated, within
 from muniment.registry.company import operations
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.inbox.checks import list_dead_links
@@ -45,7 +46,7 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
         "duplicates": _duplicates(actor, mine, bundle["company"]),
         "pending": differences.lines_of(pending),
         "can_submit": mine.state in SUBMITTABLE,
-        "reviewed": get_text_list([differences.label_of(name).lower() for name in reviewed], gettext("or")),
+        "reviewed": get_text_list([within(differences.label_of(name)) for name in reviewed], gettext("or")),
         "base": f"/manage/companies/{quote(slug, safe='')}",
         "steps": steps_of("review", slug),
     }
@@ -55,14 +56,14 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
 def _stored(actor: Actor, mine: OwnedCompany, bundle: JSONObject) -> list[Finding]:
     """Return the values that break a rule, dead links, and the names of people that wait for an answer."""
     found = [
-        Finding(f"{fault.field} {fault.reason}.", checks.place_of(fault.field.partition("[")[0].partition(".")[0]))
+        Finding(stated(fault.sentence), checks.place_of(fault.field.partition("[")[0].partition(".")[0]))
         for fault in broken_values({**mine.bundle, "company": bundle["company"]})
     ]
     for link in list_dead_links(actor, mine.slug):
         text = gettext("This link did not respond when we checked it: %(url)s %(fault)s")
         is_website = link.url == mine.bundle["company"].get("website")
         place = checks.place_of("website" if is_website else "socials")
-        found.append(Finding(text % {"url": link.url, "fault": link.fault}, place))
+        found.append(Finding(text % {"url": link.url, "fault": translated(link.fault)}, place))
     names = list_unlinked(actor, mine.slug)
     if same := [each for each in names if each.candidates]:
         people = ", ".join(each.name for each in same[: checks.ROWS_NAMED])

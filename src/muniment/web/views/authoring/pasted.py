@@ -11,6 +11,7 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, TooMany
+from muniment.languages.translated import told
 from muniment.languages.writing import number
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
@@ -120,7 +121,7 @@ def _apply(
     except Conflict:
         pasted.sentences.append(gettext("This listing changed in the meantime. Check the rows again, then save."))
     except TooMany as refusal:
-        pasted.sentences.append(f"{refusal.message} {refusal.hint}")
+        pasted.sentences.append(told(refusal))
     return None
 
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import TooMany
+from muniment.languages.translated import stated, translated
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.operations import OwnedCompany
@@ -77,9 +78,9 @@ def _unsaved(actor: Actor, mine: OwnedCompany, request: HttpRequest) -> tuple[JS
         totals = page.totals(change)
         done = operations.update_company(actor, mine.slug, change, expected_totals=totals, dry_run=True)
     except BadFields as refusal:
-        return {}, [f"{fault.field} {fault.reason}." for fault in refusal.faults[:5]]
+        return {}, [stated(fault.sentence) for fault in refusal.faults[:5]]
     except TooMany as refusal:
-        return {}, [refusal.message]
+        return {}, [translated(refusal.message)]
     return done.diff, []
 
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Conflict
+from muniment.languages.translated import told, translated
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.operations import OwnedCompany
@@ -165,7 +166,7 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
             operations.open_funding_round(actor, slug, name=post.get("name", ""), target=target, opened=opened)
             messages.success(request, gettext("Round opened."))
     except (BadFields, Conflict) as refusal:
-        messages.error(request, f"{refusal.message} {refusal.hint if isinstance(refusal, Conflict) else ''}")
+        messages.error(request, told(refusal) if isinstance(refusal, Conflict) else f"{translated(refusal.message)} ")
     return HttpResponseRedirect(f"/manage/companies/{slug}#funding")
 
 

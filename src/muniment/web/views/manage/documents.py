@@ -12,6 +12,7 @@ from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Problem
+from muniment.languages.translated import in_words, told
 from muniment.registry.models import Ownership
 from muniment.web.context import address
 from muniment.web.requests.access import account_of, actor_of, signed_in
@@ -71,7 +72,7 @@ def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:
         except Problem as problem:
             if problem.status == HTTPStatus.NOT_FOUND:
                 raise
-            messages.error(request, f"{each.name}: {problem.message} {problem.hint}")
+            messages.error(request, f"{each.name}: {told(problem)}")
         else:
             messages.success(request, _told(kept))
     return HttpResponseRedirect(HOME)
@@ -84,7 +85,7 @@ def _told(document: Document) -> str:
 
 
 def _as_json(problem: Problem) -> JsonResponse:
-    return JsonResponse(problem.to_wire(), status=problem.status)
+    return JsonResponse(in_words(problem), status=problem.status)
 
 
 @signed_in("POST")

@@ -6,6 +6,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.http.content_negotiation import etag, is_known
 from muniment.kernel.problems import BadRequest
+from muniment.languages.translated import told
 from muniment.languages.writing import digits
 from muniment.registry.company import operations, pictures
 from muniment.web.requests.access import actor_of, signed_in
@@ -26,7 +27,7 @@ def logo(request: HttpRequest, slug: str) -> HttpResponse:
             path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
             operations.set_icon(actor, slug, path)
         except BadRequest as refusal:
-            fault = f"{refusal.message} {refusal.hint}"
+            fault = told(refusal)
         else:
             messages.success(request, gettext("Logo updated.") if path else gettext("Logo removed."))
             return HttpResponseRedirect(f"/manage/companies/{slug}/logo")

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.languages.translated import stated, told
 from muniment.registry.company import pictures
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import Person, Petition
@@ -55,7 +56,7 @@ def profile(request: HttpRequest) -> HttpResponse:
                 profiles.update_profile(actor, change)
         except BadFields as refusal:
             for fault in refusal.faults:
-                form.add_error(fault.field if fault.field in form.fields else None, f"{fault.reason}.")
+                form.add_error(fault.field if fault.field in form.fields else None, stated(fault.reason))
         else:
             messages.success(request, gettext("Saved."))
             return HttpResponseRedirect("/manage/profile")
@@ -72,7 +73,7 @@ def portrait(request: HttpRequest) -> HttpResponse:
         profiles.set_portrait(actor, path)
     except BadRequest as refusal:
         person = profiles.get_profile(actor)
-        return _profile(request, ProfileForm(initial=_standing(person)), person, f"{refusal.message} {refusal.hint}")
+        return _profile(request, ProfileForm(initial=_standing(person)), person, told(refusal))
     messages.success(request, gettext("Picture updated.") if path else gettext("Picture removed."))
     return HttpResponseRedirect("/manage/profile")
 

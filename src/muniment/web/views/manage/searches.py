@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Problem
+from muniment.languages.translated import told
 from muniment.searches import operations
 from muniment.searches.models import SavedSearch
 from muniment.web.context import address
@@ -52,7 +53,7 @@ def new(request: HttpRequest) -> HttpResponse:
         try:
             saved = operations.save_search(actor_of(request), search.of.name, _query(search), form.cleaned_data["name"])
         except (BadRequest, Conflict) as problem:
-            form.add_error(None, f"{problem.message} {problem.hint}")
+            form.add_error(None, told(problem))
             status = problem.status
         else:
             messages.success(request, gettext("Saved as “%(name)s”.") % {"name": saved.name})

@@ -16,6 +16,7 @@ from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Problem
+from muniment.languages.translated import told
 from muniment.oauth import clients, grants, resources
 from muniment.oauth.models import Grant
 from muniment.web.connecting.clients import claude_command, servers
@@ -91,7 +92,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
     try:
         new_token = operations.create_token(actor_of(request), form.cleaned_data["name"], **form.values())
     except Problem as problem:
-        form.add_error(None, f"{problem.message} {problem.hint}")
+        form.add_error(None, told(problem))
         return _page(request, form, status=problem.status)
     # The response itself shows the token: a redirect would have to store it.
     return _page(request, NewTokenForm(), new_token=new_token)

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from muniment import config
 from muniment.accounts.waiting_jobs import cancel_job, list_jobs, retry_job, send_test_message
@@ -25,7 +25,7 @@ from muniment.web.views.operate.frame import operate_page
 
 STATES: Final[dict[str, tuple[Words, tuple[str, ...]]]] = {
     "open": (gettext_lazy("Waiting and running"), UNFINISHED),
-    "failed": (gettext_lazy("Failed"), (State.FAILED,)),
+    "failed": (pgettext_lazy("job", "Failed"), (State.FAILED,)),
     "ended": (gettext_lazy("Succeeded and canceled"), (State.SUCCEEDED, State.CANCELED)),
 }
 TONES: Final = {State.RUNNING: "wait", State.SUCCEEDED: "good", State.FAILED: "bad"}

@@ -13,6 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.catalogues import installed
+from muniment.languages.translated import translated
 from muniment.languages.writing import digits
 from muniment.registry.settings import operations, typefaces
 from muniment.registry.settings.artwork import store_artwork
@@ -243,7 +244,7 @@ def show_faults(form: SettingsForm, refusal: InvalidSettings) -> None:
     """Show each fault at its field; one of a field that the form lacks, above it."""
     for place, fault in refusal.faults.items():
         name = _field_of(place)
-        form.add_error(name if name in form.fields else None, fault)
+        form.add_error(name if name in form.fields else None, translated(fault))
 
 
 def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings) -> JSONObject:

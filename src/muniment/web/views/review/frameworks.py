@@ -13,6 +13,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.kernel.wire import UNSET
+from muniment.languages.translated import sentence, translated
 from muniment.languages.writing import number
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.frameworks import operations
@@ -20,7 +21,6 @@ from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.schema.validation import Fault
 from muniment.web.form_fields import DayInput, TextField
-from muniment.web.forms import sentence
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
@@ -206,7 +206,7 @@ def author(request: HttpRequest, framework_id: str) -> HttpResponse:
         try:
             stored = operations.author_framework(actor_of(request), framework_id, document)
         except BadFields as refusal:
-            faults = [(fault.field, fault.reason) for fault in refusal.faults]
+            faults = [(fault.field, translated(fault.reason)) for fault in refusal.faults]
         else:
             messages.success(request, gettext("Version %(number)s published.") % {"number": stored.version})
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
@@ -253,7 +253,7 @@ def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
         if isinstance(error, json.JSONDecodeError):
             place = gettext("line %(line)d, column %(column)d") % {"line": error.lineno, "column": error.colno}
         return None, [(place, gettext("is not valid JSON"))]
-    faults = faults_of(document)
+    faults = [(path, translated(why)) for path, why in faults_of(document)]
     return (document if isinstance(document, dict) else None), faults
 
 
@@ -263,7 +263,7 @@ def _form_of(found: Framework) -> type[FrameworkForm]:
 
 def _put(form: forms.Form, faults: list[Fault]) -> None:
     for fault in faults:
-        form.add_error(fault.field if fault.field in form.fields else None, sentence(fault))
+        form.add_error(fault.field if fault.field in form.fields else None, sentence(fault.reason))
 
 
 def _found(framework_id: str) -> Framework:

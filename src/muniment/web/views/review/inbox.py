@@ -13,6 +13,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language
+from muniment.languages.translated import told
 from muniment.languages.writing import number
 from muniment.registry.inbox import assigning, deciding, items, replies, working
 from muniment.registry.inbox.checks import NAMES
@@ -248,7 +249,7 @@ def _line(names: Mapping[str, str], result: Result) -> JSONObject:
     return {
         "name": names.get(result.subject, result.subject.partition(":")[2]),
         "address": items.address_of(result.subject) if deciding.is_subject(result.subject) else "",
-        "problem": f"{refusal.message} {refusal.hint}" if refusal else "",
+        "problem": told(refusal) if refusal else "",
     }
 
 

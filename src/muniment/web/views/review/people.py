@@ -8,6 +8,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.languages.translated import stated
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.models import Position
 from muniment.registry.people import erasing, moderation, unlinked
@@ -39,7 +40,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
             moderation.correct_person(actor_of(request), slug, form.to_change())
         except BadFields as refusal:
             for fault in refusal.faults:
-                form.add_error(fault.field if fault.field in form.fields else None, f"{fault.reason}.")
+                form.add_error(fault.field if fault.field in form.fields else None, stated(fault.reason))
         else:
             messages.success(request, gettext("Profile corrected."))
             return HttpResponseRedirect(_address(slug))

@@ -7,9 +7,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
+from muniment.languages.translated import sentence
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.inbox import replies, working
-from muniment.web.forms import sentence
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import show_problem
@@ -111,7 +111,7 @@ def _saved(request: HttpRequest, form: ReplyForm, number: int | None = None) -> 
         replies.save_reply(actor_of(request), data["title"], data["text"], number=number)
     except BadFields as refusal:
         for fault in refusal.faults:
-            form.add_error(fault.field, sentence(fault))
+            form.add_error(fault.field, sentence(fault.reason))
     except Conflict as refusal:
         show_problem(request, refusal)
     else:

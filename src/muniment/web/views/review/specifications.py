@@ -16,6 +16,7 @@ from muniment.assessments.evaluation.preview import preview_report
 from muniment.assessments.operations import facts_of
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.languages.translated import translated
 from muniment.languages.writing import digits
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.frameworks import drafts, operations
@@ -181,7 +182,7 @@ def _page(
         "framework": framework,
         "fields": fields,
         "version": version,
-        "faults": [{"path": path, "reason": why, "anchor": _anchor(path)} for path, why in faults or []],
+        "faults": [{"path": path, "reason": translated(why), "anchor": _anchor(path)} for path, why in faults or []],
         "faulty": {_anchor(path) for path, _ in faults or []},
         "preview": preview,
         "listing": request.POST.get("listing", ""),
