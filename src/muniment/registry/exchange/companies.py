@@ -43,7 +43,7 @@ from muniment.registry.exchange.positions import (
     without_unknown_people,
 )
 from muniment.registry.exchange.rows import CompanyRow
-from muniment.registry.exchange.stored.parts import NO_PARTS, StoredParts, place_key, stored_parts
+from muniment.registry.exchange.stored.parts import NO_PARTS, PART_COLUMNS, StoredParts, place_key, stored_parts
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -69,12 +69,6 @@ from muniment.schema.validation import Fault
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
 _DATES: Final = ("listed_on", "listed_month_only")
-_PART_COLUMNS: Final[dict[type[models.Model], tuple[str, ...]]] = {
-    Position: ("company_id", "rank", "person_id", "name", "item_id", "title", "extra"),
-    Proposal: ("company_id", "rank", "document"),
-    CapTableEntry: ("company_id", "rank", "document"),
-    FundingRound: ("company_id", "rank", *RoundRow._fields),
-}
 
 
 def _is_raising(row: CompanyRow) -> bool:
@@ -378,7 +372,7 @@ class _CompanyBatch:
             end_proofs(self.moved)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
-        parts: dict[type[models.Model], list[tuple[Any, ...]]] = {each: [] for each in _PART_COLUMNS}
+        parts: dict[type[models.Model], list[tuple[Any, ...]]] = {each: [] for each in PART_COLUMNS}
         for company, row, places in self.new_parts:
             for rank, place in enumerate(places or ()):
                 person = people.known.get(place.slug) or people.made.get(place.slug)
@@ -390,7 +384,7 @@ class _CompanyBatch:
                 parts[table] += [(company.pk, rank, each) for rank, each in enumerate(documents or ())]
             parts[FundingRound] += [(company.pk, rank, *each) for rank, each in enumerate(row.funding_rounds or ())]
         for model, values in parts.items():
-            insert_values(model, _PART_COLUMNS[model], values)
+            insert_values(model, PART_COLUMNS[model], values)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         run = self.run
         history.insert_creations(run.actor, IMPORTED, "company", [each.pk for each in self.made], run.import_run)

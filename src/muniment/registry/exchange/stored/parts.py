@@ -14,7 +14,13 @@ from muniment.registry.models import CapTableEntry, FundingRound, Position, Prop
 
 StoredParts = dict[str, dict[int, list[Any]]]
 """Stored parts, by the part's name in a row and the company's key."""
-
+PART_COLUMNS: Final[dict[type[models.Model], tuple[str, ...]]] = {
+    Position: ("company_id", "rank", "person_id", "name", "item_id", "title", "extra"),
+    Proposal: ("company_id", "rank", "document"),
+    CapTableEntry: ("company_id", "rank", "document"),
+    FundingRound: ("company_id", "rank", *RoundRow._fields),
+}
+"""The columns of which a new row of a part is made."""
 
 NO_PARTS: Final[Mapping[str, list[Any]]] = {}
 
