@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.db import DatabaseError, OperationalError
 
-from muniment.jobs import handlers, queue
+from muniment.jobs import handlers, outcomes, queue
 from muniment.jobs.models import Job, State
 from muniment.jobs.worker import Worker
 from services.ports import wait_until
@@ -54,7 +54,7 @@ def test_a_job_is_done_once_and_keeps_its_result(kind, worker):
 
 def test_a_job_that_can_never_succeed_is_not_retried(kind, worker):
     def work(_):
-        raise queue.Abandoned("the company is gone")
+        raise outcomes.Abandoned("the company is gone")
 
     job_id = queue.enqueue(kind(work))
     wait_until(ended(job_id), within_s=60, what="the job")

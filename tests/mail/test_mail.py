@@ -12,7 +12,7 @@ from make.declared import declared
 from muniment import config
 from muniment.jobs import queue
 from muniment.jobs.models import Job, State
-from muniment.jobs.queue import Abandoned, Postponed
+from muniment.jobs.outcomes import Abandoned, Postponed
 from muniment.kernel.ids import now
 from muniment.mail import delivery, outgoing
 from muniment.mail.html import as_html

@@ -32,7 +32,8 @@ from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
 from muniment.documents.models import Document, TextState
 from muniment.jobs import handlers
-from muniment.jobs.queue import Abandoned, HandedBack, JobRun
+from muniment.jobs.outcomes import Abandoned, HandedBack
+from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import timestamp

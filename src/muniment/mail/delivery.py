@@ -25,7 +25,8 @@ from muniment import config
 from muniment.encryption import unseal
 from muniment.jobs import handlers
 from muniment.jobs.models import Job, State
-from muniment.jobs.queue import Abandoned, JobRun, Postponed, clock
+from muniment.jobs.outcomes import Abandoned, Postponed
+from muniment.jobs.queue import JobRun, clock
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase

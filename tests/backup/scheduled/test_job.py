@@ -13,7 +13,7 @@ from muniment.backup.scheduled.status import KIND, JobResult
 from muniment.config import Config
 from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
-from muniment.jobs.queue import HandedBack, Postponed
+from muniment.jobs.outcomes import HandedBack, Postponed
 from muniment.kernel.ids import now
 
 pytestmark = pytest.mark.django_db

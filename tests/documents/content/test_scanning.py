@@ -18,7 +18,7 @@ from muniment.documents.models import Document, DocumentState, TextState
 from muniment.documents.storage import Storage
 from muniment.jobs import queue
 from muniment.jobs.models import Job
-from muniment.jobs.queue import Postponed
+from muniment.jobs.outcomes import Postponed
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest
 from services.ports import free_port

@@ -14,7 +14,7 @@ from muniment import config
 from muniment.accounts.models import Account
 from muniment.jobs import queue
 from muniment.jobs.models import Job
-from muniment.jobs.queue import Abandoned, LeaseLost
+from muniment.jobs.outcomes import Abandoned, LeaseLost
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.registry.exchange import importer

@@ -43,6 +43,7 @@ from muniment.registry.exchange.positions import (
     without_unknown_people,
 )
 from muniment.registry.exchange.rows import CompanyRow
+from muniment.registry.exchange.stored.listing_date import listing_date, without_dates
 from muniment.registry.exchange.stored.parts import NO_PARTS, PART_COLUMNS, StoredParts, place_key, stored_parts
 from muniment.registry.models import (
     CapTableEntry,
@@ -63,31 +64,15 @@ from muniment.registry.sql import insert, insert_values
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
 from muniment.schema.objects import Schema
-from muniment.schema.parsed_kinds import DATE, MONTH
 from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
-_DATES: Final = ("listed_on", "listed_month_only")
 
 
 def _is_raising(row: CompanyRow) -> bool:
     today = now().date()
     return any(each.is_open(today) for each in row.funding_rounds or ())
-
-
-def _without_dates(values: JSONObject) -> JSONObject:
-    return {name: value for name, value in values.items() if name not in _DATES}
-
-
-def _listing_date(values: JSONObject, columns: JSONObject) -> JSONObject:
-    """Return a listing date that is among changed *values* as the history has it: its day, or only its month."""
-    if not values.keys() & {*_DATES}:
-        return {}
-    day, is_month = (values.get(name, columns[name]) for name in _DATES)
-    if day is None or not is_month:
-        return {"listedAt": DATE.wire(day)}
-    return {"listedAt": None, "createdAt": MONTH.wire(day)}
 
 
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
@@ -277,9 +262,9 @@ class _CompanyBatch:
             former.pop("former_names", None)  # the history of names has them
         self.counts.changed += 1
         given = {name: columns[name] for name in former}
-        old, new = history_values(_without_dates(former), _without_dates(given), self.run.schema.company)
-        before |= old | _listing_date(former, columns)
-        after |= new | _listing_date(given, columns)
+        old, new = history_values(without_dates(former), without_dates(given), self.run.schema.company)
+        before |= old | listing_date(former, columns)
+        after |= new | listing_date(given, columns)
         edits = self.edits.get(company.pk)
         provenance.imported(company, after, edits.kept if edits else ())
         self.changed.append(company)

@@ -10,7 +10,8 @@ import msgspec
 from muniment import config
 from muniment.accounts.models import Account
 from muniment.jobs.handlers import Handler, register
-from muniment.jobs.queue import Abandoned, JobRun
+from muniment.jobs.outcomes import Abandoned
+from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject

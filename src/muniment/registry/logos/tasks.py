@@ -5,7 +5,8 @@ from typing import Final
 from muniment import config
 from muniment.jobs import queue
 from muniment.jobs.handlers import Handler, register
-from muniment.jobs.queue import Canceled, HandedBack, JobRun, LeaseLost
+from muniment.jobs.outcomes import Canceled, HandedBack, LeaseLost
+from muniment.jobs.queue import JobRun
 from muniment.registry.logos.operations import fetch_due, remove_unused
 from muniment.registry_toml import applied
 

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from muniment.jobs import queue
 from muniment.jobs.handlers import Handler
-from muniment.jobs.queue import Abandoned, JobRun
+from muniment.jobs.outcomes import Abandoned
+from muniment.jobs.queue import JobRun
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.plugins.loading import installed
 from muniment.plugins.values import Publication
