@@ -45,7 +45,7 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path, monkeypatch):
     monkeypatch.setattr(config, "_current", Config({}, data=tmp_path / "none"))
     done = CliRunner().invoke(cli.main, ["doctor", "--help"])
     assert "--storage" in done.output
-    from muniment.server.stored_checks import _store
+    from muniment.server.doctor import _store
 
     assert "does not exist yet" in _store(config.current()).says
     assert not (tmp_path / "none").exists()
