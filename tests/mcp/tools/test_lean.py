@@ -133,7 +133,7 @@ def test_fields_of_a_company_are_facts_and_parts(server):
         ("list_companies", {"fields": ["treasuryNotes"]}, "Did you mean treasuryNote?"),
         ("list_people", {"fields": ["positions", "age"]}, "The fields are: documentId, name, slug, bio, companyCount"),
         ("get_company", {"slug": "company-1", "fields": ["crew"]}, "positions, capTable, proposals, distribution"),
-        ("get_framework", {"frameworkId": "framework-1", "fields": ["open"]}, "Did you mean isOpen?"),
+        ("get_framework", {"frameworkId": "framework-1", "fields": ["is_open"]}, "Did you mean isOpen?"),
     ],
 )
 def test_an_unknown_field_is_named_with_those_that_exist(server, tool, arguments, hint):

@@ -67,7 +67,7 @@ _CREDITS: Final = object_of(
 )
 _BALANCE: Final = Members(_CREDITS["properties"])
 _PROGRESS: Final = some_of(object_of({"done": INTEGER, "total": INTEGER, "step": STRING}))
-_EVALUATOR: Final = {"kind": one_of("rules", "model", "plugin"), "model": _TEXT, "name": STRING}
+_EVALUATOR: Final = {"kind": STRING, "model": _TEXT, "name": STRING}
 _RUN: Final = object_of(
     {
         **strings("runId", "companySlug", "frameworkId"),
@@ -109,7 +109,7 @@ _CRITERION: Final = object_of(
         "rationale": STRING,
         "citations": list_of(_CITATION),
         "remediation": _TEXT,
-        "evaluator": one_of("rules", "model", "plugin"),
+        "evaluator": STRING,
     },
     optional=("evaluator",),
 )
@@ -128,7 +128,7 @@ _REPORT: Final = object_of(
             object_of({**_NAMED, "score": _SCORE, "criteria": {"anyOf": [list_of(_CRITERION), _COUNTS]}})
         ),
         "evaluator": object_of({**_EVALUATOR, "promptHash": _TEXT}, optional=("name",)),
-        "next": list_of(object_of({**_NAMED, "status": _STATUS, "remediation": _TEXT})),
+        "next": list_of(object_of({**_NAMED, "status": STRING, "remediation": _TEXT})),
         "nextTotal": INTEGER,
         "sectionsTotal": INTEGER,
         "markdown": STRING,
