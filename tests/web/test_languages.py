@@ -213,7 +213,7 @@ def test_codes_have_words_in_the_language_and_unknown_ones_stay():
         ('The name is similar to "tide".', "Der Name ähnelt „tide“."),
         (
             'No company has the theme "x" or "y". Values in use: a (2), b (1).',
-            'Kein Treffer hat "x" oder "y" als Wert von theme. Vorhandene Werte: a (2), b (1).',
+            "Kein Treffer hat „x“ oder „y“ als Wert von theme. Vorhandene Werte: a (2), b (1).",
         ),
         ("A sentence of a later version.", "A sentence of a later version."),
     ],
