@@ -65,7 +65,7 @@ def guidance(text: str, labels: Mapping[str, object] | None = None) -> str:
     for pattern, words in _PATTERNS:
         if found := pattern.fullmatch(text):
             values = found.groupdict()
-            if labels and (name := values.get("name")) in labels:
+            if labels and (name := str(values.get("name"))) in labels:
                 values["name"] = str(labels[name])
             return str(words) % {name: _local(value) for name, value in values.items()}
     return text
