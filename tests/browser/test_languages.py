@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from browser.importing import TABLE, stages
 from browser.tour import (
+    FURTHER_OPERATOR_PATHS,
     FURTHER_OWNER_PATHS,
     FURTHER_PUBLIC_PATHS,
     FURTHER_REVIEWER_PATHS,
@@ -55,8 +57,6 @@ NAMES = {
     *("name@example.org", "/companies/", "/manage", "/manage/tokens", "Türkiye", "registry.toml", "Muniment"),
 }
 """Names, addresses and words of the demo, and a label that django-allauth lacks in Arabic."""
-SAID_BY_OPERATIONS = ("/reports/shared/none", "/uploads/none", "/companies/no-such-company", "/companies?page=0")
-"""Pages of errors whose sentences come from operations, which are English."""
 NO_TEXT = re.compile(
     r"[\w.+-]+@[\w.-]+|https?://\S+|[^A-Za-z]+ UTC|Mozilla/\S+ .*|[\w-]+\.(?:example|toml|json)\S*|MUNIMENT_\w+"
 )
@@ -65,7 +65,7 @@ ROOMS = {
     "public": ("", FURTHER_PUBLIC_PATHS),
     "owner": (OWNER, OWNER_PATHS + FURTHER_OWNER_PATHS),
     "reviewer": (REVIEWER, REVIEWER_PATHS + FURTHER_REVIEWER_PATHS),
-    "operator": (OPERATOR, [*OPERATOR_PATHS, "/operate/registry", "/operate/imports"]),
+    "operator": (OPERATOR, [*OPERATOR_PATHS, *FURTHER_OPERATOR_PATHS]),
 }
 EXAMPLES = ("Ada Reef", "Bo Marsh", "Founders 300,000")
 """Of tables to paste, in placeholders."""
@@ -110,6 +110,20 @@ def speak(context, site, code):
     context.add_cookies([{"name": "language", "value": code, "url": origin(site)}])
 
 
+def faults_of(page, name, data):
+    """Return the texts of a page that escaped translation, and the widths at which it runs over."""
+    faults = [
+        f"{name}: {text[:120]}"
+        for text in dict.fromkeys(page.evaluate(TEXTS))
+        if OPEN not in text and not is_data(text, data) and not any(each in text for each in EXAMPLES)
+    ]
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        if page.evaluate(RUNS_OVER):
+            faults.append(f"{name}: runs over at {width}")
+    return faults
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_text_escapes_translation_and_every_page_fits_from_right_to_left(browser, site, data, room):
     who, paths = ROOMS[room]
@@ -124,18 +138,52 @@ def test_no_text_escapes_translation_and_every_page_fits_from_right_to_left(brow
         page.wait_for_load_state()
         if page.evaluate("document.documentElement.dir") != "rtl":
             faults.append(f"{path}: is not from right to left")
-        texts = [] if path in SAID_BY_OPERATIONS else page.evaluate(TEXTS)
-        faults += [
-            f"{path}: {text[:120]}"
-            for text in dict.fromkeys(texts)
-            if OPEN not in text and not is_data(text, data) and not any(each in text for each in EXAMPLES)
-        ]
-        for width in (1280, 390):
-            page.set_viewport_size({"width": width, "height": 844})
-            if page.evaluate(RUNS_OVER):
-                faults.append(f"{path}: runs over at {width}")
+        faults += faults_of(page, path, data)
     context.close()
     assert not faults, "\n".join(faults)
+
+
+def test_no_text_of_an_import_escapes_translation(browser, site, data):
+    cells = re.split(r"[;\n]", TABLE)
+    known = {*data[0], *cells, *(each.replace(" ", "") for each in cells), "members.csv"}, f"{data[1]}\n{TABLE}"
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page, faults = sign_in(context, site, OPERATOR), []
+    for name in stages(page, site):
+        speak(context, site, CODE)
+        shown = context.new_page()
+        shown.goto(page.url)
+        shown.wait_for_load_state()
+        faults += faults_of(shown, name, known)
+        shown.close()
+        speak(context, site, "en")
+    context.close()
+    assert not faults, "\n".join(faults)
+
+
+def test_no_text_of_an_invitation_escapes_translation(browser, site, data):
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = sign_in(context, site, OPERATOR)
+    page.goto(f"{origin(site)}/operate/invitations")
+    page.get_by_label("Email").fill("guest@harbour.example")
+    page.get_by_role("button", name="Send invitation").click()
+    page.get_by_text("Invitation sent to").wait_for()
+    speak(context, site, CODE)
+    faults = _faults_at(page, site, "/operate/invitations", data)
+    context.close()
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    speak(context, site, CODE)
+    mails = (mail.read_text("utf-8") for mail in (site.data / "mail").iterdir())
+    link = next(found[0] for text in mails if (found := re.search(r"/invitations/[\w-]+", text)))
+    faults += _faults_at(context.new_page(), site, link, data)
+    faults += _faults_at(context.new_page(), site, "/invitations/none", data)
+    context.close()
+    assert not faults, "\n".join(faults)
+
+
+def _faults_at(page, site, path, data):
+    page.goto(origin(site) + path)
+    page.wait_for_load_state()
+    return faults_of(page, path, data)
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,18 @@ FURTHER_OWNER_PATHS = [
     "/manage/companies/no-such-company",
 ]
 FURTHER_REVIEWER_PATHS = ["/manage", "/review/audit", "/review?kind=claim", "/review/companies/saltmarsh-commons"]
+FURTHER_OPERATOR_PATHS = [
+    "/operate/setup",
+    "/operate/maintenance/retry-logos",
+    "/operate/maintenance/remove-logos",
+    "/operate/fields/person?new=1",
+    "/operate/import/none",
+    "/operate/jobs",
+    "/operate/jobs?state=failed",
+    "/operate/mail",
+    "/operate/listings?kind=people",
+    "/operate/credits?list=purchases",
+]
 OPERATOR_PATHS = [
     "/operate",
     "/operate/accounts",

@@ -14,11 +14,13 @@ from muniment.languages.offered import default, offered
 from muniment.languages.speaking import language, speaking
 from muniment.mail.receivers import in_language_of
 from muniment.store.reader import Reader
+from muniment.web.presenters.charts import percent
+from muniment.web.presenters.company_lists import amount
 from muniment.web.requests import page_cache
 from muniment.web.translating import gettext
 from muniment.web.wording.guidance import guidance
 from muniment.web.wording.places import country_names, month_or_text
-from muniment.web.wording.states import happened, state
+from muniment.web.wording.states import happened, outcome, state, transferred
 
 GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de-CH,de;q=0.9,en;q=0.5"}
 
@@ -213,7 +215,7 @@ def test_codes_have_words_in_the_language_and_unknown_ones_stay():
         ('The name is similar to "tide".', "Der Name ähnelt „tide“."),
         (
             'No company has the theme "x" or "y". Values in use: a (2), b (1).',
-            'Kein Treffer hat "x" oder "y" als Wert von theme. Vorhandene Werte: a (2), b (1).',
+            "Kein Treffer hat „x“ oder „y“ als Wert von theme. Vorhandene Werte: a (2), b (1).",
         ),
         ("A sentence of a later version.", "A sentence of a later version."),
     ],
@@ -222,6 +224,25 @@ def test_what_a_search_says_is_in_the_language_of_the_page(english, german):
     assert guidance(english) == english
     with speaking("de"):
         assert guidance(english) == german
+
+
+def test_a_search_names_a_filter_as_the_page_does():
+    with speaking("de"):
+        found = guidance('No company has the theme "x".', {"theme": "Thema"})
+    assert found == "Kein Treffer hat „x“ als Wert von Thema."
+
+
+def test_a_proposal_fails_in_another_word_than_a_job():
+    with speaking("de"):
+        assert (outcome("failed"), state("failed")) == ("Abgelehnt", "Fehlgeschlagen")
+        assert (outcome("passed"), state("private"), state("hidden")) == ("Angenommen", "Privat", "Verborgen")
+        assert (transferred("start"), transferred("of a plugin")) == ("Startguthaben", "of a plugin")
+
+
+def test_numbers_in_percent_and_of_tokens_are_written_as_the_language_writes_them():
+    assert (percent(50.16), amount("3,575,513"), amount("about 12")) == ("50.16%", "3,575,513", "about 12")
+    with speaking("de"):
+        assert (percent(50.16), amount("3,575,513"), amount("about 12")) == ("50,16\u00a0%", "3.575.513", "about 12")
 
 
 def test_the_menu_names_each_language_in_itself_and_marks_the_present_one(visitor):

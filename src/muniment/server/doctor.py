@@ -287,7 +287,9 @@ def _proxies(config: Config) -> Finding:
 
 
 def _mail(config: Config) -> Finding:
-    place = masked(config.mail_url) or f"{config.data / 'mail'}; set MUNIMENT_MAIL_URL to send over SMTP"
+    place = masked(config.mail_url) or Phrase(
+        "{folder}; set MUNIMENT_MAIL_URL to send over SMTP", folder=config.data / "mail"
+    )
     if not config.on_postgresql and not config.database_file.exists():
         return good("mail", Phrase("goes to {place}", place=place))
     from muniment.mail import delivery, status  # the check of the database has set up Django

@@ -24,6 +24,7 @@ from muniment.schema.standard_kinds import Country
 from muniment.schema.validation import ChoiceFault, Fault
 from muniment.web.row_lists import TEAM, Cells, Column, RowList, fingerprint, one_line_end
 from muniment.web.wording.places import country_names
+from muniment.web.wording.states import STATES, outcome
 
 PAGE_ROWS: Final = 25
 BLANK_ROWS: Final = 2
@@ -358,8 +359,9 @@ class RowEditor:
     def _cell(self, key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
         kind: Any = column.field.kind
         text, was = row.cells[column.name], column.text(stored)
-        choices = dict(zip(kind.values, kind.values, strict=True)) if isinstance(kind, Choice) else {}
-        choices = country_names() if isinstance(kind, Country) else choices
+        choices = country_names() if isinstance(kind, Country) else {}
+        if isinstance(kind, Choice):
+            choices = {each: outcome(each) if each in STATES else each for each in kind.values}
         return {
             "id": f"{key}-{column.name}",
             "label": gettext(column.field.label),

@@ -77,6 +77,10 @@ _VALUES: Final[dict[str, str | Promise]] = {
     "recovery_codes": gettext_lazy("recovery codes"),
     "refused": gettext_lazy("declined"),
     "rejected": gettext_lazy("declined"),
+    "approved": gettext_lazy("approved"),
+    "owner": gettext_lazy("Owner"),
+    "reviewer": gettext_lazy("Reviewer"),
+    "operator": gettext_lazy("Operator"),
 }
 
 

@@ -9,7 +9,7 @@ from muniment.backup.scheduled.schedule import schedule
 from muniment.config import Config
 from muniment.jobs.models import Job, State
 from muniment.kernel.ids import new_id, now
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 
 KIND: Final = "backup.interval_ended"
 GRACE: Final = timedelta(minutes=10)
@@ -83,11 +83,12 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
     """Return the state in words, with the changes that would be lost now, and whether it needs attention."""
     if found.last is None and not config.backup_place:
         if config.backups == "off":
-            return "off; with the database, every change since a backup of your own would be lost", False
-        return (
+            return marked("off; with the database, every change since a backup of your own would be lost"), False
+        words = marked(
             "none are made: with the database, every change since a backup of your own would be lost;"
             " set MUNIMENT_BACKUPS (off if you have others, such as an archive of the write-ahead log)"
-        ), True
+        )
+        return words, True
     if found.last is None:
         words = Phrase(
             "none yet in {place}; the first follows within {span}",
@@ -108,9 +109,9 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
         )
     faults = []
     if schedule(config).is_paused:
-        faults.append("paused on /operate/backups: none are made until an operator resumes them")
+        faults.append(marked("paused on /operate/backups: none are made until an operator resumes them"))
     elif found.is_overdue:
-        faults.append("OVERDUE")
+        faults.append(marked("OVERDUE"))
     if found.error:
         faults.append(Phrase("the last run failed: {error}", error=found.error))
     if found.last and found.last.lost:

@@ -19,7 +19,7 @@ import msgspec
 
 from muniment.documents.content import active_content
 from muniment.documents.content.active_content import OLE, ActiveContent
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.texts import text_fault
 
 MAX_NAME_CHARACTERS: Final = 200
@@ -75,7 +75,7 @@ TYPES: Final = {
         Type("image/webp", "WebP", ("webp",), "image"),
     )
 }
-TAKEN: Final = "PDF, DOCX, XLSX, PPTX, ODT, TXT, MD, CSV, JSON, PNG, JPEG and WebP"
+TAKEN: Final = marked("PDF, DOCX, XLSX, PPTX, ODT, TXT, MD, CSV, JSON, PNG, JPEG and WebP")
 _BY_EXTENSION: Final = {extension: each for each in TYPES.values() for extension in each.extensions}
 
 

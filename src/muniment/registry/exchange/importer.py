@@ -23,7 +23,7 @@ from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.problems import BadRequest
 from muniment.registry.declared.current import refresh
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
@@ -115,7 +115,7 @@ class Summary:
         ]
         if kept := sum(counts.kept for counts in self.counts.values()):
             parts.append(Phrase("{kept:,} edited fields kept", kept=kept))
-        parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else "no invalid rows")
+        parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else marked("no invalid rows"))
         if self.dropped:
             parts.append(Phrase("{dropped:,} invalid values left out", dropped=self.dropped))
         return "; ".join(parts)

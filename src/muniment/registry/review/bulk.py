@@ -102,5 +102,5 @@ def _check_number(slugs: Sequence[str]) -> None:
 
 
 def _row(kind: str, row: Company | Person) -> ModeratedRow:
-    state = str(row.get_state_display()) if isinstance(row, Company) else ""
+    state = row.state if isinstance(row, Company) else ""
     return ModeratedRow(kind, row.slug, row.name, state, row.published)

@@ -83,10 +83,8 @@ def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> li
         BadRequest: it holds none that can be read.
     """
     if len(file.content) > MAX_BYTES:
-        raise BadRequest(
-            Phrase("{source} is larger than {megabytes} MB.", source=file.name, megabytes=MAX_BYTES >> 20),
-            "Split it, and import the parts.",
-        )
+        large = Phrase("{source} is larger than {megabytes} MB.", source=file.name, megabytes=MAX_BYTES >> 20)
+        raise BadRequest(large, "Split it, and import the parts.")
     command = [sys.executable, "-I", "-m", "muniment.registry.tables.reading", file.name, encoding, delimiter]
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
         given.write(file.content)

@@ -94,7 +94,7 @@ def save_address(search: Search) -> str:
 def _removals(search: Search) -> Iterator[tuple[Chip, Search]]:
     if search.q:
         less = search.without_words()
-        yield Chip("", f"“{search.q}”", less.address()), less
+        yield Chip("", gettext("“%(words)s”") % {"words": search.q}, less.address()), less
     for parameter, value in search.each():
         less = search.without_value(parameter.name, value)
         yield Chip(str(parameter.label), parameter.label_of(value), less.address()), less

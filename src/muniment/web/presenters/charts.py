@@ -79,8 +79,14 @@ def exact(value: float | Decimal) -> str:
     return digits(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
-def _percent(value: float | Decimal) -> str:
-    return f"{exact(value)}%"
+def percent(value: float | Decimal) -> str:
+    """Return a number of percent as the language writes it: 50.2%."""
+    return in_percent(exact(value))
+
+
+def in_percent(number: str) -> str:
+    """Return a number, written as the language does, as percent."""
+    return gettext("%(number)s%%") % {"number": number}
 
 
 def _sum(slices: Iterable[ChartSlice]) -> Decimal:
@@ -96,7 +102,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     rest = ranked[keep:]
     others = ngettext("%(count)s other", "%(count)s others", len(rest)) % {"count": number(len(rest))}
     total = _sum(rest)
-    return [*ranked[:keep], ChartSlice(others, float(total), _percent(total), rest=True)]
+    return [*ranked[:keep], ChartSlice(others, float(total), percent(total), rest=True)]
 
 
 def shares_of_whole(
@@ -110,25 +116,25 @@ def shares_of_whole(
         keep: how many of the largest are drawn, if there are more than one above it.
     """
     total = _sum(slices)
-    parts = [slice_._replace(shown=slice_.shown or _percent(slice_.value)) for slice_ in folded(slices, keep)]
+    parts = [slice_._replace(shown=slice_.shown or percent(slice_.value)) for slice_ in folded(slices, keep)]
     named = ", ".join(f"{slice_.label} {slice_.text}" for slice_ in parts[:TINTS])
     if not any(slice_.value for slice_ in slices):
         return SafeString("")
     if total > WHOLE + SHARES_TOLERANCE or any(not 0 <= slice_.value <= WHOLE for slice_ in slices):
         note = gettext("These shares add up to %(total)s, so they are not parts of a whole.") % {
-            "total": _percent(total)
+            "total": percent(total)
         }
         largest = max(WHOLE, *(slice_.value for slice_ in parts))
         return bar(title, f"{lead}: {named}.", parts, unit=gettext("Share"), of=largest, note=note)
     if WHOLE - total > NEGLIGIBLE:
         missing = WHOLE - total
-        parts.append(ChartSlice(gettext("Not specified"), float(missing), _percent(missing), tone="none"))
+        parts.append(ChartSlice(gettext("Not specified"), float(missing), percent(missing), tone="none"))
     return donut(title, f"{lead}: {named}.", parts, centre=centre, unit=gettext("Share"))
 
 
 def percentage(value: float, total: float) -> str:
     """Show a share of *total* with at most one decimal."""
-    return digits(f"{100 * value / total if total else 0:.1f}".removesuffix(".0")) + "%"
+    return in_percent(digits(f"{100 * value / total if total else 0:.1f}".removesuffix(".0")))
 
 
 def donut(
@@ -142,7 +148,7 @@ def donut(
         end = min(start + slice_.value / WHOLE, 1)
         if end > start:
             parts.append(f'<path class="{_tint(index, slices)}" d="{_ring(start, end)}"/>')
-        rows.append((slice_.label, slice_.shown or _percent(slice_.value), _tint(index, slices)))
+        rows.append((slice_.label, slice_.shown or percent(slice_.value), _tint(index, slices)))
         start = max(start, end)
     if centre:
         parts.append(f'<text class="centre" x="60" y="60">{escape(centre)}</text>')

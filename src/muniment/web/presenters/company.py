@@ -21,6 +21,7 @@ from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext, ngettext
 from muniment.web.wording.places import country_names, month_or_text
+from muniment.web.wording.states import outcome
 
 _SOCIAL_STARTS = {
     "email": "mailto:",
@@ -98,8 +99,8 @@ def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
     if not decided:
         return None
     last = max(decided, key=lambda each: str(each["endDate"]))
-    outcome = gettext("Passed") if last["status"] == "passed" else gettext("Failed")
-    return gettext("Last vote, %(day)s") % {"day": day_or_text(last["endDate"])}, outcome, "#proposals"
+    decision = outcome(str(last["status"]))
+    return gettext("Last vote, %(day)s") % {"day": day_or_text(last["endDate"])}, decision, "#proposals"
 
 
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
@@ -341,6 +342,7 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     return {
         **proposal,
         "title": title,
+        "outcome": outcome(str(proposal.get("status") or "")),
         "chart": chart,
         "cast": cast,
         "ends": day_or_text(ends),

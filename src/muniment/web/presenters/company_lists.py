@@ -11,7 +11,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages.writing import digits
-from muniment.web.presenters.charts import exact
+from muniment.web.presenters.charts import percent
 from muniment.web.requests.pagination import Pager
 from muniment.web.translating import gettext, ngettext
 
@@ -28,6 +28,7 @@ LINE_CHARACTERS: Final = 80
 _ITEM: Final = re.compile(r"[-*+] |  +\S")
 _HEADING: Final = re.compile(r"#{1,6} .*")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_AMOUNT: Final = re.compile(r"\d{1,3}(?:,\d{3})*(?:\.\d+)?")
 
 
 class Member(NamedTuple):
@@ -160,6 +161,12 @@ def have_names(holders: Iterable[JSONObject]) -> bool:
     return any(row.get("name") for row in holders)
 
 
+def amount(tokens: object) -> str:
+    """Return a number of tokens as the language writes it; other text as its owner wrote it."""
+    text = str(tokens or "")
+    return digits(text) if _AMOUNT.fullmatch(text) else text
+
+
 def completeness_of(holders: Sequence[JSONObject]) -> str:
     """Return a sentence that says whether the listed holders are all, as far as their shares tell; "" without any."""
     if not holders:
@@ -169,7 +176,7 @@ def completeness_of(holders: Sequence[JSONObject]) -> str:
         return gettext("The list may not be complete.")
     if held >= WHOLE - ROUNDING:
         return gettext("Together they hold all tokens.")
-    values = {"share": f"{exact(round(held, 2))}%"}
+    values = {"share": percent(round(held, 2))}
     return gettext("Together they hold %(share)s of all tokens; other holders are not listed.") % values
 
 
@@ -189,7 +196,7 @@ def holders_label(holders: Sequence[JSONObject]) -> str:
         return ngettext("Listed holder", "Listed holders", len(holders))
     if held >= WHOLE - ROUNDING:
         return ngettext("Holder of all tokens", "Holders of all tokens", len(holders))
-    share = {"share": f"{exact(round(held, 1))}%"}
+    share = {"share": percent(round(held, 1))}
     return (
         ngettext("Listed holder of %(share)s of tokens", "Listed holders of %(share)s of tokens", len(holders)) % share
     )
@@ -205,7 +212,7 @@ def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
     count = len(shares)
     weighted = math.fsum(place * share for place, share in zip(range(count, 0, -1), shares, strict=True))
     gini = 2 * weighted / (count * total) - (count + 1) / count
-    return Concentration(f"{exact(round(top, 2))}%", digits(f"{gini:.2f}"))
+    return Concentration(percent(round(top, 2)), digits(f"{gini:.2f}"))
 
 
 def text_beyond(body: str, lead: str) -> str:

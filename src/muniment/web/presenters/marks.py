@@ -41,7 +41,7 @@ def mark_html(name: str, logo: object = None, size: str = "", *, is_round: bool 
     return mark_safe(shown)  # noqa: S308 - letters, digits and their signs, or a dot
 
 
-def pill_html(word: str) -> SafeString:
-    """Return a state as a word with its tone."""
-    shown = escape(state(word))
+def pill_html(word: str, shown: str = "") -> SafeString:
+    """Return a state as a word with its tone; *shown* in place of the usual word."""
+    shown = escape(shown or state(word))
     return mark_safe(f'<span class="pill {TONES.get(word, "")}">{shown}</span>')  # noqa: S308 - escaped

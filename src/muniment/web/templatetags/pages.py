@@ -12,11 +12,14 @@ from django.utils.translation import ngettext
 
 from muniment.accounts.adapters import sentence_case
 from muniment.accounts.security.words import browser
+from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
+from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import day_or_text, proof_method
+from muniment.web.presenters.company_lists import amount
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.presenters.parts import (
     chips_html,
@@ -34,7 +37,7 @@ from muniment.web.presenters.parts import (
     timeline_html,
 )
 from muniment.web.translating import gettext
-from muniment.web.wording.states import happened, state
+from muniment.web.wording.states import happened, state, transferred
 
 register = template.Library()
 
@@ -50,7 +53,9 @@ def plain(text: str | None, limit: int = 200) -> str:
     return md.plain(text or "", limit)
 
 
+register.filter("amount", amount)
 register.filter("day", day_or_text)
+register.filter("percent", percent)
 register.filter("folded", folded_html)
 register.filter("pathed", pathed_html)
 
@@ -67,6 +72,13 @@ def elapsed(since: datetime) -> str:
 register.filter("happened", happened)
 register.filter("spoken", gettext)
 register.filter("state_word", state)
+register.filter("transfer", transferred)
+
+
+@register.filter
+def credential(name: str) -> str:
+    """Return the name of a token or app as it is, and words for the command line."""
+    return gettext("command line") if name == COMMAND.credential else name
 
 
 def is_check(field: BoundField) -> bool:

@@ -1,6 +1,7 @@
 """What a search says where little or nothing is found, in the language of the page; the API says it in English."""
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from muniment.languages.catalogues import SOURCE
@@ -48,20 +49,30 @@ _PATTERNS: Final = tuple(
         ),
     )
 )
-_SEVERAL: Final = re.compile(r' or (?=")| or another$')
+_SEVERAL: Final = re.compile(r" or (?=\W)| or another$")
+_QUOTED: Final = re.compile(r'"([^"]*)"')
 
 
-def guidance(text: str) -> str:
-    """Return what a search says in the language of the page; a sentence that is not known stays as it is."""
+def guidance(text: str, labels: Mapping[str, object] | None = None) -> str:
+    """
+    Return what a search says in the language of the page; a sentence that is not known stays as it is.
+
+    Args:
+        labels: what the page calls the parameters that a sentence can name.
+    """
     if language() == SOURCE:
         return text
     for pattern, words in _PATTERNS:
         if found := pattern.fullmatch(text):
-            return str(words) % {name: _local(value) for name, value in found.groupdict().items()}
+            values = found.groupdict()
+            if labels and (name := str(values.get("name"))) in labels:
+                values["name"] = str(labels[name])
+            return str(words) % {name: _local(value) for name, value in values.items()}
     return text
 
 
 def _local(text: str) -> str:
     """Return a list of values with the word between them in the language of the page."""
     counted = re.sub(r" matches (?=\d)", f" {gettext('finds')} ", text)
-    return _SEVERAL.sub(f" {gettext('or')} ", counted)
+    quoted = _QUOTED.sub(lambda found: gettext("“%(words)s”") % {"words": found[1]}, counted)
+    return _SEVERAL.sub(f" {gettext('or')} ", quoted)

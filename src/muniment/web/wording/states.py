@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from django.utils.translation import pgettext_lazy
+
 from muniment.web.translating import gettext, gettext_lazy
 
 STATES: Final = {
@@ -22,10 +24,11 @@ STATES: Final = {
     "draft": gettext_lazy("Draft"),
     "ended": gettext_lazy("Ended"),
     "expired": gettext_lazy("Expired"),
-    "failed": gettext_lazy("Failed"),
+    "failed": pgettext_lazy("job", "Failed"),
     "former": gettext_lazy("Former"),
     "grant": gettext_lazy("Grant"),
     "held": gettext_lazy("Held"),
+    "hidden": gettext_lazy("Hidden"),
     "importing": gettext_lazy("Importing"),
     "inactive": gettext_lazy("Inactive"),
     "mapping": gettext_lazy("Mapping"),
@@ -37,6 +40,7 @@ STATES: Final = {
     "pending": gettext_lazy("Pending"),
     "planned": gettext_lazy("Planned"),
     "preview": gettext_lazy("Preview"),
+    "private": gettext_lazy("Private"),
     "program": gettext_lazy("Program"),
     "published": gettext_lazy("Published"),
     "queued": gettext_lazy("Queued"),
@@ -103,11 +107,29 @@ ACTIONS: Final = {
     "withdrawn": gettext_lazy("Withdrawn"),
 }
 
+TRANSFERS: Final = {
+    "grant": gettext_lazy("Grant"),
+    "purchase": gettext_lazy("Purchase"),
+    "refund": gettext_lazy("Refund"),
+    "run": gettext_lazy("Report run"),
+    "start": gettext_lazy("Starting balance"),
+}
+
 
 def state(name: str) -> str:
     """Return the word for a state; an unknown one is shown as it is stored."""
     found = STATES.get(name)
     return str(found) if found is not None else gettext(_shown(name))
+
+
+def outcome(name: str) -> str:
+    """Return the word for the status of a proposal, which does not fail as a job does."""
+    return gettext("Failed") if name == "failed" else state(name)
+
+
+def transferred(kind: str) -> str:
+    """Return the word for a kind of transfer of credits; an unknown one is shown as it is stored."""
+    return str(TRANSFERS.get(kind, kind))
 
 
 def happened(action: str) -> str:

@@ -85,7 +85,7 @@ def test_people_with_a_profile_in_several_organizations_are_named(visitor):
 
 def test_only_public_rounds_are_compared(visitor):
     html = visitor.get("/compare?c=harbour&c=pier").text
-    assert rows(html)["Funding"][1] == ["Not specified", "Seed $2M (closed)"]
+    assert rows(html)["Funding"][1] == ["Not specified", "Seed · $2M · Closed"]
 
 
 def test_an_organization_is_added_by_its_name_and_removed_by_a_link(visitor):

@@ -139,7 +139,7 @@ def _numbers() -> Mapping[str, _Told]:
 
 def _funding(side: Side) -> str:
     latest = [
-        " ".join(filter(None, (str(each.get("name") or ""), str(each.get("target") or ""), f"({each['state']})")))
+        " · ".join(str(part) for part in (each.get("name"), each.get("target"), state(each["state"])) if part)
         for each in side.rounds[-ROUNDS_SHOWN:]
         if each.get("public") is not False
     ]

@@ -12,7 +12,7 @@ from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Problem
-from muniment.languages.translated import in_words, told
+from muniment.languages.translated import in_words, told, translated
 from muniment.registry.models import Ownership
 from muniment.web.context import address
 from muniment.web.requests.access import account_of, actor_of, signed_in
@@ -43,7 +43,7 @@ def home(request: HttpRequest) -> HttpResponse:
         "quota": found.quota,
         "quota_full": found.quota.used_bytes >= found.quota.limit_bytes,
         "accept": ",".join(f".{end}" for each in inspection.TYPES.values() for end in each.extensions),
-        "taken": inspection.TAKEN,
+        "taken": translated(inspection.TAKEN),
         "max_bytes": records.max_bytes(),
         "form_bytes": min(FORM_BYTES, records.max_bytes()),
         "pager": pager(request, PARAMETERS, found),

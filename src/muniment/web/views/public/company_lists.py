@@ -22,7 +22,7 @@ from muniment.web.presenters.differences import label_of
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
 from muniment.web.views.public.documents import bundle_of
-from muniment.web.wording.states import state
+from muniment.web.wording.states import outcome
 
 TEXT_CHARACTERS: Final = 10_000
 PEOPLE: Final = 60
@@ -88,7 +88,7 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         proposals=[proposal_row(row) for row in page.items],
         choices=[
             {
-                "label": state(label) if name else label,
+                "label": outcome(label) if name else label,
                 "count": count,
                 "address": request.path + (f"?{urlencode({'status': name})}" if name else ""),
                 "here": name == chosen,

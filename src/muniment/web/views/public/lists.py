@@ -137,7 +137,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "chips": links.chips(search),
         "orders": links.orders(search),
         "closest": _by_reason(search, found.closest),
-        "hint": guidance(found.hint),
+        "hint": guidance(found.hint, {each.name: each.label for each in search.of.parameters}),
         "reliefs": [] if found.total else links.reliefs(search, lambda less: find(less, 1).total),
         "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
         "feed_address": links.feed_address(search),
