@@ -107,6 +107,7 @@ def main() -> None:
 def _take(browser: Any, product: Product, folder: Path, modes: list[str], rooms: list[Room], prefix: str = "") -> None:  # noqa: PLR0917 - what to show, and how
     for mode in modes:
         width, height, scheme = MODES[mode]
+        taken: set[str] = set()
         for room in rooms:
             context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
             page = sign_in(context, product, room.who) if room.who else context.new_page()
@@ -114,6 +115,9 @@ def _take(browser: Any, product: Product, folder: Path, modes: list[str], rooms:
                 page.goto(origin(product) + path)
                 page.wait_for_load_state()
                 name = re.sub(r"[^\w]+", "-", path.strip("/"))[:100] or "home"
+                if name in taken:  # the same address as another visitor sees it
+                    name += f"-{room.who.partition('@')[0]}"
+                taken.add(name)
                 page.screenshot(path=folder / f"{prefix}{name}-{mode}.png", full_page=True)
             for name in room.walk(page, product):
                 page.screenshot(path=folder / f"{prefix}{name}-{mode}.png", full_page=True)

@@ -64,3 +64,8 @@ def test_tiles_say_what_a_company_raises_and_how_its_last_vote_ended():
     rounds = [{"name": "Seed", "target": "$2M", "opened": "2020-01-01"}]
     assert tiles(company={"raising": True}, fundingRounds=rounds) == {"Raising": ("$2M", "#funding")}
     assert tiles(company={}, proposals=votes[2:]) == {"Proposal": ("1", "/companies/x/proposals")}
+
+
+def test_a_subtype_that_repeats_the_type_is_no_fact():
+    assert "Subtype" not in facts(type="DAO", orgKind="dao")
+    assert facts(type="DAO", orgKind="protocol")["Subtype"] == "protocol"

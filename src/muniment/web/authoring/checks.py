@@ -20,6 +20,7 @@ from muniment.schema.record import Record
 from muniment.web.forms import About, Basics, Links
 from muniment.web.presenters import company_lists
 from muniment.web.presenters.company import address, day_or_text, links_of, rounds_of
+from muniment.web.wording.states import state
 
 WHOLE: Final = 100
 NEARLY_WHOLE: Final = 99.5
@@ -238,6 +239,8 @@ def _label(name: str) -> str:
 def _value(facts: JSONMapping, name: str) -> ShownValue:
     value = facts.get(name)
     text = ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
+    if name == "status" and text:
+        text = state(text)
     review = settings.SCHEMA.company.by_name[name].review
     return ShownValue(_label(name), text, place_of(name), review, name == "body")
 

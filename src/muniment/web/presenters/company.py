@@ -106,9 +106,11 @@ def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     """Return the facts of a company that are no figures of :func:`company_tiles`."""
     labels = {"orgKind": gettext("Subtype"), "listed": gettext("Listed")}
-    listed = listed_on(company)
+    shown = {**company, "listed": listed_on(company)}
+    if str(company.get("orgKind")).casefold() == str(company.get("type")).casefold():
+        shown["orgKind"] = ""  # the chips say it
     return [
-        *_facts({**company, "listed": listed}, labels),
+        *_facts(shown, labels),
         *({"label": gettext("Formerly"), "value": former_name(each)} for each in company.get("formerNames") or ()),
         {"label": gettext("Updated"), "value": day(str(updated_at))},
         *_trust(company),

@@ -46,7 +46,7 @@ def rest_group(request: HttpRequest, key: str) -> HttpResponse:
 def rest_objects(request: HttpRequest) -> HttpResponse:
     """Show the objects of all answers."""
     objects = rest.objects(described().openapi)
-    return _page(request, "objects", "rest/objects", gettext("REST API: objects"), objects=objects)
+    return _page(request, "objects", "rest/objects", gettext("REST API: Objects"), objects=objects)
 
 
 @published()

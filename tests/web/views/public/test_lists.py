@@ -141,6 +141,7 @@ def test_a_search_that_finds_nothing_shows_what_is_closest_and_which_filter_to_r
     ]
     alone = visitor.get("/companies?theme=none-such").text
     assert "No company has the theme" in alone
+    assert '<a href="/companies">Show all<' in alone
     assert "Remove one filter" not in alone
 
 

@@ -253,5 +253,6 @@ def json_for_script(value: object) -> str:
 
 def _chips(facts: JSONObject) -> list[dict[str, str]]:
     named = [(name, facts[name]) for name in ("type", "industry") if facts.get(name)]
-    named += [("theme", theme) for theme in (facts.get("themes") or [])[:12]]
+    said = {value.casefold() for _, value in named}
+    named += [("theme", theme) for theme in (facts.get("themes") or [])[:12] if theme.casefold() not in said]
     return [{"label": value, "address": f"/companies?{name}={quote(value)}"} for name, value in named]
