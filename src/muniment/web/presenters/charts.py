@@ -94,7 +94,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     """
     Return the *keep* largest shares in percent, and one slice for all others, which counts those of nothing too.
 
-    Of many, those that nobody would see are among the others.
+    Of many, those too small to see are among the others.
     """
     ranked = sorted(slices, key=lambda slice_: -slice_.value)
     if len(ranked) <= keep + 1:
