@@ -34,7 +34,7 @@ PARTS: Final = {
     "company": (
         "about",
         "team",
-        "team?by=title",
+        "team?by=role",
         "proposals",
         "cap-table",
         "funding",

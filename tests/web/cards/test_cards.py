@@ -77,7 +77,14 @@ def test_the_cards_of_a_person_and_of_a_framework_say_what_their_pages_say(visit
     said = facts.framework_card(json.loads(river)["data"])
     assert (said["name"], said["above"]) == ("River score", "Scoring framework")
     assert said["summary"] == "How a river is kept."
-    assert said["facts"] == [("Closed", "status"), ("3", "published scores")]
+    assert said["facts"] == [("Not open", "status"), ("3", "published scores")]
+
+
+@pytest.mark.parametrize(
+    ("body", "summary"), [("Builds mills.", "Builds mills."), ("## Links\n\n- <https://a.example>", "")]
+)
+def test_a_card_has_no_summary_of_lists_below_headings(body, summary):
+    assert facts.company_card({"company": {"id": "mills", "name": "Mills", "body": body}})["summary"] == summary
 
 
 def test_a_picture_of_nothing_is_not_found(visitor):

@@ -78,3 +78,15 @@ def test_a_whole_ring_is_drawn_for_a_single_holder():
     drawn = charts.donut("Holders", "", [ChartSlice("only", 100)])
     assert drawn.count("<path") == 1
     assert "100%" in drawn
+
+
+def test_of_many_shares_those_that_nobody_would_see_are_among_the_others():
+    mixed = charts.folded([ChartSlice("large", 40), *(ChartSlice(str(n), 0.5) for n in range(20))])
+    assert [(slice_.label, slice_.value) for slice_ in mixed] == [("large", 40), ("20 others", 10)]
+    alike = charts.folded([ChartSlice(str(n), 0.5) for n in range(20)])
+    assert [(slice_.label, slice_.value) for slice_ in alike] == [("20 shares, each below 1%", 10)]
+
+
+def test_the_number_in_a_ring_says_what_it_counts():
+    drawn = charts.shares_of_whole("Holders", "", [ChartSlice("only", 100)], centre="1", counted="holder")
+    assert re.findall(r'<text class="centre[^>]*>([^<]*)<', drawn) == ["1", "holder"]

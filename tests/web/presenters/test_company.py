@@ -69,3 +69,27 @@ def test_tiles_say_what_a_company_raises_and_how_its_last_vote_ended():
 def test_a_subtype_that_repeats_the_type_is_no_fact():
     assert "Subtype" not in facts(type="DAO", orgKind="dao")
     assert facts(type="DAO", orgKind="protocol")["Subtype"] == "protocol"
+
+
+def test_several_addresses_are_one_fact():
+    assert facts(address=[{"city": "Tarnwick"}, {"city": "Fell"}])["Addresses"] == ["Tarnwick", "Fell"]
+
+
+def test_a_treasury_carries_the_note_of_its_source_where_that_fits():
+    noted = tiles(company={"treasury": "$2M", "treasuryNote": "sum of grants received"})
+    assert noted == {"Treasury: sum of grants received": ("$2M", "")}
+    for note in ("x" * 41, "", 5):
+        assert tiles(company={"treasury": "$2M", "treasuryNote": note}) == {"Treasury": ("$2M", "")}
+
+
+def test_a_single_person_is_no_figure():
+    company = {"company": {"teamSize": 1}}
+    assert not company_tiles(company, "/companies/harbour", 1)
+    assert [tile["label"] for tile in company_tiles(company, "/companies/harbour", 2)] == ["People"]
+
+
+def test_a_second_website_is_named_by_the_type_and_shown_where_it_is_another():
+    both = {"website": "https://harbour.example", "dao_website": "https://vote.harbour.example"}
+    assert [link["label"] for link in links_of({**both, "type": "DAO"})] == ["Website", "DAO website"]
+    assert [link["label"] for link in links_of({**both, "type": "government"})] == ["Website", "Further website"]
+    assert len(links_of({**both, "dao_website": "https://harbour.example/", "type": "DAO"})) == 1

@@ -133,3 +133,12 @@ def test_a_heading_stays_with_its_list_and_a_long_list_is_split():
     assert parts[0] == "x" * 900
     assert parts[1].startswith("## Items\n\n- item 0\n")
     assert [line for part in parts for line in part.split("\n") if line.startswith("-")] == items
+
+
+def test_the_head_of_a_page_says_the_first_sentence_of_what_the_text_below_repeats():
+    words = (
+        "The committee has jurisdiction over ships, e.g. ferries of the U.S. and of all its harbours. It meets daily"
+    )
+    assert lists.lead_of(words, f"{words} in the hall.\n\nMore.") == words.rpartition(" It meets")[0]
+    assert lists.lead_of(words, "Something else.") == words
+    assert lists.lead_of("A short one.", "A short one. It goes on.") == "A short one."

@@ -99,3 +99,21 @@ def test_a_text_without_markup_is_as_if_it_was_parsed(text, monkeypatch):
     monkeypatch.setattr(markdown, "_UNMARKED", re.compile("(?!)"))
     markdown._plain.cache_clear()
     assert markdown.plain(text) == shown
+
+
+@pytest.mark.parametrize("address", ["/companies/harbour", "/people/ilsabet-moorhen", "/frameworks/tide-score"])
+def test_a_text_may_lead_to_a_public_record_of_this_registry(address):
+    assert f'<a href="{address}" ' in render(f"[the record]({address})")
+
+
+@pytest.mark.parametrize(
+    "address", ["/companies/harbour/claim", "/companies/..", "/companies/harbour?next=1", "/people", "/manage/tokens"]
+)
+def test_a_text_leads_to_no_other_page_of_this_registry(address):
+    assert "href" not in render(f"[our rooms]({address})")
+
+
+def test_a_summary_ends_before_the_list_behind_its_first_paragraphs():
+    assert plain("Checks of projects.\n\nRun weekly.\n\n- **Maintained** (High)") == "Checks of projects. Run weekly."
+    assert plain("- one\n- two") == "one two"
+    assert plain("# Title\n\n- one") == "Title one"

@@ -22,3 +22,10 @@ from muniment.web.presenters.company import proposal_row
 )
 def test_a_vote_has_ended_after_its_day_or_with_its_result(proposal, has_ended):
     assert proposal_row({"title": "Plant willows", **proposal})["has_ended"] is has_ended
+
+
+def test_a_vote_that_has_ended_without_a_result_says_so():
+    ended = {"title": "Plant willows", "endDate": "2025-04-18"}
+    assert proposal_row({**ended, "status": "active"})["is_undecided"]
+    assert not proposal_row({**ended, "status": "passed"})["is_undecided"]
+    assert not proposal_row({"title": "Plant willows", "status": "active", "endDate": "2999-01-01"})["is_undecided"]

@@ -32,7 +32,7 @@ def company_card(bundle: JSONObject) -> JSONObject:
     return {
         **_company(company),
         "above": _joined(company.get("type"), company.get("industry")),
-        "summary": _summary(company.get("description") or company.get("body")),
+        "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
         "facts": [each for each in facts if each[0]],
     }
 
@@ -58,7 +58,7 @@ def framework_card(framework: JSONObject) -> JSONObject:
     """Return what the card of a framework says, without the logo of its organization and the registry."""
     kind = gettext("Program") if framework["kind"] == "program" else gettext("Scoring framework")
     scores = framework.get("scoreCount") or 0
-    state = gettext("Open") if framework["isOpen"] else gettext("Closed")
+    state = gettext("Open") if framework["isOpen"] else gettext("Not open")
     facts = [
         (state, gettext("status")),
         (number(scores) if scores else "", ngettext("published score", "published scores", scores)),
@@ -96,6 +96,11 @@ def _named(name: str, room: str, key: str) -> JSONObject:
 
 def _joined(*parts: str | None) -> str:
     return " · ".join(filter(None, parts))
+
+
+def _prose(text: str) -> str:
+    """Return a text that begins with a sentence; nothing for one that is lists below headings."""
+    return "" if text.lstrip().startswith(("#", "-", "*", "|", "<")) else text
 
 
 def _summary(text: str | None) -> str:

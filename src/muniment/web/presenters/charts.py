@@ -24,6 +24,8 @@ TINTS = 6
 REST = f"tint{TINTS - 1}"
 WHOLE = 100
 """Percent."""
+VISIBLE = 1
+"""Percent: a smaller part of a ring cannot be told from its edge."""
 NEGLIGIBLE = Decimal("0.05")
 """Percent: what rounded shares may lack to the whole."""
 TOO_MANY_DIGITS = 10**40
@@ -95,18 +97,27 @@ def _sum(slices: Iterable[ChartSlice]) -> Decimal:
 
 
 def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSlice]:
-    """Return the *keep* largest shares in percent, and one slice for all others, which counts those of nothing too."""
+    """
+    Return the *keep* largest shares in percent, and one slice for all others, which counts those of nothing too.
+
+    Of many, those too small to see are among the others.
+    """
     ranked = sorted(slices, key=lambda slice_: -slice_.value)
     if len(ranked) <= keep + 1:
         return ranked
-    rest = ranked[keep:]
-    others = ngettext("%(count)s other", "%(count)s others", len(rest)) % {"count": number(len(rest))}
+    kept = [slice_ for slice_ in ranked[:keep] if slice_.value >= VISIBLE]
+    rest = ranked[len(kept) :]
+    words = (
+        ngettext("%(count)s other", "%(count)s others", len(rest))
+        if kept
+        else ngettext("%(count)s share below 1%%", "%(count)s shares, each below 1%%", len(rest))
+    )
     total = _sum(rest)
-    return [*ranked[:keep], ChartSlice(others, float(total), percent(total), rest=True)]
+    return [*kept, ChartSlice(words % {"count": number(len(rest))}, float(total), percent(total), rest=True)]
 
 
 def shares_of_whole(
-    title: str, lead: str, slices: Sequence[ChartSlice], *, keep: int = TINTS - 1, centre: str = ""
+    title: str, lead: str, slices: Sequence[ChartSlice], *, keep: int = TINTS - 1, centre: str = "", counted: str = ""
 ) -> SafeString:
     """
     Draw shares in percent: as a ring, with what is missing to the whole; as bars if they cannot be a whole.
@@ -114,6 +125,7 @@ def shares_of_whole(
     Args:
         lead: the beginning of the description.
         keep: how many of the largest are drawn, if there are more than one above it.
+        counted: what the number in the centre counts.
     """
     total = _sum(slices)
     parts = [slice_._replace(shown=slice_.shown or percent(slice_.value)) for slice_ in folded(slices, keep)]
@@ -129,7 +141,7 @@ def shares_of_whole(
     if WHOLE - total > NEGLIGIBLE:
         missing = WHOLE - total
         parts.append(ChartSlice(gettext("Not specified"), float(missing), percent(missing), tone="none"))
-    return donut(title, f"{lead}: {named}.", parts, centre=centre, unit=gettext("Share"))
+    return donut(title, f"{lead}: {named}.", parts, centre=centre, counted=counted, unit=gettext("Share"))
 
 
 def percentage(value: float, total: float) -> str:
@@ -138,7 +150,13 @@ def percentage(value: float, total: float) -> str:
 
 
 def donut(
-    title: str, description: str, slices: Sequence[ChartSlice], *, centre: str = "", unit: str = "Share"
+    title: str,
+    description: str,
+    slices: Sequence[ChartSlice],
+    *,
+    centre: str = "",
+    counted: str = "",
+    unit: str = "Share",
 ) -> SafeString:
     """Draw shares in percent as a ring, in the order given, from twelve o'clock."""
     if not any(slice_.value > 0 for slice_ in slices):
@@ -151,7 +169,9 @@ def donut(
         rows.append((slice_.label, slice_.shown or percent(slice_.value), _tint(index, slices)))
         start = max(start, end)
     if centre:
-        parts.append(f'<text class="centre" x="60" y="60">{escape(centre)}</text>')
+        parts.append(f'<text class="centre" x="60" y="{54 if counted else 60}">{escape(centre)}</text>')
+        if counted:
+            parts.append(f'<text class="centre counted" x="60" y="70">{escape(counted)}</text>')
     return _figure("donut", "0 0 120 120", title, description, "".join(parts), rows, unit)
 
 

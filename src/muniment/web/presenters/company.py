@@ -35,6 +35,8 @@ _SOCIAL_STARTS = {
 }
 """What a name on a network is short for, in the order of the page."""
 MAX_FURTHER = 20
+MAX_NOTE = 40
+"""Characters that fit below a figure."""
 DECIDED = frozenset({"passed", "failed"})
 """The states of a proposal whose vote has an outcome."""
 _HUMP = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
@@ -57,6 +59,7 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
 
     Args:
         people: how many different people its positions name; without any, the team size is what the listing says.
+            One person is on the page itself.
     """
     company = bundle["company"]
     proposals, holders = bundle.get("proposals") or [], bundle.get("capTable") or []
@@ -64,10 +67,12 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
     voting = sum(company_lists.is_open(each, today) for each in proposals)
     team = company.get("teamSize")
     tiles: list[tuple[str, Any, str]] = [
-        (gettext("Treasury"), company.get("treasury"), ""),
+        (_treasury_label(company), company.get("treasury"), ""),
         _raising(company, bundle),
         (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
-        (ngettext("Person", "People", people), people, f"{home}/team") if people else (gettext("Team size"), team, ""),
+        (ngettext("Person", "People", people), people if people > 1 else 0, f"{home}/team")
+        if people
+        else (gettext("Team size"), team, ""),
         (ngettext("Open vote", "Open votes", voting), voting, "#proposals"),
         _last_vote(proposals)
         or (
@@ -82,6 +87,14 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
         for label, value, to in tiles
         if value
     ]
+
+
+def _treasury_label(company: JSONObject) -> str:
+    """Return what the treasury is called, with the note of its source where that fits: ``sum of grants received``."""
+    note = company.get("treasuryNote")
+    if not isinstance(note, str) or not 0 < len(note) <= MAX_NOTE:
+        return gettext("Treasury")
+    return gettext("Treasury: %(note)s") % {"note": note}
 
 
 def _raising(company: JSONObject, bundle: JSONObject) -> tuple[str, Any, str]:
@@ -114,8 +127,16 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
         *({"label": gettext("Formerly"), "value": former_name(each)} for each in company.get("formerNames") or ()),
         {"label": gettext("Updated"), "value": day(str(updated_at))},
         *_trust(company),
-        *({"label": gettext("Address"), "value": address(place)} for place in _places(company)),
+        *_addresses(company),
     ]
+
+
+def _addresses(company: JSONObject) -> list[JSONObject]:
+    """Return the addresses as one fact."""
+    places = [address(place) for place in _places(company)]
+    if len(places) <= 1:
+        return [{"label": gettext("Address"), "value": place} for place in places]
+    return [{"label": gettext("Addresses"), "value": places}]
 
 
 def _trust(company: JSONObject) -> list[JSONObject]:
@@ -172,8 +193,9 @@ def _places(company: JSONObject) -> list[JSONObject]:
 def links_of(company: JSONObject) -> list[JSONObject]:
     """Return the links of a company: its websites and social profiles, without unsafe schemes."""
     links: list[JSONObject] = []
-    for label, name in ((gettext("Website"), "website"), (gettext("DAO website"), "dao_website")):
-        if safe := safe_link(company.get(name)):
+    further = gettext("DAO website") if company.get("type") == "DAO" else gettext("Further website")
+    for label, name in ((gettext("Website"), "website"), (further, "dao_website")):
+        if (safe := safe_link(company.get(name))) and bare(safe) not in {each["value"] for each in links}:
             links.append({"label": label, "value": bare(safe), "address": safe, "outside": True})
     for name, start in _SOCIAL_STARTS.items():
         value = (company.get("socials") or {}).get(name)
@@ -304,6 +326,7 @@ def shares(bundle: JSONObject) -> JSONObject:
             holders,
             keep=4,
             centre=number(len(holders)),
+            counted=ngettext("holder", "holders", len(holders)),
         ),
     }
 
@@ -347,6 +370,7 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
         "outcome": outcome(str(proposal.get("status") or "")),
         "chart": chart,
         "cast": cast,
+        "is_undecided": has_ended and proposal.get("status") == "active",
         "ends": day_or_text(ends),
         "has_ended": has_ended,
         "is_overdue": is_past and not has_ended,

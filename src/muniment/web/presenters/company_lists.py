@@ -24,6 +24,9 @@ WHOLE: Final = Decimal(100)
 ROUNDING: Final = Decimal("0.5")
 """By how much shares that were rounded one by one may miss the whole."""
 LINE_CHARACTERS: Final = 80
+REPEATED_WORDS: Final = 12
+"""As many equal words at the beginning are a repetition."""
+_SENTENCE: Final = re.compile(r"(?<=[^\W\d_]{3}[.!?])\s+(?=[^\W\da-z_])")
 """What a line of a text counts at least: short lines take as much room on a page as full ones."""
 _ITEM: Final = re.compile(r"[-*+] |  +\S")
 _HEADING: Final = re.compile(r"#{1,6} .*")
@@ -219,6 +222,14 @@ def text_beyond(body: str, lead: str) -> str:
     """Return *body* without a first paragraph that repeats *lead*, which the page shows above it."""
     first, _, rest = body.strip().replace("\r\n", "\n").partition("\n\n")
     return rest.lstrip("\n") if lead and first.split() == lead.split() else body
+
+
+def lead_of(description: str, text: str) -> str:
+    """Return a description for the head of a page; its first sentence if *text* below it begins with the same words."""
+    words, below = description.split(), text.split()
+    if len(words) < REPEATED_WORDS or words[:REPEATED_WORDS] != below[:REPEATED_WORDS]:
+        return description
+    return _SENTENCE.split(description.strip(), maxsplit=1)[0]
 
 
 def parts_of(text: str, most: int) -> list[str]:

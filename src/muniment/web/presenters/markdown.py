@@ -40,7 +40,10 @@ class _Renderer(RendererHTML):
 
 _UNMARKED = re.compile(r"[^\W\d_][^\n\r\t\0\\`*_\[\]<&~|]*")
 """A paragraph of one line in which nothing is markup, like most summaries: parsing it would only cost time."""
+_AFTER_PROSE = re.compile(r"\r?\n\s*\n(?=[-*+] |[#|>]|\d+[.)] )")
 _ABSOLUTE = re.compile(r"https?://|mailto:", re.IGNORECASE)
+_RECORD = re.compile(r"/(?:companies|people|frameworks)/[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
+"""The page of a public record."""
 _PLAIN_LINK = re.compile(r"https?://(?!.*xn--)[a-z0-9.-]+(?:/[A-Za-z0-9/_.-]*)?")
 """A link in which nothing is encoded, so that its normal form and its text are the link itself."""
 
@@ -90,9 +93,10 @@ def _rendered(text: str, top: int, table: str) -> SafeString:
     return mark_safe(clean)  # noqa: S308 - nh3 let only the tags above through
 
 
-def _absolute_only(tag: str, name: str, value: str) -> str | None:
-    """Drop links without a scheme: relative links would lead to pages of this instance."""
-    return None if name == "href" and tag == "a" and not _ABSOLUTE.match(value) else value
+def _public_only(tag: str, name: str, value: str) -> str | None:
+    """Drop links into this instance that lead to something else than a public record."""
+    is_link = name == "href" and tag == "a"
+    return None if is_link and not _ABSOLUTE.match(value) and not _RECORD.fullmatch(value) else value
 
 
 _cleaner = nh3.Cleaner(
@@ -100,7 +104,7 @@ _cleaner = nh3.Cleaner(
     attributes={"a": {"href"}, "ol": {"start"}},
     url_schemes={"http", "https", "mailto"},
     link_rel="nofollow ugc noopener noreferrer",
-    attribute_filter=_absolute_only,
+    attribute_filter=_public_only,
     set_tag_attribute_values={tag: {"dir": "auto"} for tag in _BLOCKS},
 )
 
@@ -112,7 +116,13 @@ def plain(text: str, limit: int = 200) -> str:
 
 @lru_cache(maxsize=2048)
 def _plain(start: str, limit: int) -> str:
-    """Return the words of the *start* of a text. Lists show the same texts again, in other orders and editions."""
+    """
+    Return the words of the *start* of a text, up to a list, table or heading after its first paragraphs.
+
+    Lists show the same texts again, in other orders and editions.
+    """
+    before = _AFTER_PROSE.split(start, maxsplit=1)[0]
+    start = before if before.strip() and not before.lstrip().startswith("#") else start
     first = start.partition("\n\n")[0]
     words = _one_line(first) if _UNMARKED.fullmatch(first) else ""
     if not words or (len(words) <= limit and first != start):  # the paragraphs behind it are shown too

@@ -77,11 +77,14 @@ def crumbs_html(crumbs: Iterable[tuple[str, str]]) -> SafeString:
 
 
 def facts_html(facts: Iterable[Members]) -> SafeString:
-    """Return labels with their values; a value with an address is a link."""
+    """Return labels with their values; a value with an address is a link, and a list has a line for each."""
     return mark_safe(f'<dl class="facts">{"".join(map(_fact, facts))}</dl>')  # noqa: S308 - every part is escaped
 
 
 def _fact(fact: Members) -> str:
+    if isinstance(fact["value"], list):
+        lines = "".join(f'<div dir="auto">{escape(str(line))}</div>' for line in fact["value"])
+        return f"<dt>{escape(fact['label'])}</dt><dd>{lines}</dd>"
     value, address = str(fact["value"]), fact.get("address")
     if address:
         rel = ' rel="nofollow ugc noopener"' if fact.get("outside") else ""

@@ -61,3 +61,17 @@ def test_a_single_person_is_drawn_at_the_height_of_the_organization():
     html = picture("Harbour", network_of([tie(1, 2)]))
     assert re.findall('cy="([0-9.]+)"', html) == ["24"] * 3
     assert "nan" not in html
+
+
+def test_a_long_name_of_the_organization_is_in_lines_that_the_picture_holds():
+    def own(name):
+        html = picture(name, network_of([tie(1, 2)]))
+        return re.findall(r'<text x="184" y="[^"]*" text-anchor="end">([^<]*)<', html)
+
+    assert own("House Committee on Transportation and Infrastructure") == [
+        "House Committee on",
+        "Transportation and",
+        "Infrastructure",
+    ]
+    assert len(own("word " * 60)) == 5
+    assert own("港" * 12) == ["港" * 10, "港" * 2]

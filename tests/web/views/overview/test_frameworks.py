@@ -55,6 +55,16 @@ def test_a_framework_without_published_scores_says_what_to_do(visitor, publisher
     assert visitor.get("/frameworks/tide-score").text.count('href="/manage/reports?framework=tide-score"') == 2
 
 
+def test_a_program_that_is_not_open_says_so_in_one_word_and_explains_no_counting(visitor, publisher):
+    for is_open in (False, True):
+        publisher.publish(scored(framework(1, "tide-score", name="Tide score"), isOpen=is_open, kind="program"))
+        html = visitor.get("/frameworks/tide-score").text
+        valid(html)
+        assert ("not open for applications now" in html) is not is_open
+        assert ('<dd dir="auto">Not open</dd>' in html) is not is_open
+        assert ("How it counts" in html) is is_open
+
+
 def test_a_framework_shows_its_published_scores_and_others_of_its_organization(visitor, publisher):
     company = {"id": "harbour", "slug": "harbour", "name": "Harbour <b>"}
     score = {"rank": 1, "company": company, "score": 91.25, "grade": "A", "assessedAt": "2026-10-02T09:30:00.000000Z"}

@@ -8,10 +8,10 @@ from muniment.web.translating import gettext
 
 def framework_facts(framework: JSONObject) -> list[JSONObject]:
     """Return the facts of a framework."""
-    kinds = {"score": gettext("Score, for any company"), "program": gettext("Program, accepts applications")}
+    kinds = {"score": gettext("Score, for any company"), "program": gettext("Program, for applicants")}
     facts = [
         (gettext("Kind"), kinds.get(framework["kind"], framework["kind"])),
-        (gettext("Status"), gettext("Open") if framework["isOpen"] else gettext("Closed")),
+        (gettext("Status"), gettext("Open") if framework["isOpen"] else gettext("Not open")),
         (gettext("Opens"), day_or_text(framework.get("opensOn"))),
         (gettext("Closes"), day_or_text(framework.get("closesOn"))),
         (gettext("Updated"), day(framework["updatedAt"]) if framework.get("updatedAt") else ""),

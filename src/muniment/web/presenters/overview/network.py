@@ -5,6 +5,8 @@ The picture has three columns: the organization, people, other organizations. Bo
 cross little, in a fixed number of rounds, so that the same people always give the same picture.
 """
 
+import textwrap
+import unicodedata
 from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
@@ -22,6 +24,10 @@ ROW: Final = 24
 MARGIN: Final = 24
 ROUNDS: Final = 4
 LABEL_CHARACTERS: Final = 34
+OWN_CHARACTERS: Final = 20
+"""Of one line of the organization's own name: it ends where the picture does."""
+OWN_LINES: Final = 5
+OWN_LEADING: Final = 20
 
 
 class OtherOrganization(NamedTuple):
@@ -104,7 +110,7 @@ def picture(name: str, network: Network) -> SafeString:
     lines = [_line(start, middle, PERSON_X, y) for y in people]
     for tie, y in zip(network.people, people, strict=True):
         lines += [_line(PERSON_X, y, OTHER_X, places[each], "tie") for each in tie.others if each in places]
-    nodes = [f'<circle class="own" cx="{start}" cy="{middle:g}" r="9"/>', _label(start - 16, middle, name, end=True)]
+    nodes = [f'<circle class="own" cx="{start}" cy="{middle:g}" r="9"/>', _own_label(start - 16, middle, name)]
     nodes += [
         _node(tie, "person", PERSON_X, y, _label(PERSON_X - 12, y, tie.name, end=True))
         for tie, y in zip(network.people, people, strict=True)
@@ -135,6 +141,14 @@ def _node(of: Tie | OtherOrganization, kind: str, x: float, y: float, label: str
         f'<a href="{escape(of.address)}" tabindex="-1"><title>{escape(of.name)}</title>'
         f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="5"/>{label}</a>'
     )
+
+
+def _own_label(x: float, middle: float, name: str) -> str:
+    """Return the organization's name in as many lines as it needs, to the left of its node."""
+    is_wide = any(unicodedata.east_asian_width(each) in {"W", "F"} for each in name)
+    lines = textwrap.wrap(name, OWN_CHARACTERS // (1 + is_wide), max_lines=OWN_LINES, placeholder="…")
+    first = middle - OWN_LEADING * (len(lines) - 1) / 2
+    return "".join(_label(x, first + OWN_LEADING * row, line, end=True) for row, line in enumerate(lines))
 
 
 def _label(x: float, y: float, text: str, *, end: bool = False) -> str:

@@ -15,7 +15,7 @@ from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
 from muniment.web.views.public.documents import bundle_of
 
-PEOPLE: Final = 60
+PEOPLE: Final = 40
 """On a page of the list."""
 OTHERS_SHOWN: Final = 12
 """Other organizations of one person in the list; the profile has all."""

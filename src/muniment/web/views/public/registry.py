@@ -34,6 +34,8 @@ from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
 
 BODY_CHARACTERS = 4_000
+BODY_CHARACTERS_BEFORE_LISTS = 1_600
+"""So much of the text that the lists below it can be found."""
 LEAD_CHARACTERS = 400
 """Of the summary; a longer one is cut on the page."""
 ASSESSMENTS_SHOWN = 6
@@ -99,7 +101,8 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     members = lists.team_of(positions)
     description = facts.get("description") or ""
     text = lists.text_beyond(facts.get("body") or "", description if len(description) <= LEAD_CHARACTERS else "")
-    body = lists.parts_of(text, BODY_CHARACTERS)
+    has_lists = bool(positions or proposals or holders or rounds or bundle.get("distribution"))
+    body = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if has_lists else BODY_CHARACTERS)
     links = links_of(facts)
     is_team_first = bool(description)  # it says what the organization is; without it, the text does
     changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
@@ -117,6 +120,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "links": links,
         "website": next((each for each in links if each["address"] == safe_link(facts.get("website"))), None),
         "further": further_fields(facts, settings.SCHEMA.company),
+        "lead": lists.lead_of(description, text),
         "body": body[0],
         "is_team_first": is_team_first,
         "has_more_body": len(body) > 1,
