@@ -170,7 +170,7 @@ class ColumnField(NamedTuple):
             return gettext("Needs a choice")
         if not self.field:
             return gettext("Left out")
-        return gettext("Guessed, please check") if self.is_guess else gettext("Imported")
+        return gettext("Guessed, please check") if self.is_guess else gettext("To be imported")
 
 
 class TableField(NamedTuple):

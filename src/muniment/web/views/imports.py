@@ -215,7 +215,8 @@ def with_advice(report: JSONObject) -> JSONObject:
         first["columns"] += [group["column"]] if group["column"] else []
         if len(first["columns"]) > 1:
             first["example"] = ""
-    return {**report, "groups": list(groups.values())}
+    hidden = report.get("groups_total", 0) - len(report.get("groups") or ())
+    return {**report, "groups": list(groups.values()), "groups_total": len(groups) + max(0, hidden)}
 
 
 def counts_of(report: JSONObject) -> list[JSONObject]:
