@@ -7,8 +7,10 @@ import pytest
 from allauth.core.internal import ratelimit
 from django.contrib.auth.hashers import Argon2PasswordHasher, check_password, make_password
 from django.core.exceptions import ValidationError
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 
+from make.accounts import Letters, account
+from make.declared import declared
 from muniment.accounts.adapters import CommonPasswordValidator
 
 
@@ -71,3 +73,15 @@ def test_a_hash_with_more_lanes_is_accepted_and_stays(monkeypatch):
     former.time_cost = 7
     assert check_password("four harbours", former.encode("four harbours", former.salt()), setter=replaced.append)
     assert replaced == ["four harbours"], "another cost is renewed"
+
+
+@pytest.mark.django_db
+def test_a_mailed_code_names_the_registry_as_it_is_declared():
+    account("ida@guild.example")
+    letters = Letters()
+    with declared(registry={"name": "Guild of Clockmakers"}):
+        Client().post("/accounts/login/code/", {"email": "ida@guild.example"})
+        ((subject, text),) = letters.to("ida@guild.example")
+    assert subject.startswith("[Guild of Clockmakers]")
+    assert "sign in to Guild of Clockmakers" in text
+    assert "Muniment" not in text

@@ -41,7 +41,7 @@ def test_an_operator_declares_a_field_that_comes_into_use(browser, site, scripts
     page.get_by_role("button", name="Apply").click()
     page.wait_for_url(f"**{HOME}")
     expect(page.get_by_role("link", name=label, exact=True)).to_be_visible()
-    in_use = page.get_by_text("The fields are in use since")
+    in_use = page.get_by_text("The fields have been in use since")
     expect(in_use).to_be_visible(timeout=20_000)  # reloaded by a script, or by the browser
     assert f'"{key}"' in site.get("/openapi.json").body.decode()
     context.close()
@@ -56,5 +56,5 @@ def test_the_pages_of_a_field_are_accessible(browser, site):
     page.goto(f"{HOME}/company/berths")
     page.get_by_label("Choices").fill("")
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("Choices must be a list of 1 to 100 texts.")).to_be_visible()
+    expect(page.get_by_text("Enter at least one choice, one per line.")).to_be_visible()
     context.close()

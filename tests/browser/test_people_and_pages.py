@@ -259,6 +259,29 @@ def test_every_page_of_an_import_is_accessible(browser, site):
     context.close()
 
 
+def test_the_page_of_an_invitation_is_accessible_and_works_by_keyboard(browser, site, post):
+    at_work, at_home = (browser.new_context(base_url=origin(site), reduced_motion="reduce") for _ in range(2))
+    desk = sign_in(at_work, site, OPERATOR)
+    desk.goto("/operate/invitations")
+    desk.get_by_label("Email").fill("guest@brine.example")
+    desk.get_by_role("button", name="Send invitation").click()
+    desk.get_by_text("Invitation sent to").wait_for()
+    link = re.search(r"/invitations/\S+", text_of(post.wait_for("guest@brine.example")))[0]
+    page = at_home.new_page()
+    look_at(page, site, [link])
+    page.get_by_label("Password").fill("short")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Password")).to_have_attribute("aria-invalid", "true")
+    assert look(page, "a weak password") == []
+    page.get_by_label("Password").fill(PASSWORD)
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Create account")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/manage")
+    at_work.close()
+    at_home.close()
+
+
 def test_every_refused_form_is_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
     page = sign_in(context, site, OWNER)

@@ -189,7 +189,7 @@ OPERATOR_PATHS = [
     "/operate/maintenance",
     "/operate/maintenance/renew-feed",
     "/operate/registry",
-    *(f"/operate/setup/{step}" for step in ("name", "brand", "words", "legal", "fields", "mail", "import")),
+    *(f"/operate/setup/{step}" for step in ("name", "brand", "words", "legal", "fields", "mail", "import", "done")),
     "/operate/audit",
     "/operate/settings",
     "/operate/import",

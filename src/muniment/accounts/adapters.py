@@ -180,7 +180,7 @@ def _at_home(link: str) -> str:
 def _site() -> SimpleNamespace:
     settings_now = config.current()
     host = settings_now.base_url.partition("://")[2] or (current.request.get_host() if current.request else "")
-    return SimpleNamespace(name=settings_now.registry_name, domain=host)
+    return SimpleNamespace(name=applied.registry_name(), domain=host)
 
 
 class CommonPasswordValidator(password_validation.CommonPasswordValidator):

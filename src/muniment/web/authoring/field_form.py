@@ -33,6 +33,13 @@ _CHECKS: Final = {
 _BUILT_IN: Final = {"in_lists": True, "retired": False}
 
 
+class _OfAKind(forms.CharField):
+    """An option that its kind of value needs, and other kinds don't; the schema judges it."""
+
+    def validate(self, value: Any) -> None:
+        """Accept nothing, too."""
+
+
 class FieldForm(forms.Form):
     """A declaration, judged by the schema, which also judges ``registry.toml``; options of other kinds do not count."""
 
@@ -51,10 +58,9 @@ class FieldForm(forms.Form):
         required=False,
         widget=forms.TextInput({"maxlength": 200}),
     )
-    choices = forms.CharField(
+    choices = _OfAKind(
         label=gettext_lazy("Choices"),
         help_text=gettext_lazy("For a choice: one per line."),
-        required=False,
         widget=forms.Textarea({"rows": 4}),
     )
     check = forms.ChoiceField(
@@ -118,7 +124,11 @@ class FieldForm(forms.Form):
         """Show a fault beside its field, unless one is there."""
         if fault.member in self.errors:
             return
+        if fault.member == "key" and "label" in self.errors:  # the key is made of the label
+            return
         said = fault.says.removeprefix(f"{fault.label}: ")
+        if fault.member == "choices" and not str(self.data.get("choices", "")).strip():
+            said = gettext("Enter at least one choice, one per line.").removesuffix(".")
         self.add_error(fault.member if fault.member in self.fields else None, f"{said[:1].upper()}{said[1:]}.")
 
 

@@ -163,6 +163,15 @@ class ColumnField(NamedTuple):
     def is_asked(self) -> bool:
         return any(each.is_asked for each in self.options)
 
+    @property
+    def part(self) -> str:
+        """Return the heading under which the column is: what a person must look at comes first."""
+        if self.is_asked:
+            return gettext("Needs a choice")
+        if not self.field:
+            return gettext("Left out")
+        return gettext("Guessed, please check") if self.is_guess else gettext("To be imported")
+
 
 class TableField(NamedTuple):
     """A table on the page, with the columns that are left out first."""

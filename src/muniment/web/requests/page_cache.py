@@ -7,7 +7,7 @@ A public page depends only on its address and the edition, so it is rendered and
 import contextlib
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -85,12 +85,15 @@ def once_if(is_lacking: bool, response: HttpResponse) -> HttpResponse:  # noqa: 
     return response
 
 
-def published(*parameters: str, daily: bool = False, speaks: bool = True) -> Callable[[View], View]:
+def published(
+    *parameters: str, of: Callable[[], Sequence[str]] = tuple, daily: bool = False, speaks: bool = True
+) -> Callable[[View], View]:
     """
     Make a view a public page: GET and HEAD, cached by edition, with ETag.
 
     Args:
         parameters: the query parameters that the page uses; it ignores others.
+        of: returns further ones at each request: a field that an operator declares brings its own.
         daily: the same address may mean something else tomorrow.
         speaks: it is in the visitor's language; otherwise in the default language of the registry.
     """
@@ -103,7 +106,7 @@ def published(*parameters: str, daily: bool = False, speaks: bool = True) -> Cal
             source = reader()
             source.refresh()
             version, modified_at = source.version, source.modified_at
-            asked = urlencode([(name, value) for name in parameters for value in request.GET.getlist(name)])
+            asked = urlencode([(name, value) for name in (*parameters, *of()) for value in request.GET.getlist(name)])
             day = f"{now():%Y-%m-%d}" if daily else ""
             number = applied().number
             if "" < modified_at < day:

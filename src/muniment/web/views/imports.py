@@ -204,13 +204,19 @@ _ADVICE: Final = {
 
 
 def with_advice(report: JSONObject) -> JSONObject:
-    """Return a report whose groups say how the page helps."""
-    groups = []
-    for group in report.get("groups") or ():
+    """Return a report whose groups say how the page helps, with columns of the same fault together."""
+    groups: dict[tuple[object, ...], JSONObject] = {}
+    for number, group in enumerate(report.get("groups") or ()):
         fix = group["fix"]
         advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), recalled(fix))
-        groups.append({**group, "advice": advice})
-    return {**report, "groups": groups}
+        # Whole columns that are left out for the same reason are one line.
+        key = (number,) if group.get("rows_total") else (group["table"], group["reason"], advice)
+        first = groups.setdefault(key, {**group, "advice": advice, "columns": []})
+        first["columns"] += [group["column"]] if group["column"] else []
+        if len(first["columns"]) > 1:
+            first["example"] = ""
+    hidden = report.get("groups_total", 0) - len(report.get("groups") or ())
+    return {**report, "groups": list(groups.values()), "groups_total": len(groups) + max(0, hidden)}
 
 
 def counts_of(report: JSONObject) -> list[JSONObject]:

@@ -30,7 +30,7 @@ def test_it_shows_keys_feed_logos_and_suppressions(browser):
     assert "are not fetched" in page
     assert "No person was erased" in page
     suppression.suppress_former_name("quillmere", "Quill")
-    assert "1 digest keeps erased people" in browser.get(HOME).content.decode()
+    assert "1 note keeps erased people" in browser.get(HOME).content.decode()
 
 
 def test_the_identity_of_the_feed_is_renewed_after_a_question(browser):

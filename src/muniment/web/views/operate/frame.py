@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy
 
+from muniment.accounts.first_run.operations import is_unfinished
 from muniment.kernel.json import JSONObject
 from muniment.web.requests.pages import Words, manage_page
 
@@ -43,5 +44,10 @@ ENTRIES: Final = (
 def operate_page(
     request: HttpRequest, tab: str, template: str, context: JSONObject, *, status: int = 0
 ) -> HttpResponse:
-    """Render a page of the console, with *tab* as the current entry of the navigation."""
-    return manage_page(request, template, {"tab": tab, "entries": ENTRIES, **context}, status=status)
+    """
+    Render a page of the console, with *tab* as the current entry of the navigation.
+
+    While the first set-up is unfinished, each page leads back to it.
+    """
+    shown = {"tab": tab, "entries": ENTRIES, "is_setting_up": is_unfinished(), **context}
+    return manage_page(request, template, shown, status=status)

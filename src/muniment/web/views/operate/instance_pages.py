@@ -27,12 +27,21 @@ BACKUPS: Final = "/operate/backups"
 _RESTORE: Final = "muniment restore %s --at latest --data NEW-FOLDER\nmuniment serve --data NEW-FOLDER"
 
 
+_KEPT: Final = {
+    "recent": gettext_lazy("the newest %(n)s"),
+    "hourly": gettext_lazy("%(n)s hourly"),
+    "daily": gettext_lazy("%(n)s daily"),
+    "weekly": gettext_lazy("%(n)s weekly"),
+    "monthly": gettext_lazy("%(n)s monthly"),
+}
+
+
 class ScheduleForm(forms.Form):
     """When backups are made and which are kept, where the process's settings leave it to the operator."""
 
     interval_min = forms.IntegerField(
         label=gettext_lazy("Minutes between backups"),
-        help_text=gettext_lazy("At least 5. Without changes, none is made."),
+        help_text=gettext_lazy("At least 5. Without changes, none is made. Empty: the default."),
         min_value=5,
         max_value=10_000,
         required=False,
@@ -40,7 +49,8 @@ class ScheduleForm(forms.Form):
     keep = forms.CharField(
         label=gettext_lazy("Backups to keep"),
         help_text=gettext_lazy(
-            "The newest, and the newest of each hour, day, week and month, such as recent=4,hourly=24,daily=7,weekly=4."
+            "How many of the newest, and of the newest of each hour, day, week and month."
+            " For example recent=4,hourly=24,daily=7,weekly=4. Empty: the default."
         ),
         max_length=200,
         required=False,
@@ -100,10 +110,16 @@ def backups(request: HttpRequest) -> HttpResponse:
     context = {
         "found": found,
         "form": form,
-        "kept": ", ".join(" ".join(reversed(each.split("="))) for each in found.schedule.keep.split(",")),
+        "kept": _kept(found.schedule.keep),
         "restore_lines": _RESTORE % (found.place if not found.place.startswith("s3:") else "PLACE"),
     }
     return operate_page(request, "backups", "operate/backups.html", context)
+
+
+def _kept(keep: str) -> list[str]:
+    """Return the parts of a rule such as recent=4,hourly=24 in words."""
+    parts = (each.partition("=") for each in keep.split(","))
+    return [str(_KEPT[name]) % {"n": number} if name in _KEPT else f"{name} {number}" for name, _, number in parts]
 
 
 def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:

@@ -6,7 +6,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext
 
 from muniment import __version__
-from muniment.accounts.first_run.operations import is_unfinished
 from muniment.jobs.models import State
 from muniment.jobs.queue import queue_statuses
 from muniment.mail.status import mail_status
@@ -41,5 +40,4 @@ def overview(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         health.ask_for_health(every_s=health.FRESH_S)
     context = {"figures": figures, "version": __version__, "health": health.last_health()}
-    context["is_setting_up"] = is_unfinished()
     return operate_page(request, "overview", "operate/overview.html", context)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -43,37 +44,37 @@ class _Frameworks(msgspec.Struct):
     hint: str = ""
 
 
-@published(*names_of("companies"), daily=True)
+@published(of=partial(names_of, "companies"), daily=True)
 def companies(request: HttpRequest) -> HttpResponse:
     """List companies."""
     return _list_page(request, "companies")
 
 
-@published(*names_of("people"), daily=True)
+@published(of=partial(names_of, "people"), daily=True)
 def people(request: HttpRequest) -> HttpResponse:
     """List people."""
     return _list_page(request, "people")
 
 
-@published(*names_of("frameworks"))
+@published(of=partial(names_of, "frameworks"))
 def frameworks(request: HttpRequest) -> HttpResponse:
     """List the assessment frameworks and programs."""
     return _list_page(request, "frameworks")
 
 
-@published(*names_of("companies"), speaks=False)
+@published(of=partial(names_of, "companies"), speaks=False)
 def companies_feed(request: HttpRequest) -> HttpResponse:
     """Return the latest companies of a search as an Atom feed."""
     return _feed(request, "companies")
 
 
-@published(*names_of("people"), speaks=False)
+@published(of=partial(names_of, "people"), speaks=False)
 def people_feed(request: HttpRequest) -> HttpResponse:
     """Return the latest people of a search as an Atom feed."""
     return _feed(request, "people")
 
 
-@published(*names_of("frameworks"), speaks=False)
+@published(of=partial(names_of, "frameworks"), speaks=False)
 def frameworks_feed(request: HttpRequest) -> HttpResponse:
     """Return the frameworks of a search as an Atom feed."""
     return _feed(request, "frameworks")

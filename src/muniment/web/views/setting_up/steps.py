@@ -27,6 +27,7 @@ from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, manage_page, problems_shown, show_problem
 from muniment.web.setting_up import legal_texts
 from muniment.web.setting_up.presets import PRESETS, find_preset
+from muniment.web.views.declaring import HOME as FIELDS
 from muniment.web.views.operate.registry_settings import (
     SettingsForm,
     brand_context,
@@ -62,7 +63,7 @@ PAGES: Final = (
         gettext_lazy("Name"),
         gettext_lazy("What the registry is called, whom visitors ask, and how its data may be used."),
         (
-            *("registry__name", "registry__contact", "registry__language"),  # those that the form has
+            *("registry__name", "registry__contact", "registry__languages"),
             *("registry__licence", "registry__licence_url", "registry__fetch_logos"),
             *("texts__heading", "texts__lead", "texts__tagline", "texts__footer"),
         ),
@@ -245,7 +246,8 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
             "base_url": settings.base_url,
             "is_local": "//127.0.0.1" in settings.base_url or "//localhost" in settings.base_url,
         }
-    return {"declared": operations.latest_version().settings.fields}
+    tables = operations.latest_version().settings.fields
+    return {"declared": [each["label"] for each in tables], "fields_page": FIELDS}
 
 
 def _page(request: HttpRequest, page: SetupPage, context: JSONObject) -> HttpResponse:

@@ -1,6 +1,6 @@
 """One page of what is looked at rarely, and the few actions on it that a page can take."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from django.contrib import messages
@@ -81,14 +81,26 @@ CHORES: Final = {
 }
 
 
+_SEALED: Final = {
+    "sessions": gettext_lazy("Sign-ins"),
+    "second factors": gettext_lazy("Second factors"),
+    "kept secrets": gettext_lazy("Stored secrets"),
+    "waiting messages": gettext_lazy("Messages that wait to be sent"),
+    "addresses of share links": gettext_lazy("Share links"),
+}
+"""What keys protect, by the words of :mod:`muniment.accounts.keys`."""
+
+
 @operator("GET", "HEAD")
 def maintenance(request: HttpRequest) -> HttpResponse:
     """Show the keys, the change feed, fetched logos and suppressions."""
     edition, epoch, *_ = publisher.head()
     fetched = FetchedLogo.objects.exclude(digest="").count()
     newest = Suppression.objects.order_by("-at").first()
+    keys = rotation.status()
     context = {
-        "keys": rotation.status(),
+        "keys": [(each, _counted(each.needed_by)) for each in keys.keys],
+        "unopened": _counted(keys.unopened),
         "feed_id": epoch.rpartition(":")[2],
         "edition": edition,
         "fetches": are_wanted(),
@@ -99,6 +111,10 @@ def maintenance(request: HttpRequest) -> HttpResponse:
         "warnings": suppression.warnings(),
     }
     return operate_page(request, "maintenance", "operate/maintenance.html", context)
+
+
+def _counted(needed: Mapping[str, int]) -> list[tuple[Words, int]]:
+    return [(_SEALED.get(words, words), count) for words, count in needed.items() if count]
 
 
 @operator()
