@@ -156,7 +156,7 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
     is_refused = request.method == "POST" and request.POST.get("do") == "preview"
     questions = list(import_mapping.questions_of(tables))
     encodings = {name: str(label) for name, label in import_mapping.ENCODINGS.items()}
-    encoding = upload.facts.get("encoding", "").replace("utf-8-sig", "utf-8")
+    encoding = import_mapping.encoding_named(upload.facts.get("encoding", ""))
     if encoding:
         encodings.setdefault(encoding, encoding)
     context = {
