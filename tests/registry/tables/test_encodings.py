@@ -24,7 +24,7 @@ def test_a_guess_is_the_same_in_every_process(encoding, seed):
         "import sys\nfrom muniment.registry.tables.delimited import decode\n"
         "print(decode(sys.stdin.buffer.read()).encoding)"
     )
-    done = subprocess.run(  # noqa: S603 - our own module, in a process with other hashes
+    done = subprocess.run(
         [sys.executable, "-c", command],
         input=FRENCH.encode(encoding),
         capture_output=True,
@@ -47,7 +47,9 @@ def test_the_places_of_euro_and_ligatures_tell_two_sisters_apart(cell):
     assert decode(text.encode("cp1252")).text == text
 
 
-@pytest.mark.parametrize("text", ["Name;Note\nAhorn;caf\u00e9\n", "Name;Ort\nLinde;K\u00f6ln\n", "Nom;Lieu\nOrme;N\u00eemes\n"])
+@pytest.mark.parametrize(
+    "text", ["Name;Note\nAhorn;caf\u00e9\n", "Name;Ort\nLinde;K\u00f6ln\n", "Nom;Lieu\nOrme;N\u00eemes\n"]
+)
 def test_one_letter_is_no_evidence_of_a_former_system(text):
     found = decode(text.encode("cp1252"))
     assert found.text == text

@@ -198,6 +198,8 @@ _ADVICE: Final = {
     "Set separator": gettext_lazy("Choose the separator at the column."),
     "Set its kind": gettext_lazy("Choose what its rows are, and which column is the name."),
     "Add it under words": gettext_lazy("Enter its meaning at the column, such as “paused = inactive”."),
+    "To show it too": gettext_lazy("To show it too, choose an additional field for the column."),
+    "Map one of the columns": gettext_lazy("Choose another field for one of the columns."),
     "To keep such texts": gettext_lazy("To keep such texts, choose an additional field for the column."),
 }
 """What the page says instead of advice about the mapping's file, by the beginning of that."""

@@ -172,7 +172,7 @@ def match(heading: str, kind: str, *, nearly: bool = True) -> Match:  # noqa: C9
 
 def _day_that_begins(tokens: Sequence[str], kind: str) -> Match | None:
     """
-    Return the day that the first words of a heading mean, for a person to check: "Joined program", "Member since (club)".
+    Return the day that the first words of a heading mean, for a person to check: "Joined program", "Beitritt Verband".
 
     Only for days: values of no other kind look like them, so that a wrong reading is noticed.
     """
