@@ -177,10 +177,11 @@ class _Conversion:
             elif column.field == "address.zip_city":
                 for part, value in (found or {}).items():
                     values.setdefault(f"address.{part}", value)
-            elif found is not None and column.field != PEOPLE_FIELD:
-                if values.setdefault(column.field, found) != found:
-                    said = "is left out: another column of the same field has a value in this row"
-                    self.losses.append(Loss(sheet.name, number, column.heading, said, text, _ONE_FIELD))
+            elif found is None or column.field == PEOPLE_FIELD:
+                continue
+            elif values.setdefault(column.field, found) != found:
+                said = "is left out: another column of the same field has a value in this row"
+                self.losses.append(Loss(sheet.name, number, column.heading, said, text, _ONE_FIELD))
         people = self._people_of_row(sheet, number, values, people)
         self._tell_team_size(sheet, number, cells, columns, values, people)
         return _Row(sheet.name, number, values, people, address)
