@@ -49,7 +49,7 @@ def _objects(text: str, notes: list[str]) -> list[JSONObject]:
         values = [json.loads(line) for line in text.splitlines() if line.strip()]
     else:
         values = _longest(document)
-        if parts := list(dict.fromkeys(_beside(document, values))):
+        if parts := [] if _is_answer(document) else list(dict.fromkeys(_beside(document, values))):
             notes.append(str(Phrase("Outside of the list of rows, and left out: {parts}.", parts=_shown(parts))))
     found = [each for each in values if isinstance(each, dict)]
     if len(found) < len(values):
@@ -89,6 +89,11 @@ def _of_people(value: JSONObject, path: str = "", depth: int = 0) -> Iterator[st
             for one in each:
                 read = {next((key for key in keys if isinstance(one.get(key), str)), "") for keys in _READ}
                 yield from (f"{here}.{key}" for key in one if key not in read and one[key] not in (None, "", [], {}))
+
+
+def _is_answer(document: Any) -> bool:
+    """Return whether a document is an answer to a SPARQL query, whose other part lists the names of its columns."""
+    return isinstance(document, dict) and document.keys() == {"head", "results"}
 
 
 def _is_binding(value: JSONObject) -> bool:

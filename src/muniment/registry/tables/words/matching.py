@@ -1,5 +1,5 @@
 """
-Find the fields that a heading can mean: as it stands, without qualifiers and units, or nearly. Pure.
+Find the fields that a heading can mean: as it is written, without qualifiers and units, or nearly. Pure.
 
 A heading only proposes: :mod:`muniment.registry.tables.cells.profiles` says whether the values of the column fit.
 """
