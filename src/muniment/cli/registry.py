@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--write-mapping", type=click.Path(dir_okay=False, path_type=Path), help="Write the proposed mapping.")
 @click.option("--preview", "is_preview", is_flag=True, help="Show what a table would give; write nothing.")
 @click.option("--accept-guesses", is_flag=True, help="Use fields that are guessed from values or misspelled headings.")
+@click.option("--propose", "proposes", is_flag=True, help="Propose a mapping even if one is remembered.")
 @click.option("--list", "is_list", is_flag=True, help="List the imports.")
 @click.option("--undo", type=int, metavar="ID", help="Undo an import.")
 @click.option("--draft", is_flag=True, help="Keep new listings unpublished, and published ones unchanged.")
@@ -42,6 +43,7 @@ def import_(
     write_mapping: Path | None,
     is_preview: bool,
     accept_guesses: bool,
+    proposes: bool,
     is_list: bool,
     undo: int | None,
     **options: Any,
@@ -88,7 +90,7 @@ def import_(
             raise click.UsageError("--prune works on registry files, not on tables.")
         with refusals():
             bring_up_to_date()
-        options["accepts_guesses"] = accept_guesses
+        options |= {"accepts_guesses": accept_guesses, "proposes": proposes}
         tables.run(path, mapping=mapping, write_mapping=write_mapping, is_preview=is_preview, **options)
         return
     _import_registry(path, **options)

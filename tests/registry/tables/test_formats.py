@@ -117,7 +117,7 @@ def test_a_workbook_that_names_a_far_cell_harms_only_the_child():
 
 def test_a_child_that_takes_too_long_is_ended(monkeypatch):
     monkeypatch.setattr(reading, "WALL_S", 0.0)
-    with pytest.raises(BadRequest, match="too much time or memory"):
+    with pytest.raises(BadRequest, match="too much time"):
         read_file(TableFile("a.csv", b"Name\n"))
 
 
@@ -145,3 +145,57 @@ def test_addresses_are_fetched_through_the_guard(monkeypatch, tmp_path):
     monkeypatch.setattr(reading, "MAX_BYTES", 0)
     with pytest.raises(BadRequest, match="is larger than"):
         open_file(large)
+
+
+def test_what_json_holds_beside_its_rows_is_noted():
+    document = {
+        "made": "2026-10-02",
+        "page": {"next": None, "size": 2},
+        "hints": [{"code": 4}],
+        "members": [
+            {"name": "Alder", "board": [{"name": "Ida", "role": "Chair", "email": "ida@alder.example"}]},
+            {"name": "Birch", "board": [{"label": "Kim", "since": 1999, "note": ""}]},
+            "a line that is no row",
+        ],
+    }
+    (sheet,) = read_sheets(json.dumps(document).encode(), "members.json")
+    assert sheet.rows[1:] == [["Alder", "Ida (Chair)"], ["Birch", "Kim"]]
+    assert sheet.notes == [
+        "Outside of the list of rows, and left out: made, page.size, hints.",
+        "1 value that is no object was left out.",
+        "Of lists of people, names and positions are read. Left out: board.email, board.since.",
+    ]
+
+
+def test_json_that_is_all_rows_has_no_notes():
+    for text in (
+        '[{"name": "Alder"}, {"name": "Birch"}]',
+        '{"name": "Alder"}\n{"name": "Birch"}\n',
+        '{"name": "Alder"}',
+    ):
+        (sheet,) = read_sheets(text.encode(), "members.json")
+        assert sheet.notes == []
+
+
+def test_lines_of_json_that_are_no_rows_are_noted():
+    (sheet,) = read_sheets(b'{"name": "Alder"}\n7\n"note"\n', "members.jsonl")
+    assert sheet.notes == ["2 values that are no objects were left out."]
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "reason"),
+    [
+        ("members.xls", "<html><table><tr><td>Name</td>", "is a web page that was saved with the ending .xls"),
+        ("members.XLSX", "<!DOCTYPE html><html>", "is a web page that was saved with the ending .xlsx"),
+        (
+            "members.xls",
+            '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">',
+            "is a workbook in the XML form of Excel 2003",
+        ),
+        ("members.html", "<html>", "is a web page or XML, not a table"),
+    ],
+)
+def test_a_web_page_under_the_name_of_a_workbook_is_refused_with_a_way_out(name, start, reason):
+    with pytest.raises(NotATable, match=reason) as refused:
+        read_sheets(start.encode(), name)
+    assert "save it as XLSX" in str(refused.value) or "Save the table as CSV" in str(refused.value)

@@ -11,8 +11,13 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person
+from muniment.registry.tables.columns import Column
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.known import KnownRows
 from muniment.registry.tables.losses import Loss, common_reason, grouped
+from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.operations import TableImport, import_table, is_table, prepare
+from muniment.registry.tables.records import records_of
 
 pytestmark = pytest.mark.django_db
 
@@ -171,3 +176,29 @@ def test_many_rows_need_few_queries(tmp_path, django_assert_max_num_queries):
         bring(tmp_path, f"Name,Website\n{rows}")
     assert connection.vendor
     assert Company.objects.count() == 200
+
+
+def losses_of(*rows, **fields):
+    sheet = Sheet("t", [[*fields], *[list(row) for row in rows]])
+    columns = [Column(heading, field) for heading, field in fields.items()]
+    mapping = FileMapping([TableMapping("t", "companies", 1, columns)])
+    return [
+        (each.row, each.column, each.reason) for each in records_of([sheet], mapping, KnownRows.read(), "EUR").losses
+    ]
+
+
+def test_a_team_size_that_listed_people_hide_is_reported():
+    said = "is stored, but pages show the number of listed people as the team size"
+    rows = [
+        ("Alder", "40", "Ida Alder"),
+        ("Birch", "40", ""),
+        ("Cedar", "1", "Kim Cedar"),
+        ("Dogwood", "", "Joe Dogwood"),
+    ]
+    assert losses_of(*rows, Company="name", Staff="teamSize", Contact="people") == [(2, "Staff", said)]
+
+
+def test_a_second_column_of_a_field_is_reported_where_it_says_something_else():
+    said = "is left out: another column of the same field has a value in this row"
+    rows = [("Alder", "Rome", "Bari"), ("Birch", "Rome", "Rome"), ("Cedar", "", "Bari")]
+    assert losses_of(*rows, Company="name", Seat="address.city", Office="address.city") == [(2, "Office", said)]

@@ -176,7 +176,7 @@ SAMPLES = [
             "address": [{"country": "US"}],
         },
         ["Ida Alder (Founder)", "Joe Birch (Founder)"],
-        {"Treasury (USD)", "Status", "Country"},
+        {"Employees", "Treasury (USD)", "Status", "Country"},  # pages show the number of founders as the team size
     ),
     Sample(
         "tabs.txt",
@@ -230,7 +230,7 @@ SAMPLES = [
             "themes": ["art", "history"],
         },
         ["Lia Elm (Director)", "Max Fir (Curator)"],
-        set(),
+        {""},  # "meta" is outside of the list of rows
     ),
     Sample(
         "lines.jsonl",

@@ -38,6 +38,7 @@ def run(
     write_mapping: Path | None,
     is_preview: bool,
     accepts_guesses: bool = False,
+    proposes: bool = False,
     **options: Any,
 ) -> None:
     """
@@ -50,20 +51,15 @@ def run(
 
     try:
         prepared = prepare(source, mapping.read_text("utf-8") if mapping else "")
+        if prepared.is_proposed and not proposes:
+            _use_remembered(prepared)
         if write_mapping:
             write_mapping.write_text(prepared.mapping_text(), "utf-8")
             click.echo(f"Mapping written to {write_mapping}. Edit it, and import with --mapping {write_mapping}.")
             _echo_questions(prepared)
             return
         if prepared.is_proposed:
-            _echo_mapping(prepared)
-        if prepared.is_proposed and not accepts_guesses:
-            if sys.stdin.isatty():
-                _confirm(prepared)
-            elif not is_preview:
-                _leave_guesses_out(prepared)
-        if prepared.is_proposed and sys.stdin.isatty():
-            _ask(prepared)
+            _settle(prepared, is_preview=is_preview, accepts_guesses=accepts_guesses)
         if is_preview:
             _preview(prepared, options)
         else:
@@ -72,6 +68,31 @@ def run(
         raise click.ClickException(f"{problem.message} {problem.hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{error}. Nothing was imported.") from None
+
+
+def _settle(prepared: "Prepared", *, is_preview: bool, accepts_guesses: bool) -> None:
+    """Show a proposed mapping; let a person settle its guesses and choices, or leave the guesses out."""
+    _echo_mapping(prepared)
+    if not accepts_guesses:
+        if sys.stdin.isatty():
+            _confirm(prepared)
+        elif not is_preview:
+            _leave_guesses_out(prepared)
+    if sys.stdin.isatty():
+        _ask(prepared)
+
+
+def _use_remembered(prepared: "Prepared") -> None:
+    """Use the mapping that was confirmed in the browser for a file with the same headings; say so, or why not."""
+    from muniment.registry.imports.uploads import remembered
+
+    def told(reason: str) -> None:
+        click.echo(f"The mapping of the last import with these headings is not used. {reason}", err=True)
+
+    if found := remembered(prepared.mapping, told):
+        prepared.mapping, prepared.is_proposed = found, False
+        said = "Columns are mapped as in the last import of a file with the same headings"
+        click.echo(f"{said}, at /operate/import; --propose proposes a mapping instead.", err=True)
 
 
 def _echo_mapping(prepared: "Prepared") -> None:

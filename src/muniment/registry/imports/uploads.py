@@ -6,6 +6,7 @@ or for a week.
 """
 
 import zlib
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -272,14 +273,23 @@ def shape_of(mapping: FileMapping) -> str:
     return digest(msgspec.json.encode(headings))[:32]
 
 
-def remembered(mapping: FileMapping) -> FileMapping | None:
-    """Return the mapping that the last import of a file with the same headings used, for the tables of *mapping*."""
+def remembered(mapping: FileMapping, told: Callable[[str], object] = lambda _: None) -> FileMapping | None:
+    """
+    Return the mapping that the last import of a file with the same headings used, for the tables of *mapping*.
+
+    Args:
+        told: is called with the reason if there is one that is not valid any more.
+    """
     shape = shape_of(mapping)
     done = ImportUpload.objects.filter(state=Stage.DONE).order_by("-pk")[:REMEMBERED]
     text = next((each.mapping for each in done if each.facts.get("shape") == shape), "")
     if not text:
         return None
-    found = read_mapping(text)
+    try:
+        found = read_mapping(text)
+    except BadRequest as fault:  # it holds a declared field that was removed since
+        told(str(fault.message))
+        return None
     for table, now_named in zip(found.table, mapping.table, strict=True):
         table.name, table.header = now_named.name, now_named.header
     found.encoding, found.delimiter = mapping.encoding, mapping.delimiter

@@ -39,6 +39,7 @@ _FOREIGN: Final = {
 }
 _MARKUP: Final = (b"<!doctype", b"<html", b"<?xml")
 SAVE_AS: Final = "Save the table as CSV or XLSX, and import that file."
+OPEN_IT: Final = "Open it in Excel or LibreOffice, save it as XLSX, and import that file."
 
 
 class NotATable(ValueError):  # noqa: N818 - a verdict
@@ -92,10 +93,27 @@ def _read(content: bytes, name: str, encoding: str, delimiter: str, depth: int) 
                     Phrase("{name} is {what}, not a table. {way_out}", name=name, what=what, way_out=Phrase(SAVE_AS))
                 )
         if content[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_MARKUP):
-            raise NotATable(
-                Phrase("{name} is a web page or XML, not a table. {way_out}", name=name, way_out=Phrase(SAVE_AS))
-            )
+            raise NotATable(_markup(content, name))
         yield _read_text(content, name, encoding, delimiter)
+
+
+def _markup(content: bytes, name: str) -> str:
+    """Return why markup is refused; programs save it under the name of a workbook, and spreadsheet programs open it."""
+    suffix = PurePosixPath(name).suffix.lower()
+    if b"urn:schemas-microsoft-com:office:spreadsheet" in content[:2_000]:
+        what = Phrase(
+            "{name} is a workbook in the XML form of Excel 2003. {way_out}", name=name, way_out=Phrase(OPEN_IT)
+        )
+    elif suffix.startswith(".xl"):
+        what = Phrase(
+            "{name} is a web page that was saved with the ending {suffix}; it is no workbook. {way_out}",
+            name=name,
+            suffix=suffix,
+            way_out=Phrase(OPEN_IT),
+        )
+    else:
+        what = Phrase("{name} is a web page or XML, not a table. {way_out}", name=name, way_out=Phrase(SAVE_AS))
+    return what
 
 
 def _read_zip(content: bytes, name: str, encoding: str, delimiter: str, depth: int) -> Iterator[Sheet]:
@@ -230,13 +248,14 @@ def _read_text(content: bytes, name: str, encoding: str, delimiter: str) -> Shee
     sheet = Sheet(PurePosixPath(name).stem, [], notes, found.encoding, "", found.is_guess, _samples(text))
     if text.lstrip("\ufeff \t\r\n")[:1] in {"{", "["}:
         try:
-            sheet.rows = nested.rows_of(text.lstrip("\ufeff"))
+            rows, left_out = nested.rows_of(text.lstrip("\ufeff"))
         except RecursionError:
             raise NotATable(Phrase("{name} is nested too deeply.", name=name)) from None
         except ValueError as fault:
             raise NotATable(
                 Phrase("{name} is not JSON that holds a table: {error}.", name=name, error=str(fault)[:200])
             ) from None
+        sheet.rows, sheet.notes = rows, notes + left_out
         return sheet
     if declared := re.match(r"\ufeff?sep=(.)\r?\n", text):  # what a spreadsheet program writes for itself
         text, delimiter = "\n" + text[declared.end() :], delimiter or declared[1]

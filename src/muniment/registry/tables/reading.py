@@ -8,7 +8,9 @@ are text.
 """
 
 import http.client
+import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,11 @@ WALL_S: Final = 240
 MEMORY_BYTES: Final = 2 << 30
 FETCH_S: Final = 120.0
 _OK: Final = b"ok\n"
+NO_MEMORY: Final = 77
+"""The exit status of a child without memory."""
+_OUT_OF_MEMORY: Final = frozenset({NO_MEMORY, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL})
+"""Libraries abort when they get no memory, and the system kills what takes too much of it."""
+_OUT_OF_TIME: Final = frozenset({-signal.SIGXCPU})
 
 connection: Connection = {}
 """How servers are connected to; empty in production."""
@@ -85,37 +92,50 @@ def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> li
     if len(file.content) > MAX_BYTES:
         large = Phrase("{source} is larger than {megabytes} MB.", source=file.name, megabytes=MAX_BYTES >> 20)
         raise BadRequest(large, "Split it, and import the parts.")
-    command = [sys.executable, "-I", "-m", "muniment.registry.tables.reading", file.name, encoding, delimiter]
+    limits = [str(CPU_S), str(MEMORY_BYTES)]
+    command = [sys.executable, "-I", "-m", "muniment.registry.tables.reading", file.name, encoding, delimiter, *limits]
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
         given.write(file.content)
         given.seek(0)
         try:
-            subprocess.run(  # noqa: S603 - our own module
+            done = subprocess.run(  # noqa: S603 - our own module
                 command, stdin=given, stdout=out, stderr=subprocess.DEVNULL, timeout=WALL_S, check=False, env={}
             )
         except subprocess.TimeoutExpired:
-            said = b""
+            said, status = b"", -signal.SIGXCPU
         else:
             out.seek(0)
-            said = out.read()
+            said, status = out.read(), done.returncode
     if said.startswith(_OK):
         return msgspec.json.decode(said[len(_OK) :], type=list[Sheet])
-    reason = said.decode("utf-8", "replace")[:500] or Phrase(
-        "{file} takes too much time or memory to read.", file=file.name
-    )
-    raise BadRequest(reason, "Nothing was imported.")
+    if said:
+        raise BadRequest(said.decode("utf-8", "replace")[:500], "Nothing was imported.")
+    raise BadRequest(_ended(file.name, status), "Nothing was imported. Split the file, or save it as CSV.")
+
+
+def _ended(name: str, status: int) -> str:
+    """Return why a child ended without a word: out of memory, out of time, or for another reason."""
+    if status in _OUT_OF_MEMORY:
+        return Phrase(
+            "{file} takes more than {megabytes:,} MB of memory to read.", file=name, megabytes=MEMORY_BYTES >> 20
+        )
+    if status in _OUT_OF_TIME:
+        return Phrase("{file} takes too much time to read.", file=name)
+    return Phrase("{file} takes too much time or memory to read.", file=name)
 
 
 def _main() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    name, encoding, delimiter, cpu_s, memory_bytes = sys.argv[1:6]
+    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    name, encoding, delimiter = sys.argv[1:4]
     try:
         sheets = read_sheets(sys.stdin.buffer.read(), name, encoding, delimiter)
         said = _OK + msgspec.json.encode(sheets)
     except NotATable as fault:
         said = str(fault).encode("utf-8", "replace")
+    except MemoryError:
+        os._exit(NO_MEMORY)  # at once: what an orderly end needs may not be there
     sys.stdout.buffer.write(said)
 
 

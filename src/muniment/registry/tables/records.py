@@ -23,6 +23,7 @@ from muniment.registry.tables.values import Lost, address_of, is_blank, people_i
 from muniment.registry.tables.words.catalogue import catalogue, key
 
 _USUAL_CELLS: Final = 3
+_ONE_FIELD: Final = "Map one of the columns to another field."
 
 
 @dataclass(slots=True)
@@ -176,10 +177,34 @@ class _Conversion:
             elif column.field == "address.zip_city":
                 for part, value in (found or {}).items():
                     values.setdefault(f"address.{part}", value)
-            elif found is not None and column.field != PEOPLE_FIELD:
-                values.setdefault(column.field, found)
+            elif found is None or column.field == PEOPLE_FIELD:
+                continue
+            elif values.setdefault(column.field, found) != found:
+                said = "is left out: another column of the same field has a value in this row"
+                self.losses.append(Loss(sheet.name, number, column.heading, said, text, _ONE_FIELD))
         people = self._people_of_row(sheet, number, values, people)
+        self._tell_team_size(sheet, number, cells, columns, values, people)
         return _Row(sheet.name, number, values, people, address)
+
+    def _tell_team_size(  # noqa: PLR0917 - a row and what was made of it
+        self,
+        sheet: Sheet,
+        number: int,
+        cells: Sequence[str],
+        columns: list[tuple[int, Column]],
+        values: JSONObject,
+        people: list[PersonInCell],
+    ) -> None:
+        """Report a team size that no page shows: while people are listed, the team size is their number."""
+        size = values.get("teamSize")
+        if size is None or not people or size == len(people):
+            return
+        for at, column in columns:
+            if column.field == "teamSize" and cells[at]:
+                said = "is stored, but pages show the number of listed people as the team size"
+                fix = 'To show it too, keep it as an additional field: field = "extra:employees".'
+                self.losses.append(Loss(sheet.name, number, column.heading, said, cells[at], fix))
+                return
 
     def _people_of_row(
         self, sheet: Sheet, number: int, values: JSONObject, people: list[PersonInCell]

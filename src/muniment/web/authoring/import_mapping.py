@@ -65,22 +65,6 @@ KINDS: Final = {
     PEOPLE: gettext_lazy("People"),
     SKIP: gettext_lazy("Leave this table out"),
 }
-ENCODINGS: Final = {
-    "utf-8": gettext_lazy("Unicode (UTF-8)"),
-    "cp1252": gettext_lazy("Western European (Windows-1252)"),
-    "mac_roman": gettext_lazy("Western European (Mac)"),
-    "cp850": gettext_lazy("Western European (DOS)"),
-    "cp1250": gettext_lazy("Central European (Windows-1250)"),
-    "iso8859-2": gettext_lazy("Central European (ISO 8859-2)"),
-    "cp1251": gettext_lazy("Cyrillic (Windows-1251)"),
-    "cp1253": gettext_lazy("Greek (Windows-1253)"),
-    "cp1254": gettext_lazy("Turkish (Windows-1254)"),
-    "utf-16": gettext_lazy("Unicode (UTF-16)"),
-    "shift_jis": gettext_lazy("Japanese (Shift JIS)"),
-    "gb18030": gettext_lazy("Chinese (GB 18030)"),
-    "big5": gettext_lazy("Chinese (Big5)"),
-    "euc_kr": gettext_lazy("Korean (EUC-KR)"),
-}
 _ORDERS: Final[dict[str, str | Promise]] = {
     "DMY": gettext_lazy("Day first: 31.12.2026"),
     "MDY": gettext_lazy("Month first: 12/31/2026"),
@@ -348,7 +332,8 @@ def _read_option(column: Column, option: str, text: str) -> None:
         if text in _CHOICES[option] or text == getattr(column, option):
             setattr(column, option, text)
     elif option == "currency":
-        column.currency = text.strip().upper()[:3] or ASK
+        # Left empty where the cells name their currency, it stays so; where a person is asked, the question stays.
+        column.currency = text.strip().upper()[:3] or (ASK if column.currency == ASK else "")
     else:
         column.title = " ".join(text.split())
 

@@ -16,7 +16,7 @@ from muniment.languages.translated import told
 from muniment.registry.imports import results, uploads
 from muniment.registry.imports.undoing import list_imports
 from muniment.registry.models import ImportUpload
-from muniment.web.authoring import import_mapping
+from muniment.web.authoring import encodings, import_mapping
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown
@@ -127,7 +127,7 @@ def _act(request: HttpRequest, actor: Actor, upload: ImportUpload) -> HttpRespon
         if do == "read":
             headers = import_mapping.headers_of(before, request.POST.dict())
             encoding = request.POST.get("encoding", "")
-            encoding = encoding if encoding in import_mapping.ENCODINGS else before.encoding
+            encoding = encoding if encoding in encodings.ENCODINGS else before.encoding
             uploads.read_again(actor, upload.pk, encoding=encoding, headers=headers)
         elif do == "preview":
             tables = import_mapping.tables_of(mapping, saved.facts)
@@ -155,10 +155,10 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
     tables = import_mapping.tables_of(mapping, upload.facts)
     is_refused = request.method == "POST" and request.POST.get("do") == "preview"
     questions = list(import_mapping.questions_of(tables))
-    encodings = {name: str(label) for name, label in import_mapping.ENCODINGS.items()}
-    encoding = upload.facts.get("encoding", "").replace("utf-8-sig", "utf-8")
+    choices = {name: str(label) for name, label in encodings.ENCODINGS.items()}
+    encoding = encodings.encoding_named(upload.facts.get("encoding", ""))
     if encoding:
-        encodings.setdefault(encoding, encoding)
+        choices.setdefault(encoding, encoding)
     context = {
         "upload": upload,
         "tables": tables,
@@ -171,7 +171,7 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
         "duplicates": import_mapping.duplicates_of(tables),
         "same": mapping.same_name_is_same_person,
         "encoding": encoding,
-        "encodings": encodings.items(),
+        "encodings": choices.items(),
         "crumbs": _crumbs(upload),
     }
     return operate_page(request, "import", "operate/import_mapping.html", context, status=422 if is_refused else 200)
@@ -198,6 +198,8 @@ _ADVICE: Final = {
     "Set separator": gettext_lazy("Choose the separator at the column."),
     "Set its kind": gettext_lazy("Choose what its rows are, and which column is the name."),
     "Add it under words": gettext_lazy("Enter its meaning at the column, such as “paused = inactive”."),
+    "To show it too": gettext_lazy("To show it too, choose an additional field for the column."),
+    "Map one of the columns": gettext_lazy("Choose another field for one of the columns."),
     "To keep such texts": gettext_lazy("To keep such texts, choose an additional field for the column."),
 }
 """What the page says instead of advice about the mapping's file, by the beginning of that."""

@@ -13,6 +13,8 @@ from make.registry import document
 from muniment.kernel.ids import now
 from muniment.registry.imports.uploads import remove_old
 from muniment.registry.models import Company, ImportRun, ImportUpload
+from muniment.registry.tables.words.encodings import LIKELY
+from muniment.web.authoring import encodings
 
 pytestmark = pytest.mark.django_db
 
@@ -292,3 +294,42 @@ def test_finished_imports_keep_their_mapping_and_open_ones_are_removed_after_a_w
     ImportUpload.objects.update(updated_at=now() - timedelta(days=8))
     assert remove_old() == 2  # the upload with its file
     assert [each.state for each in ImportUpload.objects.all()] == ["done"]
+
+
+def test_a_currency_that_the_cells_name_is_not_asked(browser):
+    here = upload(browser, "Company,Treasury\nAlder House,$1200\nBirch House,USD 90\n")
+    html = page(browser, here)
+    assert "Some columns need a choice" not in html
+    assert fields_of(html)["t0-c1-currency"] == ""
+    assert "Nothing is imported yet" in preview(browser, here)
+
+
+def test_a_currency_that_no_cell_names_is_asked_until_it_is_entered(browser):
+    here = upload(browser, "Company,Treasury\nAlder House,1200\nBirch House,90\n")
+    assert press(browser, here, "preview", fields_of(page(browser, here))).status_code == 422
+    assert "Some columns need a choice" in page(browser, here)
+
+
+@pytest.mark.parametrize("encoding", LIKELY)
+def test_an_encoding_that_can_be_guessed_can_be_chosen(encoding):
+    assert encodings.encoding_named(encoding) in encodings.ENCODINGS
+
+
+@pytest.mark.parametrize(
+    ("name", "listed"),
+    [("iso8859-2", "iso8859_2"), ("shift_jis", "cp932"), ("utf-8-sig", "utf-8"), ("latin9", "iso8859_15")],
+)
+def test_an_encoding_is_listed_once_whatever_its_name(name, listed):
+    assert encodings.encoding_named(name) == listed
+
+
+def test_a_western_file_is_read_again_as_iso_8859_15(browser):
+    text = "Société;Trésorerie\nChœur d'Été;1 200 €\n"
+    here = upload(browser, text.encode("iso8859_15"), "choeurs.csv")
+    fields = fields_of(page(browser, here))
+    press(browser, here, "read", {**fields, "encoding": "cp1252"})
+    work()
+    assert "Ch½ur" in page(browser, here)
+    press(browser, here, "read", {**fields_of(page(browser, here)), "encoding": "iso8859_15"})
+    work()
+    assert "Chœur d&#x27;Été" in page(browser, here)

@@ -1,5 +1,5 @@
 """
-Find the fields that a heading can mean: as it is, without qualifiers and units, or nearly. Pure.
+Find the fields that a heading can mean: as it is written, without qualifiers and units, or nearly. Pure.
 
 A heading only proposes: :mod:`muniment.registry.tables.cells.profiles` says whether the values of the column fit.
 """
@@ -23,6 +23,7 @@ _UNITS: Final = re.compile(
 )
 MAX_CHARACTERS: Final = 120
 _LEAST_FUZZY: Final = 6
+_DAYS: Final = ("listedAt", "extra:founded")
 _FUZZY_SCORE: Final = 90
 _FUZZY_LENGTHS: Final = 2
 _LEAST_TOKEN: Final = 4
@@ -164,7 +165,23 @@ def match(heading: str, kind: str, *, nearly: bool = True) -> Match:  # noqa: C9
             return _found(known[rest], heading)
         if kind == COMPANIES and rest in words.unsure:
             return Match((words.unsure[rest],), is_guess=True)
-    return _near(whole, kind) if nearly else _NONE
+    if not nearly:
+        return _NONE
+    return _day_that_begins(tokens, kind) or _near(whole, kind)
+
+
+def _day_that_begins(tokens: Sequence[str], kind: str) -> Match | None:
+    """
+    Return the day that the first words of a heading mean, for a person to check: "Joined program", "Beitritt Verband".
+
+    Only for days: values of no other kind look like them, so that a wrong reading is noticed.
+    """
+    known = catalogue().headings[kind]
+    for length in range(len(tokens) - 1, 0, -1):
+        fields = known.get("".join(key(each) for each in tokens[:length]), ())
+        if fields and fields[0] in _DAYS:
+            return _found(fields[:1], " ".join(tokens[:length]))._replace(is_guess=True)
+    return None
 
 
 def _found(fields: Sequence[str], heading: str) -> Match:
