@@ -13,6 +13,7 @@ from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import COMPANIES, FIELDS, PEOPLE
 from muniment.registry.tables.known import KnownRows
 from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping, propose
+from muniment.registry.tables.reading import name_in
 from muniment.registry.tables.records import records_of
 from muniment.registry.tables.values import Lost, people_in, value_of
 from muniment.registry.tables.words.matching import match
@@ -131,3 +132,9 @@ def test_rows_of_one_name_take_time_in_proportion() -> None:
         small = max(seconds(1_000, people=people), 0.005)
         with within(60):
             assert seconds(8_000, people=people) < 32 * small
+
+
+def test_the_name_of_a_file_at_an_address_has_no_sign_that_ends_the_import() -> None:
+    assert name_in("https://host.example/a%00b%0a.csv") == "ab.csv"
+    assert name_in("https://host.example/..%2f..%2fetc%2fpasswd") == "passwd"
+    assert name_in("https://host.example/") == "table"
