@@ -85,6 +85,8 @@ def test_a_catalogue_that_was_taken_away_has_no_effect(site):
         ("%(share)s%% of it", "%(share)s% davon", "written twice"),
         (" and ", "und", "blank"),
         ("{name} left", "{nam} weg", "is no placeholder"),
+        ("{name} left", "{name.__class__} weg", "is missing"),
+        ("{name} left", "{name:>999999999} weg", "is missing"),
     ],
 )
 def test_a_message_that_would_break_a_page_is_not_used(site, caplog, message, translation, fault):

@@ -1,6 +1,7 @@
 """Texts of features in the visitor's language, and what was stored of them in English."""
 
 import logging
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -100,6 +101,22 @@ def test_a_stored_text_is_recalled_if_a_template_of_the_catalogue_made_it(stored
     assert recalled(stored) == stored
     with speaking("de"):
         assert recalled(stored) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Changed x" + " for " * 90 + "“" * 400 + "”" * 100,
+        "This link accepts a x" + " file (" * 60 + "), not " * 70,
+        "; ".join(["Account 1 not found."] * 8) + "; but this is none",
+        "x; " * 333,
+    ],
+)
+def test_a_stored_text_that_imitates_templates_costs_little(text):
+    with speaking("de"):
+        began = time.process_time()
+        recalled(text[:MAX_CHARACTERS])
+    assert time.process_time() - began < 2
 
 
 def test_a_validation_says_the_same_english_as_ever():

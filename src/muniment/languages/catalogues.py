@@ -28,7 +28,9 @@ COMPILED: Final = "catalogues"
 MAX_BYTES: Final = 8 << 20
 _PLACE: Final = Path("LC_MESSAGES") / "django.po"
 _CODE: Final = re.compile(r"(?P<language>[a-z]{2,3})(?:_(?P<part>[A-Za-z]{2,8}))?")
-_PLACEHOLDER: Final = re.compile(r"%\((?P<name>\w+)\)(?P<kind>[a-z])|\{(?P<field>\w+)[^{}]*\}|%(?P<plain>[sdif])")
+_PLACEHOLDER: Final = re.compile(
+    r"%\((?P<name>\w+)\)(?P<kind>[a-z])|\{(?P<field>\w+)(?:!r)?(?::[^{}]{0,6})?\}|%(?P<plain>[sdif])"
+)
 log = logging.getLogger(__name__)
 
 

@@ -9,10 +9,13 @@ from muniment import config
 from muniment.accounts.first_run import operations
 from muniment.accounts.first_run.tables import SetupLink
 from muniment.accounts.models import Account, SecurityEvent
+from muniment.accounts.operations import create_account
+from muniment.cli.starting.setup_link import tell_setup_link
 from muniment.config import Config
-from muniment.kernel.actor import COMMAND
+from muniment.kernel.actor import COMMAND, SYSTEM
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
+from muniment.registry.demo_accounts import OWNER
 
 pytestmark = pytest.mark.django_db
 EMAIL, PASSWORD = "office@guild.example", "four harbours, one tide"
@@ -130,3 +133,13 @@ def test_a_step_that_was_left_out_can_be_taken_later():
     operations.mark_step("brand")
     operations.mark_step("brand", is_skipped=True)
     assert operations.steps_taken() == {"brand": False}
+
+
+def test_a_stranger_with_the_address_of_the_demo_does_not_keep_the_link_from_the_machine(capsys):
+    stranger = Account.objects.create_user(OWNER, PASSWORD)  # as sign-up does, before the address is verified
+    tell_setup_link()
+    assert "/setup/" in capsys.readouterr().err
+    stranger.delete()
+    create_account(SYSTEM, OWNER, PASSWORD)
+    tell_setup_link()
+    assert capsys.readouterr().err == ""

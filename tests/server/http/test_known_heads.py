@@ -136,7 +136,7 @@ async def _compare(ways, conversations):
     servers = ways()
     async with AsyncExitStack() as running:
         for each in servers:
-            await mount_public(each.front, each.front.api.reader, running)
+            await mount_public(each.front, each.front.api.reader, each.front.api.schema, running)
         for chunks in conversations:
             first, second, third = [await each.answers(chunks) for each in servers]
             assert first == second, chunks

@@ -29,14 +29,16 @@ def setup_link() -> None:
 
 def tell_setup_link() -> None:
     """Print the link at the start of a server, if there is no operator yet; without it, the server serves the same."""
+    from allauth.account.models import EmailAddress
     from django.db import DatabaseError
 
     from muniment.accounts.first_run.operations import offer_link
-    from muniment.accounts.models import Account
     from muniment.registry.demo_accounts import OWNER
 
     try:
-        path = "" if Account.objects.filter(email=OWNER).exists() else offer_link()
+        # A stranger can register the address of the demo, and not verify it.
+        is_demo = EmailAddress.objects.filter(email=OWNER, verified=True).exists()
+        path = "" if is_demo else offer_link()
     except DatabaseError as error:
         log.warning("no set-up link was made: %s; run muniment setup-link", error)
         return

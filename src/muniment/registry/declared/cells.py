@@ -28,6 +28,8 @@ OPTIONS: Final[tuple[tuple[type[Kind], tuple[str, ...]], ...]] = (
     (Choice, ("words",)),
 )
 """What can be decided about a column, by the kind of its values."""
+_MAX_CHARACTERS: Final = 100
+"""Longer texts are no numbers."""
 
 
 def field_in(column: Column) -> Field | None:
@@ -101,7 +103,7 @@ def _text(_field: Field, _column: Column, text: str, _currency: str) -> str:
 
 
 def _number(_field: Field, column: Column, text: str, _currency: str) -> Any:
-    found = plain_number(text, column.decimal or ".")
+    found = plain_number(text, column.decimal or ".") if len(text) <= _MAX_CHARACTERS else ""
     return number(float(found)) if found else Lost("is not a number", "Correct the cells.")
 
 

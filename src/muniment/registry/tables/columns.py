@@ -16,9 +16,13 @@ from typing import Final
 from muniment.registry.tables.cells.dates import ISO, NUMERIC_DATE, ORDERS, day_of, is_serial, without_time
 from muniment.registry.tables.cells.people import is_title
 
+JUDGED: Final = 300
+"""Characters of a cell by which its column is judged."""
 ASK: Final = "?"
 """The value of an option that a person must choose."""
 _NUMBER: Final = re.compile(r"[-+]?\d[\d.,'’\u00a0\u202f\u2009 ]*")
+_CLOSING: Final = ")]）"
+_BRACKET: Final = re.compile(r"[(\[（)\]）]")
 _SEPARATORS: Final = (
     *(";", "；", "\n", "|", "、", " / ", "，", ",", " & ", " + "),
     *(" und ", " and ", " et ", " y ", " e ", " i ", " og ", " och ", " en "),
@@ -149,5 +153,14 @@ def split(text: str, separator: str) -> list[str]:
 
 def _parts(text: str, separator: str) -> list[str]:
     """Return the parts between separators that are not in brackets."""
-    found = re.split(rf"{re.escape(separator)}(?![^(\[（]*[)\]）])", text)
-    return [" ".join(each.split()) for each in found if each.strip()]
+    pieces = text.split(separator)
+    found: list[list[str]] = [[]]
+    is_inside = False
+    for piece in reversed(pieces):  # a separator is in brackets if the next bracket after it is a closing one
+        found[-1].append(piece)
+        if bracket := _BRACKET.search(piece):
+            is_inside = bracket[0] in _CLOSING
+        if not is_inside:
+            found.append([])
+    parts = [separator.join(reversed(each)) for each in reversed(found)]
+    return [" ".join(each.split()) for each in parts if each.strip()]

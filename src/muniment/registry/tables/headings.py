@@ -11,7 +11,7 @@ from typing import Final
 
 from muniment.registry.declared.columns import fields_of, words_for
 from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE, key
-from muniment.registry.tables.words.matching import Match, match
+from muniment.registry.tables.words.matching import MAX_CHARACTERS, Match, match
 
 __all__ = [
     "COMPANIES",
@@ -74,6 +74,8 @@ def meaning_of(heading: str, kind: str, *, nearly: bool = True) -> Match:
     Args:
         nearly: headings that differ from a word by a letter count too.
     """
+    if len(heading) > MAX_CHARACTERS:
+        return Match()
     declared = words_for(kind, key)
     if declared:
         plain = re.sub(r"[(\[].*?[)\]]", " ", heading)  # "Exhibits (pieces)", "Exhibits [required]"

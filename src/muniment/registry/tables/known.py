@@ -31,6 +31,7 @@ class KnownRows:
     people: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     names: dict[str, str] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=lambda: {"company": set(), "person": set()})
+    _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
     def read(cls) -> "KnownRows":
@@ -48,9 +49,10 @@ class KnownRows:
     def new_slug(self, kind: str, name: str) -> str:
         """Return a slug that was never given; slugs of erased people are, and the importer ignores their rows."""
         stem = slug_from_name(name)[:_SLUG_CHARACTERS].rstrip("-") or new_id()
-        slug, number = stem, 1
+        slug, number = stem, self._numbers.get((kind, stem), 1)
         while slug in self.used[kind]:
             number += 1
             slug = f"{stem}-{number}"
+        self._numbers[kind, stem] = number
         self.used[kind].add(slug)
         return slug

@@ -155,7 +155,7 @@ def _propose_table(sheet: Sheet, file_name: str, header: int, *, is_only: bool) 
     body = sheet.rows[at + 1 : at + 1 + _PROFILE_ROWS]
     preset = preset_of(headings)
     kind = preset.kind if preset else kind_of_table(headings, f"{sheet.name} {file_name}", is_only=is_only)
-    values = [[row[n] for row in body if not is_blank(row[n])] for n in range(len(headings))]
+    values = [[row[n][: decide.JUDGED] for row in body if not is_blank(row[n])] for n in range(len(headings))]
     found = _preset_columns(headings, values, preset) if preset else _columns(headings, values, kind)
     table = TableMapping(sheet.name, kind, at + 1, found)
     if not any(each.field in NAMES for each in found):
@@ -260,7 +260,7 @@ def _guess_name(found: Sequence[Column], matches: Sequence[Match], values: Seque
 
 def decide_options(column: Column, values: Sequence[str]) -> None:
     """Decide how the values of a column are written, for the field that it holds; blank values do not count."""
-    values = [each for each in values if not is_blank(each)]
+    values = [each[: decide.JUDGED] for each in values if not is_blank(each)]
     declared = declared_cells.field_in(column)
     if declared is not None:
         declared_cells.decide_options(declared, column, values)

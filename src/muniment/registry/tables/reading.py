@@ -75,11 +75,17 @@ def open_file(source: Path | str, max_bytes: int = 0) -> TableFile:
     except (OSError, http.client.HTTPException):
         reason = Phrase("the server did not answer in time")
     else:
-        return TableFile(unquote(PurePosixPath(urlsplit(source).path).name) or "table", content)
+        return TableFile(name_in(source), content)
     raise BadRequest(
         Phrase("{source} cannot be fetched: {reason}.", source=source, reason=reason),
         "Download the file, and import it from the disk.",
     )
+
+
+def name_in(address: str) -> str:
+    """Return the name of a file at an address, without signs that no name has; they could not be an argument."""
+    name = PurePosixPath(unquote(urlsplit(address).path)).name
+    return "".join(each for each in name if each.isprintable())[-200:] or "table"
 
 
 def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> list[Sheet]:

@@ -24,6 +24,8 @@ from muniment.registry.tables.words.catalogue import catalogue, key
 
 _USUAL_CELLS: Final = 3
 _ONE_FIELD: Final = "Map one of the columns to another field."
+_COMPARED: Final = 100
+"""Companies of one name that a further row of the name is compared with."""
 
 
 @dataclass(slots=True)
@@ -41,6 +43,13 @@ class CompanyRecord:
     people: list[PersonInCell] = field(default_factory=list)
     is_stored: bool = False
     is_named_only: bool = False
+    _seen: set[PersonInCell] = field(default_factory=set)
+
+    def add_people(self, people: Sequence[PersonInCell]) -> None:
+        """Add the people that the company does not have."""
+        self._seen.update(self.people if not self._seen else ())
+        self.people += [each for each in dict.fromkeys(people) if each not in self._seen]
+        self._seen.update(people)
 
 
 @dataclass(slots=True)
@@ -233,10 +242,10 @@ class _Conversion:
         members = _members(row)
         slug = members.pop("id", "")
         same = self.companies.setdefault(name_key(name) or name, [])
-        for other in same:
+        for other in same[:_COMPARED]:
             if (not slug or slug == other.slug) and _agree(other.members, members):
                 other.members |= {key: value for key, value in members.items() if key not in other.members}
-                other.people += [each for each in row.people if each not in other.people]
+                other.add_people(row.people)
                 return
         stored = self.known.companies.get(name_key(name), [])
         is_stored = bool(slug and slug in self.known.used["company"]) or len(stored) > len(same)
@@ -285,7 +294,7 @@ class _Conversion:
             fix = "Import the companies first, then this file again."
             self.losses.append(Loss(row.table, row.number, "company", said, company, fix))
             return
-        found[0].people.append(person)
+        found[0].add_people([person])
 
     def _person(self, name: str, row: int, slug: str = "") -> str | None:
         """Return the slug of a person, new or stored; None if several stored ones have the name."""

@@ -26,7 +26,11 @@ _RANGE: Final = re.compile(
     r"[\d.,\s]+\D{0,4}(?:[-–—+~〜]|to|bis)\s*\D{0,4}[\d.,\s]*\D{0,6}",
     re.IGNORECASE,
 )
-_FORMULA: Final = re.compile(r"=[+\-@(]*[A-Za-z_.]+[\w.]*[(!|]|=[A-Z]{1,3}\d+\b")
+_MAX_AMOUNT: Final = 10**15
+_MOST_DIGITS: Final = 15
+_MAX_CHARACTERS: Final = 100
+"""Longer texts are no numbers."""
+_FORMULA: Final = re.compile(r"=[+\-@(]*[A-Za-z_.][\w.]*+[(!|]|=[A-Z]{1,3}\d+\b")
 
 
 class Lost(NamedTuple):
@@ -78,13 +82,21 @@ _COUNTED: Final = re.compile(
 )
 
 
+def _is_range(text: str) -> bool:
+    return len(text) <= _MAX_CHARACTERS and bool(_RANGE.fullmatch(text.strip()))
+
+
 def _count(column: Column, text: str, _currency: str) -> int | Lost:
-    number = plain_number(_COUNTED.sub("", text), column.decimal or ".")
+    number = plain_number(_COUNTED.sub("", text), column.decimal or ".") if len(text) <= _MAX_CHARACTERS else ""
     if number and "." in number:
         number = number.rstrip("0").rstrip(".")
     if number.isdigit():
-        return int(number)
-    if _RANGE.fullmatch(text.strip()):
+        return (
+            int(number)
+            if len(number) <= _MOST_DIGITS
+            else Lost("has more digits than a number may have", "Correct the cells.")
+        )
+    if _is_range(text):
         return Lost("is a range, not one number", 'To keep such texts, set field = "extra:teamSizeRange".')
     return Lost("is not a whole number", "Correct the cells, or map the column to another field.")
 
@@ -92,7 +104,7 @@ def _count(column: Column, text: str, _currency: str) -> int | Lost:
 def _money(column: Column, text: str, currency: str) -> JSONObject | Lost:
     found = amount_in(text, column.decimal or ".")
     if found is None:
-        return _NO_RANGE if _RANGE.fullmatch(text.strip()) else _NO_AMOUNT
+        return _NO_RANGE if _is_range(text) else _NO_AMOUNT
     if found.number < 0:
         return Lost("is negative", "Correct the cells.")
     given = found.currency or column.currency
@@ -107,6 +119,8 @@ def _money(column: Column, text: str, currency: str) -> JSONObject | Lost:
 
 
 def _amount(amount: Decimal, currency: str) -> JSONObject | Lost:
+    if amount >= _MAX_AMOUNT:
+        return Lost("is too large for an amount", "Correct the cells.")
     if amount != round(amount, 2):
         return Lost("has more than two decimals", "Round the column first.")
     return {"amount": f"{amount:.2f}", "currency": currency}
@@ -134,7 +148,7 @@ def _link(_column: Column, text: str, _currency: str) -> str | Lost:
 
 def _email(_column: Column, text: str, _currency: str) -> str | Lost:
     bare = re.sub(r"^mailto:", "", _clean(text), flags=re.IGNORECASE)
-    if match := re.fullmatch(r".*<([^<>\s]+@[^<>\s]+)>", bare):
+    if match := re.fullmatch(r".*<([^<>\s@]++@[^<>\s@]++)>", bare):
         bare = match[1]
     if bare.count("@") == 1 and " " not in bare:
         return bare
@@ -190,7 +204,7 @@ def address_of(text: str) -> JSONObject:
     elif len(lines) > 1 and re.fullmatch(r"[A-Z]{2}", lines[-1]) and lines[-1] in country_names() and len(lines) > 2:
         found["country"] = lines.pop()
     if len(lines) > 1 and (
-        match := re.fullmatch(r"(?:[A-Z]{1,2}-)?(\d{4,5}|\d{3} \d{2}|\d{2}-\d{3})\s+(\D+)", lines[-1])
+        match := re.fullmatch(r"(?:[A-Z]{1,2}-)?(\d{4,5}|\d{3} \d{2}|\d{2}-\d{3})\s++(\D+)", lines[-1])
     ):
         found |= {"zip": match[1], "city": match[2].strip()}
         lines.pop()

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.core.exceptions import SuspiciousFileOperation
@@ -33,7 +34,7 @@ def asset(name: str) -> Content | None:
         found = finders.find(name)
     except SuspiciousFileOperation:
         return None
-    if not found or not Path(found).is_file():
+    if not found or not Path(found).is_file() or _is_private(name, Path(found)):
         return None
     body = Path(found).read_bytes()
     suffix = Path(str.__str__(name)).suffix  # from a template it is a SafeString, which pathlib cannot take alone
@@ -44,6 +45,14 @@ def asset(name: str) -> Content | None:
     if not _COMPRESSIBLE.match(content_type):
         return Content(body, tag, content_type, is_compressible=False)
     return Content(body, tag, f"{content_type}; charset=utf-8", is_immutable=True)
+
+
+def _is_private(name: str, found: Path) -> bool:
+    """Return whether a file is hidden, or a link that leaves the folder of an operator's own files."""
+    if any(part.startswith(".") for part in name.split("/")):
+        return True
+    own = (Path(each) for each in settings.STATICFILES_DIRS)
+    return any(found.is_relative_to(each) and not found.resolve().is_relative_to(each.resolve()) for each in own)
 
 
 def _with_digest(name: str, match: re.Match[bytes]) -> bytes:

@@ -73,6 +73,8 @@ _SURE_UNITS: Final = {
     for word in words.split()
 }
 _UNSURE_UNITS: Final = frozenset({"m", "t", "b"})
+_MAX_CHARACTERS: Final = 100
+_MAX_DIGITS: Final = 20
 
 
 class Amount(NamedTuple):
@@ -84,6 +86,8 @@ class Amount(NamedTuple):
 
 def amount_in(text: str, decimal: str) -> Amount | None:
     """Return the amount that all of *text* is; None if it is none."""
+    if len(text) > _MAX_CHARACTERS or sum(map(str.isdigit, text)) > _MAX_DIGITS:
+        return None
     plain = unicodedata.normalize("NFKC", text).strip()
     if found := _east_asian(plain, decimal):
         return found
@@ -156,7 +160,7 @@ def currency_in_heading(heading: str) -> tuple[str, int]:
 
     "" and 1 if it names none; a unit of 0 if it is unclear, such as that of "Assets (M)".
     """
-    text = unicodedata.normalize("NFKC", heading).casefold()
+    text = unicodedata.normalize("NFKC", heading[:_MAX_CHARACTERS]).casefold()
     inner = re.search(r"[(\[](.*?)[)\]]|\b(?:in|en|w|i|v|em)\s+(.*)$", text)
     said = next((each for each in inner.groups() if each), "") if inner else ""
     said = said or [*re.split(r"[\s_]+", text, maxsplit=1), ""][1]

@@ -57,18 +57,24 @@ _ALIASES: Final = {
     "XK": "kosovo",
 }
 """Usual names that the standard does not have, as keys."""
+_MAX_CHARACTERS: Final = 100
+"""Longer texts are no names of countries, and are not kept in memory."""
 
 
-@functools.cache
 def code_of_country(text: str) -> str:
     """Return the two letters of a country by its code or name in one of several languages; "" if there is none."""
     bare = text.strip()
+    return _code_of(bare) if len(bare) <= _MAX_CHARACTERS else ""
+
+
+@functools.lru_cache(maxsize=4_096)
+def _code_of(bare: str) -> str:
     if len(bare) == 2 and bare.isascii() and bare.upper() in country_names():
         return bare.upper()
     if alias := _aliases().get(key(bare)):
         return alias
     try:
-        found = country_code(text)
+        found = country_code(bare)
     except ValueError:
         return ""
     return found if found in country_names() else _foreign_names().get(key(bare), "")

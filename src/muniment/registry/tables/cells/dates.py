@@ -34,17 +34,22 @@ _EPOCH: Final = date(1899, 12, 30)
 _EARLIEST_SERIAL: Final = 61  # before, spreadsheets count a day that never was
 _LATEST_SERIAL: Final = 2_958_465
 _SERIAL: Final = re.compile(r"\d{2,7}(?:\.\d+)?")
+_MOST_DIGITS: Final = 13
 _SECONDS: Final = re.compile(r"-?\d{6,13}")
 _MILLISECONDS: Final = 100_000_000_000
+_MAX_CHARACTERS: Final = 100
+"""Longer texts are no dates."""
 
 
 def _plain(text: str) -> str:
-    """Return *text* with plain digits and blanks, without a time and a weekday."""
+    """Return *text* with plain digits and blanks, without a time and a weekday; nothing of a long one."""
+    if len(text) > _MAX_CHARACTERS:
+        return ""
     return _WEEKDAY.sub("", without_time(unicodedata.normalize("NFKC", text).strip()))
 
 
 def without_time(text: str) -> str:
-    return _TIME.sub("", text.strip())
+    return _TIME.sub("", text.strip()) if len(text) <= _MAX_CHARACTERS else text.strip()
 
 
 def day_of(text: str, order: str) -> date | None:  # noqa: PLR0911 - one for each form
@@ -89,7 +94,7 @@ def _counted(text: str, order: str) -> date | None:
 def is_serial(text: str) -> bool:
     """Return whether a number can count days since 1900 or seconds since 1970, of the last and the next decades."""
     text = text.strip()
-    if not (text.isascii() and text.isdigit()):
+    if len(text) > _MOST_DIGITS or not (text.isascii() and text.isdigit()):
         return False
     return 7_000 <= int(text) <= 60_000 or len(text) in {9, 10, 13}
 
@@ -100,6 +105,8 @@ def _month(name: str) -> int:
 
 def month_of(text: str) -> date | None:
     """Return the first day of the month that *text* names without a day; None for anything else."""
+    if len(text) > _MAX_CHARACTERS:
+        return None
     text = unicodedata.normalize("NFKC", text).strip()
     if (match := _MONTH_YEAR.fullmatch(text)) and key(match[1]) in catalogue().months:
         return date(int(match[2]), _month(match[1]), 1)
@@ -116,6 +123,8 @@ def is_year(text: str) -> bool:
 
 def year_of(text: str) -> str:
     """Return the year if *text* is one and nothing else; empty for anything else."""
+    if len(text) > _MAX_CHARACTERS:
+        return ""
     plain = unicodedata.normalize("NFKC", text).strip()
     if match := _EAST_ASIAN_YEAR.fullmatch(plain):
         return match[1]

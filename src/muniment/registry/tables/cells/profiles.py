@@ -18,14 +18,14 @@ _HALF: Final = 0.5
 _MOST: Final = 0.8
 _LINK: Final = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE)
 _MARKDOWN: Final = re.compile(r"\[?[^\]()]*\]?\(https?://[^)\s]+\)")
-_EMAIL: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+\.[^\W\d_]{2,}")
+_EMAIL: Final = re.compile(r"(?<![^\s@<>,;])[^\s@<>,;]++@[^\s@<>,;]+\.[^\W\d_]{2,}")
 _PHONE: Final = re.compile(r"(?:tel\.?:?\s*)?[+(\d][\d\s()./\-–+]{4,}\d(?:\s*(?:x|ext\.?|-)\s*\d+)?", re.IGNORECASE)
 _SURE_PHONE: Final = re.compile(r"(?:\+|00)\d[\d\s()./\-]{6,}\d")
 _NUMBER: Final = re.compile(r"^\D{0,8}\d[\d.,'’\s\u00a0\u202f\u2009]*")
 _ONLY_NUMBER: Final = re.compile(r"[-+−]?[\d.,'’\s\u00a0\u202f\u2009%]+")
 _ZIP: Final = re.compile(r"(?:[A-Z]{1,3}[- ]?)?[\dA-Z][\dA-Z\- ]{1,9}|〒?\d{3}-?\d{4}", re.IGNORECASE)
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]+(\D{2,})")
+ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]++(\D{2,})")
 _LEI: Final = re.compile(r"[A-Z0-9]{18}\d{2}", re.IGNORECASE)
 _BOOLEANS: Final = frozenset(
     {
@@ -94,7 +94,7 @@ def _is_text(text: str) -> bool:
 
 
 def _is_name_of_person(text: str) -> bool:
-    return _is_text(text) and "@" not in text and not re.fullmatch(r"[A-Z0-9_\-]*\d[A-Z0-9_\-]*", text)
+    return _is_text(text) and "@" not in text and not re.fullmatch(r"[A-Z_\-]*\d[A-Z0-9_\-]*", text)
 
 
 def _is_place(text: str) -> bool:

@@ -128,8 +128,7 @@ _NONE: Final = Match()
 _LEFT_OUT: Final = Match(is_left_out=True)
 
 
-@functools.lru_cache(maxsize=20_000)
-def match(heading: str, kind: str, *, nearly: bool = True) -> Match:  # noqa: C901, PLR0911, PLR0912 - one for each reading, in order
+def match(heading: str, kind: str, *, nearly: bool = True) -> Match:
     """
     Return what a heading means in a table of *kind*.
 
@@ -137,8 +136,11 @@ def match(heading: str, kind: str, *, nearly: bool = True) -> Match:  # noqa: C9
         nearly: headings that differ by a letter count too.
     """
     heading = heading.strip()
-    if not heading or len(heading) > MAX_CHARACTERS:
-        return _NONE
+    return _match(heading, kind, nearly) if 0 < len(heading) <= MAX_CHARACTERS else _NONE
+
+
+@functools.lru_cache(maxsize=20_000)
+def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: C901, FBT001, PLR0911 - one for each reading, in order
     words = catalogue()
     known = words.headings[kind]
     whole = key(_bare(heading))

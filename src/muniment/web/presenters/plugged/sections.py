@@ -31,6 +31,8 @@ _KEY: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 log = logging.getLogger(__name__)
 _paused: dict[str, float] = {}
 """Until when a plugin that was too slow is not asked, by the monotonic clock."""
+_late: dict[str, threading.Thread] = {}
+"""The thread of a plugin that was too slow; while it runs, the plugin is not asked, so that threads do not pile up."""
 
 
 class Plugged(NamedTuple):
@@ -58,8 +60,9 @@ def plugged_sections(kind: str, document: Mapping[str, Any]) -> Plugged:
 
 def _ask(call: HookCall, kind: str, document: Mapping[str, Any]) -> list[JSONObject]:
     """Call a plugin in a thread of its own; raise TimeoutError if it takes too long, or did so a moment ago."""
-    if time.monotonic() < _paused.get(call.plugin, 0.0):
-        raise TimeoutError("it was too slow a moment ago")
+    late = _late.get(call.plugin)
+    if time.monotonic() < _paused.get(call.plugin, 0.0) or (late is not None and late.is_alive()):
+        raise TimeoutError("it was too slow a moment ago, or has not answered yet")
     found: list[Any] = []
 
     def run() -> None:
@@ -73,6 +76,7 @@ def _ask(call: HookCall, kind: str, document: Mapping[str, Any]) -> list[JSONObj
     thread.join(PATIENCE_S)
     if not found:
         _paused[call.plugin] = time.monotonic() + PAUSE_S
+        _late[call.plugin] = thread
         raise TimeoutError(f"it took longer than {PATIENCE_S:g} s, and is not asked again for {PAUSE_S:g} s")
     if isinstance(found[0], Exception):
         raise found[0]

@@ -1,0 +1,140 @@
+"""Cells that are made to keep a program busy: each is read within a second, whatever the column and the heading."""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from muniment.registry.tables.cells.countries import code_of_country
+from muniment.registry.tables.columns import Column, split
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.headings import COMPANIES, FIELDS, PEOPLE
+from muniment.registry.tables.known import KnownRows
+from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping, propose
+from muniment.registry.tables.reading import name_in
+from muniment.registry.tables.records import records_of
+from muniment.registry.tables.values import Lost, people_in, value_of
+from muniment.registry.tables.words.matching import match
+
+SIZE = 200_000
+HOSTILE = {
+    "letters": "a" * SIZE,
+    "digits": "1" * SIZE,
+    "digits and a letter": "1" * SIZE + "!",
+    "capitals": "T" * SIZE + "!",
+    "blanks": "a" + " " * SIZE + "b",
+    "blanks after a number": "12345" + " " * SIZE + "1",
+    "a range of blanks": "5-" + " " * SIZE + "abcdefgh",
+    "a formula": "=" + "a" * SIZE,
+    "brackets": "(" * SIZE,
+    "commas": "," * SIZE,
+    "semicolons": "a;" * (SIZE // 2),
+    "at signs": "<" + "a@" * (SIZE // 2),
+    "dots": "a." * (SIZE // 2) + "!",
+    "dashes": "a - " * (SIZE // 4),
+    "colons": "a: " * (SIZE // 3),
+    "quotes": "'" * SIZE,
+    "in in": "in " * (SIZE // 3) + "\n.",
+    "wide digits": "\uff11" * SIZE,
+}
+HEADINGS = (
+    *("Name", "Website", "Email", "Phone", "Founded", "Treasury", "Employees", "Country", "ZIP", "City", "Address"),
+    *("CEO", "First name", "Last name", "Themes", "Status", "LEI", "LinkedIn", "Description", "Slug", "Zzyzx"),
+)
+
+
+@contextmanager
+def within(cpu_s: float) -> Iterator[None]:
+    """Fail if the block takes more CPU time; regular expressions ask for signals, so that it does not hang."""
+
+    def end(*_: object) -> None:
+        pytest.fail(f"takes more than {cpu_s:g} s of CPU")
+
+    former = signal.signal(signal.SIGVTALRM, end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, cpu_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, former)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_mapping_is_proposed_whatever_cells_hold(text: str) -> None:
+    sheet = Sheet("t.csv", [list(HEADINGS), *([text] * len(HEADINGS) for _ in range(3))])
+    with within(3):
+        proposed = propose([sheet], "t.csv")
+    assert [each.heading for each in proposed.table[0].column] == list(HEADINGS)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_mapping_is_proposed_whatever_headings_are(text: str) -> None:
+    with within(3):
+        proposed = propose([Sheet("t.csv", [["Name", text], ["Quillmere", "1"]])], "t.csv")
+    assert proposed.table[0].column[0].field == "name"
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_cell_is_a_value_or_lost_in_time_for_every_field(text: str) -> None:
+    columns = [Column("x", each, decimal=".", separator=",") for each in {*FIELDS[COMPANIES], *FIELDS[PEOPLE]}]
+    columns += [Column("x", "listedAt", order=each) for each in ("DMY", "EXCEL", "UNIX", "?")]
+    for column in columns:
+        with within(2):
+            value_of(column, text, "EUR")
+    for separator in (",", ";", " und ", "", "?"):
+        with within(2):
+            people_in(Column("x", PEOPLE_FIELD, separator=separator), text)
+
+
+@pytest.mark.parametrize("text", ["9" * 40, "9" * 5_000, "1" * 13 + " Mrd", "9,99" + "9" * 30])
+def test_a_number_of_many_digits_is_lost_with_a_reason(text: str) -> None:
+    for field in ("treasury", "teamSize"):
+        found = value_of(Column("x", field, decimal=",", currency="EUR"), text, "EUR")
+        assert isinstance(found, Lost) or len(str(found)) <= 18, found
+    assert propose([Sheet("t.csv", [["Name", "Founded"], ["Quillmere", text]])], "t.csv").table[0].column
+
+
+def test_long_texts_are_not_kept_in_memory() -> None:
+    from muniment.registry.tables.cells import countries
+    from muniment.registry.tables.words import matching
+
+    before = countries._code_of.cache_info().currsize, matching._match.cache_info().currsize
+    for n in range(50):
+        assert not code_of_country(f"{n}" * 1_000)
+        assert not match(f"{n}" * 1_000, COMPANIES).fields
+    assert (countries._code_of.cache_info().currsize, matching._match.cache_info().currsize) == before
+    assert countries._code_of.cache_info().maxsize
+
+
+def test_a_separator_in_brackets_parts_nothing() -> None:
+    assert split("Ada (Chair, founder), Bo [a, b], Cy）, D", ",") == ["Ada (Chair, founder)", "Bo [a, b], Cy）", "D"]
+    assert split("a, (b, c", ",") == ["a", "(b", "c"]
+
+
+def test_rows_of_one_name_take_time_in_proportion() -> None:
+    """Each is a company of its own, or a person of one company: neither is compared with all before it."""
+
+    def seconds(n: int, *, people: bool) -> float:
+        columns = [Column("Name", "name"), Column("Type", "type"), Column("CEO", PEOPLE_FIELD, title="CEO")]
+        rows = [["Name", "Type", "CEO"]]
+        rows += [["Quillmere", "" if people else f"kind {k}", f"Ada Number{k:x}" if people else ""] for k in range(n)]
+        mapping = FileMapping([TableMapping("t.csv", COMPANIES, 1, columns)])
+        began = time.process_time()
+        found = records_of([Sheet("t.csv", rows)], mapping, KnownRows(), "EUR")
+        took = time.process_time() - began
+        assert len(found.companies) == (1 if people else n)
+        assert len({line["company"]["id"] for _, line in found.companies}) == len(found.companies)
+        return took
+
+    for people in (False, True):
+        small = max(seconds(1_000, people=people), 0.005)
+        with within(60):
+            assert seconds(8_000, people=people) < 32 * small
+
+
+def test_the_name_of_a_file_at_an_address_has_no_sign_that_ends_the_import() -> None:
+    assert name_in("https://host.example/a%00b%0a.csv") == "ab.csv"
+    assert name_in("https://host.example/..%2f..%2fetc%2fpasswd") == "passwd"
+    assert name_in("https://host.example/") == "table"
