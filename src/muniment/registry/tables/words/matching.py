@@ -140,7 +140,7 @@ def match(heading: str, kind: str, *, nearly: bool = True) -> Match:
 
 
 @functools.lru_cache(maxsize=20_000)
-def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: C901, FBT001, PLR0911 - one for each reading, in order
+def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: C901, FBT001, PLR0911, PLR0912 - one for each reading, in order
     words = catalogue()
     known = words.headings[kind]
     whole = key(_bare(heading))
