@@ -25,7 +25,7 @@ from muniment.web.lists.facets import COUNTED, panel
 from muniment.web.lists.questions import Meant, meant_by
 from muniment.web.lists.rows import company_rows, framework_rows, person_rows
 from muniment.web.lists.search import ListName, Search
-from muniment.web.presenters.atom import Feed, atom
+from muniment.web.presenters.machine_readable.atom import Feed, atom
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import kept_part, published, reader
 from muniment.web.wording.guidance import guidance

@@ -20,13 +20,12 @@ from muniment.web.presenters.company import (
     company_tiles,
     further_fields,
     links_of,
-    profile_of_company,
-    profile_of_person,
     proposal_row,
     rounds_of,
     safe_link,
     shares,
 )
+from muniment.web.presenters.machine_readable.json_ld import profile_of_company, profile_of_person
 from muniment.web.presenters.plugged.sections import plugged_sections
 from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.translating import gettext, ngettext
