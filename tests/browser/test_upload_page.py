@@ -48,7 +48,7 @@ def test_a_person_uploads_a_file_from_an_agents_link_by_keyboard_and_by_drop(own
 
     fault = page.get_by_role("alert")
     for name, wrong, said in (
-        ("photo.png", content, "accepts .pdf files, not photo.png"),
+        ("photo.png", content, "This link accepts these files: .pdf. photo.png is of another kind."),
         ("accounts.pdf", content[:-1], "another file than the announced one"),
         ("accounts.pdf", content + b"x", "too large"),
     ):

@@ -88,8 +88,8 @@ def test_labels_stay_nouns_inside_a_german_sentence():
         (
             "the last run failed: the disk is full; 2 documents had no good file; see muniment doctor --storage",
             (
-                "der letzte Lauf ist fehlgeschlagen: der Datenträger ist voll; zu 2 Dokumenten fehlte eine gute Datei; "
-                "siehe muniment doctor --storage"
+                "der letzte Lauf ist fehlgeschlagen: der Datenträger ist voll; "
+                "zu 2 Dokumenten fehlte eine unbeschädigte Datei; siehe muniment doctor --storage"
             ),
         ),
         ("something that no one knows: 5", "something that no one knows: 5"),

@@ -84,7 +84,7 @@ def test_rows_inserted_by_their_values_are_stored_as_the_orm_stores_them():
 
 def test_rows_inserted_by_their_values_are_refused_as_the_orm_refuses_them():
     names, text = ("kind", "slug"), "of\0nothing"
-    with pytest.raises(BadRequest, match="slug contains the character"):
+    with pytest.raises(BadRequest, match="slug contains the character"), transaction.atomic():
         insert_values(GivenSlug, names, [("company", "whole"), ("company", text)])
     with pytest.raises(IntegrityError), transaction.atomic():
         insert_values(GivenSlug, names, [("company", "twice"), ("company", "twice")])

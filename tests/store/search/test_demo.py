@@ -19,7 +19,7 @@ def demo(tmp_path_factory):
     ("q", "found"),
     [
         ("0000FICTIVEQUILLME55", ["quillmere"]),
-        ("0000fictivetarnwic02", ["tarnwick-tidal"]),
+        ("0000fictivetarnwic38", ["tarnwick-tidal"]),
     ],
 )
 def test_an_lei_finds_its_company_alone(demo, q, found):

@@ -174,7 +174,7 @@ def _shares(name: str, label: str, rows: list[JSONObject]) -> Iterator[Finding]:
     if total > WHOLE + SHARES_TOLERANCE:
         text = gettext("%(list)s: the shares add up to %(total)s %%, which is more than 100 %%.") % values
     else:
-        text = gettext("%(list)s: the shares add up to %(total)s%%. Charts show the rest as not specified.") % values
+        text = gettext("%(list)s: the shares add up to %(total)s %%. Charts show the rest as not specified.") % values
     yield Finding(text, place_of(name))
 
 

@@ -153,7 +153,7 @@ _RUNS: Final = Members(_LISTED_RUN["properties"], identity=("runId",))
 _SIDE: Final = some_of(
     object_of({**strings("runId", "reportId"), "createdAt": MOMENT, "specificationVersion": INTEGER, "score": _SCORE})
 )
-_VERDICT: Final = nullable(object_of({"status": _STATUS, "level": _SCORE, "maxLevel": output_schemas.NUMBER}))
+_VERDICT: Final = nullable(object_of({"status": STRING, "level": _SCORE, "maxLevel": output_schemas.NUMBER}))
 _COMPARED: Final = object_of(
     {
         "before": _SIDE,
