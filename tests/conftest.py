@@ -147,7 +147,7 @@ LONG = {"attacks", "browser", "clients", "conformance", "surfaces", "trouble", "
 """Folders whose tests mostly wait for servers."""
 NAMES_DATABASE = re.compile(r"\bdjango_db\b|\bdb\b")
 """Stands in every module with a test that uses a database; which a run on SQLite checks."""
-THIN = ("tests/web/", "tests/mcp/", "tests/parity/test_true_values.py")
+THIN = ("tests/web/", "tests/mcp/", "tests/registry/tables/", "tests/parity/test_true_values.py")
 
 
 def _uses_database(item: pytest.Item) -> bool:

@@ -143,3 +143,12 @@ def test_a_stranger_with_the_address_of_the_demo_does_not_keep_the_link_from_the
     create_account(SYSTEM, OWNER, PASSWORD)
     tell_setup_link()
     assert capsys.readouterr().err == ""
+
+
+def test_of_two_forms_of_one_browser_that_are_sent_at_once_one_creates_the_operator(monkeypatch):
+    browser = operations.open_link(token())
+    monkeypatch.setattr(operations, "may_set_up", lambda _: True)  # both were asked before one of them wrote
+    operations.create_operator(browser, EMAIL, PASSWORD)
+    with pytest.raises(NotFound, match="used in another browser"):
+        operations.create_operator(browser, "second@guild.example", PASSWORD)
+    assert Account.objects.count() == 1

@@ -162,3 +162,10 @@ def test_a_damaged_copy_is_replaced_from_the_database(tmp_path, caplog):
     assert operations.follow()
     assert not operations.follow()
     assert applied.current() == FIRST
+
+
+def test_a_language_without_a_catalogue_is_refused_with_those_that_there_are():
+    with pytest.raises(InvalidSettings, match="tlh") as refused:
+        operations.apply_settings(COMMAND, check({"registry": {"languages": ["en", "tlh"]}}))
+    assert "registry.languages" in refused.value.faults
+    assert not RegistryVersion.objects.exists()
