@@ -214,7 +214,7 @@ def forget_ended() -> int:
 def _accept(token: str, account_for: Callable[[AccountInvitation], Account]) -> Account:
     with transaction.atomic():
         AccountInvitation.objects.select_for_update().filter(token_digest=token_digest(token[:200])).first()
-        invitation = find_invitation(token)  # whoever had the lock before has changed it
+        invitation = find_invitation(token)  # the holder of the lock before may have changed it
         account = account_for(invitation)
         invitation.accepted_at, invitation.accepted_by = now(), account
         invitation.save()
