@@ -1,4 +1,4 @@
-"""Words for the kinds of background jobs."""
+"""Words for the kinds of background jobs and of messages."""
 
 from typing import Final
 
@@ -40,6 +40,25 @@ KINDS: Final = {
     "registry.upgraded": gettext_lazy("Publish again after an upgrade"),
     "scrub.due": gettext_lazy("Look for damaged data"),
 }
+MESSAGES: Final = {
+    "account_already_exists": gettext_lazy("Account exists already"),
+    "code": gettext_lazy("Code"),
+    "email_confirmation": gettext_lazy("Confirmation of an email address"),
+    "farewell": gettext_lazy("Account deleted"),
+    "invitation": gettext_lazy("Invitation"),
+    "login_code": gettext_lazy("Sign-in code"),
+    "notice": gettext_lazy("Notification"),
+    "password_reset_code": gettext_lazy("Code for a new password"),
+    "security_event": gettext_lazy("Security notice"),
+    "step_up_code": gettext_lazy("Code to confirm the identity"),
+    "test": gettext_lazy("Test message"),
+    "unknown_account": gettext_lazy("No account with this address"),
+}
+
+
+def message_kind(name: str) -> str:
+    """Return the words for what a message is about; another one is shown as it is stored."""
+    return str(MESSAGES.get(name, name))
 
 
 def job_kind(name: str) -> str:
