@@ -69,7 +69,7 @@ def test_tiles_say_what_a_company_raises_and_how_its_last_vote_ended():
 
 def test_a_subtype_that_repeats_the_type_is_no_fact():
     assert "Subtype" not in facts(type="DAO", orgKind="dao")
-    assert facts(type="DAO", orgKind="protocol")["Subtype"] == "protocol"
+    assert facts(type="DAO", orgKind="protocol")["Subtype"] == "Protocol"
 
 
 def test_several_addresses_are_one_fact():

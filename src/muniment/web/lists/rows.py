@@ -13,6 +13,7 @@ from muniment.languages.writing import number
 from muniment.web.presenters import markdown
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.translating import gettext, ngettext
+from muniment.web.wording.labels import label
 from muniment.web.wording.places import month_or_text
 
 SUMMARY_CHARACTERS = 180
@@ -93,9 +94,9 @@ def framework_rows(items: Sequence[bytes]) -> SafeString:
 def _company_row(found: _CompanyItem) -> str:
     team = "" if found.team_size is None else number(found.team_size)
     people = ngettext("%(count)s person", "%(count)s people", found.team_size or 0) % {"count": team} if team else ""
-    facts = " · ".join(
-        f"<bdi>{escape(each)}</bdi>" for each in (found.type, found.industry, found.treasury, people) if each
-    )
+    kind, industry = label(found.type), label(found.industry)
+    treasury = gettext("%(amount)s treasury") % {"amount": found.treasury} if found.treasury else ""
+    facts = " · ".join(f"<bdi>{escape(each)}</bdi>" for each in (kind, industry, treasury, people) if each)
     states = [*(["raising"] if found.raising else []), *([found.status] if found.status not in {"", "active"} else [])]
     pills = "".join(f" {pill_html(each)}" for each in states)
     symbol = f' <span class="mono quiet tiny">{escape(found.symbol)}</span>' if found.symbol else ""
@@ -109,8 +110,8 @@ def _company_row(found: _CompanyItem) -> str:
     )
     return (
         f"<td>{listing}</td>\n"
-        f'<td class="if-room quiet" dir="auto">{escape(found.type)}</td>\n'
-        f'<td class="if-room quiet" dir="auto">{escape(found.industry)}</td>\n'
+        f'<td class="if-room quiet" dir="auto">{escape(kind)}</td>\n'
+        f'<td class="if-room quiet" dir="auto">{escape(industry)}</td>\n'
         f'<td class="number if-room">{team}</td>\n'
         f'<td class="number if-room">{escape(found.treasury)}</td>\n'
         f'<td class="if-room quiet listed">{escape(month_or_text(found.created_at))}</td>'

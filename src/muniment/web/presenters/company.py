@@ -20,6 +20,7 @@ from muniment.schema.standard_kinds import Country
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext, ngettext
+from muniment.web.wording.labels import labelled
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import outcome
 
@@ -122,6 +123,7 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     shown = {**company, "listed": listed_on(company)}
     if str(company.get("orgKind")).casefold() == str(company.get("type")).casefold():
         shown["orgKind"] = ""  # the chips say it
+    shown["orgKind"] = labelled("orgKind", shown.get("orgKind") or "")
     return [
         *_facts(shown, labels),
         *({"label": gettext("Formerly"), "value": former_name(each)} for each in company.get("formerNames") or ()),
@@ -358,8 +360,8 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     ]
     title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
     ends = str(proposal.get("endDate") or "")
-    is_past = company_lists.has_passed(ends, company_lists.today())
-    has_ended = proposal.get("status") in DECIDED or (is_past and proposal.get("status") != "pending")
+    today = company_lists.today()
+    is_left = company_lists.is_left_open(proposal, today)
     draw = charts.stacked_bar if min(pro, contra) >= 0 else partial(charts.bar, of=max(pro, contra, 1))
     chart = draw(
         gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
@@ -368,13 +370,13 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     return {
         **proposal,
         "title": title,
-        "outcome": outcome(str(proposal.get("status") or "")),
+        "state": company_lists.state_of(proposal, today),
+        "outcome": gettext("Ended") if is_left else outcome(str(proposal.get("status") or "")),
         "chart": chart,
         "cast": cast,
-        "is_undecided": has_ended and proposal.get("status") == "active",
+        "is_undecided": is_left,
         "ends": day_or_text(ends),
-        "has_ended": has_ended,
-        "is_overdue": is_past and not has_ended,
+        "has_ended": proposal.get("status") in DECIDED or company_lists.has_passed(ends, today),
     }
 
 

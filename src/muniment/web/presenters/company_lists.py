@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -23,6 +24,12 @@ TOP: Final = 10
 WHOLE: Final = Decimal(100)
 ROUNDING: Final = Decimal("0.5")
 """By how much shares that were rounded one by one may miss the whole."""
+UNDECIDED: Final = frozenset({"active", "pending"})
+"""The states of a proposal before its vote has an outcome."""
+ENDED: Final = "ended"
+"""What pages call a proposal that has ended without an outcome."""
+STATES: Final = ("active", "pending", "passed", "failed", ENDED)
+"""Of proposals, in the order of the page."""
 LINE_CHARACTERS: Final = 80
 REPEATED_WORDS: Final = 12
 """As many equal words at the beginning are a repetition."""
@@ -136,6 +143,11 @@ def is_open(proposal: JSONObject, today: str) -> bool:
     return proposal.get("status") == "active" and not has_passed(proposal.get("endDate"), today)
 
 
+def is_left_open(proposal: JSONObject, today: str) -> bool:
+    """Return whether a proposal has ended and says no outcome: its status is what it was before."""
+    return proposal.get("status") in UNDECIDED and has_passed(proposal.get("endDate"), today)
+
+
 def has_passed(day: object, today: str) -> bool:
     """Return whether *day*, the beginning of a date of the wire, is before *today*."""
     text = str(day or "")[:10]
@@ -150,13 +162,15 @@ def by_relevance(proposals: Iterable[JSONObject], today: str) -> list[JSONObject
     return sorted(voting, key=lambda row: str(row.get("endDate") or "9999")) + others[::-1]
 
 
-def statuses_of(proposals: Iterable[JSONObject]) -> dict[str, int]:
-    """Return how many proposals have each status, the most frequent first."""
-    found: dict[str, int] = {}
-    for proposal in proposals:
-        status = proposal.get("status") or ""
-        found[status] = found.get(status, 0) + 1
-    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+def state_of(proposal: JSONObject, today: str) -> str:
+    """Return the state in which pages show a proposal."""
+    return ENDED if is_left_open(proposal, today) else str(proposal.get("status") or "")
+
+
+def states_of(proposals: Iterable[JSONObject], today: str) -> dict[str, int]:
+    """Return how many proposals have each state, in the order of the page, unknown ones last."""
+    found = Counter(state_of(proposal, today) for proposal in proposals)
+    return {each: found[each] for each in (*STATES, *sorted(found.keys() - {*STATES})) if found[each]}
 
 
 def have_names(holders: Iterable[JSONObject]) -> bool:

@@ -70,11 +70,12 @@ def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpR
 
 def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the proposals of a company, those that can be voted on first."""
-    rows = lists.by_relevance(bundle.get("proposals") or [], lists.today())
-    statuses = lists.statuses_of(rows)
+    today = lists.today()
+    rows = lists.by_relevance(bundle.get("proposals") or [], today)
+    statuses = lists.states_of(rows, today)
     chosen = request.GET.get("status", "")
     chosen = chosen if chosen in statuses else ""
-    shown = [row for row in rows if row.get("status") == chosen] if chosen else rows
+    shown = [row for row in rows if lists.state_of(row, today) == chosen] if chosen else rows
     page = lists.cut(shown, request.GET.get("page", ""), PROPOSALS)
     choices = [("", gettext("All"), len(rows)), *((name, name, count) for name, count in statuses.items() if name)]
     return _respond(

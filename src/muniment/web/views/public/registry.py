@@ -31,6 +31,7 @@ from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.translating import gettext, ngettext
 from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
+from muniment.web.wording.labels import labelled
 
 BODY_CHARACTERS = 4_000
 BODY_CHARACTERS_BEFORE_LISTS = 1_600
@@ -259,4 +260,4 @@ def _chips(facts: JSONObject) -> list[dict[str, str]]:
     named = [(name, facts[name]) for name in ("type", "industry") if facts.get(name)]
     said = {value.casefold() for _, value in named}
     named += [("theme", theme) for theme in (facts.get("themes") or [])[:12] if theme.casefold() not in said]
-    return [{"label": value, "address": f"/companies?{name}={quote(value)}"} for name, value in named]
+    return [{"label": labelled(name, value), "address": f"/companies?{name}={quote(value)}"} for name, value in named]
