@@ -144,6 +144,34 @@ def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     ]
 
 
+def parts_of(bundle: JSONObject, home: str, here: str, *, is_public: bool = True) -> list[JSONObject]:
+    """
+    Return the pages of a listing that have content, and the one where the reader is.
+
+    Args:
+        here: the name of this page.
+        is_public: whether it has pages that are made of what is published: scores, the network and the history.
+    """
+    company, positions = bundle["company"], bundle.get("positions") or []
+    found: list[tuple[str, str, object]] = [
+        ("about", gettext("About"), company.get("body")),
+        ("team", gettext("Team"), len(lists.team_of(positions))),
+        ("proposals", gettext("Proposals"), len(bundle.get("proposals") or [])),
+        ("cap-table", gettext("Cap table"), len(bundle.get("capTable") or [])),
+        ("funding", gettext("Funding"), len(bundle.get("fundingRounds") or [])),
+    ]
+    if is_public:
+        has_profiles = any((each.get("person") or {}).get("slug") for each in positions)
+        found.insert(2, ("assessments", gettext("Assessments"), len(company.get("assessments") or ())))
+        found += [("network", gettext("Network"), has_profiles), ("history", gettext("History"), True)]
+    shown = [
+        {"label": label, "address": f"{home}/{name}", "count": count if type(count) is int else 0, "here": name == here}
+        for name, label, count in found
+        if count or name == here
+    ]
+    return [{"label": gettext("Overview"), "address": home, "count": 0, "here": False}, *shown]
+
+
 def _respond(  # noqa: PLR0917 - what every such page has, in the order of the page
     request: HttpRequest,
     bundle: JSONObject,
@@ -168,6 +196,7 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
         "company": company,
         "home": home,
         "part_title": title,
+        "parts": parts_of(bundle, home, part.replace("_", "-"), is_public=home.startswith("/companies/")),
         "total": page.total,
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (title, "")],
         "canonical": address(request) + lists.address_of(request.path, page.page, kept),
