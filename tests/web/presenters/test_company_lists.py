@@ -2,6 +2,7 @@
 
 import pytest
 
+from muniment.languages.speaking import speaking
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import words_of
 
@@ -144,3 +145,20 @@ def test_the_head_of_a_page_says_the_first_sentence_of_what_the_text_below_repea
     assert lists.lead_of(words, f"{words} in the hall.\n\nMore.") == words.rpartition(" It meets")[0]
     assert lists.lead_of(words, "Something else.") == words
     assert lists.lead_of("A short one.", "A short one. It goes on.") == "A short one."
+
+
+def test_the_shares_of_a_table_have_as_many_decimals_and_its_tokens_no_symbol():
+    rows = [
+        {"tokens": "20,508.39 OP", "percentage": 3.23},
+        {"tokens": "12 OPS", "percentage": 14.3021},
+        {"percentage": 1},
+        {"percentage": None},
+    ]
+    shown = lists.holders_shown(rows, "OP")
+    assert [each["share"] for each in shown] == ["3.2300%", "14.3021%", "1.0000%", ""]
+    assert [each["tokens"] for each in shown] == ["20,508.39", "12 OPS", "", ""]
+    assert [each["share"] for each in lists.holders_shown([{"percentage": 5}, {"percentage": 20}], "")] == ["5%", "20%"]
+    long = [{"percentage": 0.1234567891}, {"percentage": 5}]
+    assert [each["share"] for each in lists.holders_shown(long, "")] == ["0.1234567891%", "5%"]
+    with speaking("de"):
+        assert lists.holders_shown(rows, "OP")[0]["share"].replace("\xa0", " ") == "3,2300 %"

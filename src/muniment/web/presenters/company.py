@@ -114,7 +114,7 @@ def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
         return None
     last = max(decided, key=lambda each: str(each["endDate"]))
     decision = outcome(str(last["status"]))
-    return gettext("Last vote, %(day)s") % {"day": day_or_text(last["endDate"])}, decision, "#proposals"
+    return gettext("Last decided vote, %(day)s") % {"day": day_or_text(last["endDate"])}, decision, "#proposals"
 
 
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
@@ -330,6 +330,7 @@ def shares(bundle: JSONObject) -> JSONObject:
             keep=4,
             centre=number(len(holders)),
             counted=ngettext("holder", "holders", len(holders)),
+            missing_label=gettext("Holders that are not listed"),
         ),
     }
 

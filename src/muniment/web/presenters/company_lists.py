@@ -12,13 +12,15 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages.writing import digits
-from muniment.web.presenters.charts import percent
+from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.requests.pagination import Pager
 from muniment.web.translating import gettext, ngettext
 
 TITLES_SHOWN: Final = 3
 """Of one person, where people are shown with their titles; their own page has all."""
 TITLES_OF_ORGANIZATION: Final = 8
+MAX_PLACES: Final = 6
+"""Decimals to which the shares of a table are filled up with zeros."""
 TOP: Final = 10
 """How many of the largest holders count as the top."""
 WHOLE: Final = Decimal(100)
@@ -176,6 +178,33 @@ def states_of(proposals: Iterable[JSONObject], today: str) -> dict[str, int]:
 def have_names(holders: Iterable[JSONObject]) -> bool:
     """Return whether a table of these holders needs a column of names."""
     return any(row.get("name") for row in holders)
+
+
+def holders_shown(holders: Sequence[JSONObject], symbol: str) -> list[JSONObject]:
+    """
+    Return holders as a table shows them: shares with as many decimals each, numbers of tokens without their symbol.
+
+    Args:
+        symbol: of the token; the head of the column has it.
+    """
+    exact = [Decimal(str(each["percentage"])) if _is_share(each) else None for each in holders]
+    places = max((-int(each.normalize().as_tuple().exponent) for each in exact if each is not None), default=0)
+
+    def written(share: Decimal) -> str:
+        return in_percent(digits(f"{share:,.{places}f}")) if 0 < places <= MAX_PLACES else percent(share)
+
+    return [
+        {
+            **row,
+            "tokens": amount(str(row.get("tokens") or "").removesuffix(f" {symbol}") if symbol else row.get("tokens")),
+            "share": "" if share is None else written(share),
+        }
+        for row, share in zip(holders, exact, strict=True)
+    ]
+
+
+def _is_share(row: JSONObject) -> bool:
+    return type(row.get("percentage")) in {int, float} and math.isfinite(row["percentage"])
 
 
 def amount(tokens: object) -> str:

@@ -62,7 +62,7 @@ def test_a_program_that_is_not_open_says_so_in_one_word_and_explains_no_counting
         valid(html)
         assert ("not open for applications now" in html) is not is_open
         assert ('<dd dir="auto">Not open</dd>' in html) is not is_open
-        assert ("How it counts" in html) is is_open
+        assert ("How scoring works" in html) is is_open
 
 
 def test_a_framework_shows_its_published_scores_and_others_of_its_organization(visitor, publisher):
@@ -79,6 +79,6 @@ def test_a_framework_shows_its_published_scores_and_others_of_its_organization(v
     assert "Harbour &lt;b&gt;" in html
     assert "No published scores yet" not in html
     assert 'href="/frameworks/score-11/scores"' in html
-    others = re.search(r"<h2>Frameworks of the same organization</h2>(.*?)</section>", html)[1]
+    others = re.search(r"<h2>More frameworks of this organization</h2>(.*?)</section>", html)[1]
     assert re.findall(">Score ([0-9]+)<", others) == ["10", "12", "13", "14", "15", "16"]
     assert 'href="/frameworks?company=harbour"' in others

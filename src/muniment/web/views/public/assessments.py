@@ -55,12 +55,12 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
         "model": gettext("Rules and a language model"),
         "plugin": gettext("An evaluator of this registry"),
     }
-    evaluator = evaluators.get(found["evaluator"], gettext("Rules"))
+    evaluator = evaluators.get(found["evaluator"], gettext("Fixed rules, no language model"))
     shown = [
         (gettext("Framework"), name, f"/frameworks/{quote(framework_id, safe='')}"),
         (gettext("Version"), found["specificationVersion"], ""),
         (gettext("Assessed"), found["day"], ""),
-        (gettext("Assessed by"), evaluator, ""),
+        (gettext("Method"), evaluator, ""),
     ]
     if found.get("previousAssessedAt"):
         before = gettext("%(score)s on %(day)s") % {

@@ -110,7 +110,7 @@ def cap_table_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         "cap_table",
         gettext("Cap table"),
         page,
-        holders=page.items,
+        holders=lists.holders_shown(page.items, bundle["company"].get("symbol") or ""),
         holders_have_names=lists.have_names(rows),
         completeness=lists.completeness_of(rows),
         concentration=lists.concentration_of(rows),

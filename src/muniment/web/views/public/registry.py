@@ -133,7 +133,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "proposals_total": len(proposals),
         "rounds": rounds[:ROUNDS_SHOWN],
         "has_more_rounds": len(rounds) > ROUNDS_SHOWN,
-        "holders": holders[:HOLDERS_SHOWN],
+        "holders": lists.holders_shown(holders[:HOLDERS_SHOWN], facts.get("symbol") or ""),
         "holders_total": len(holders),
         "holders_have_names": lists.have_names(holders),
         "completeness": lists.completeness_of(holders),
