@@ -67,6 +67,7 @@ def person_card(person: JSONObject) -> JSONObject:
     ]
     return {
         **_named(person["name"], "people", person["slug"]),
+        "letters": initials(person["name"], is_person=True),
         "above": _joined(*islice(names, NAMES_SHOWN)),
         "summary": _summary(person.get("bio")),
         "facts": [(number(value), label) for value, label in facts if value],

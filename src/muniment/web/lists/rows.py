@@ -120,9 +120,12 @@ def _company_row(found: _CompanyItem) -> str:
 
 def _person_row(found: _PersonItem, positions: str) -> str:
     mark = mark_html(found.name, found.picture, is_round=True, key=found.slug)
-    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), positions)
+    companies = ngettext("%(count)s company", "%(count)s companies", found.company_count)
+    held = companies % {"count": number(found.company_count)} if found.company_count > POSITIONS_SHOWN else ""
+    facts = "<br>".join(filter(None, (positions, held)))
+    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), facts)
     count = number(found.company_count)
-    return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number">{count}</td>'
+    return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number if-room">{count}</td>'
 
 
 def _positions(body: bytes | None) -> str:

@@ -92,10 +92,15 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
 
 def _treasury_label(company: JSONObject) -> str:
     """Return what the treasury is called, with the note of its source where that fits: ``sum of grants received``."""
-    note = company.get("treasuryNote")
-    if not isinstance(note, str) or not 0 < len(note) <= MAX_NOTE:
+    if not has_short_note(company):
         return gettext("Treasury")
-    return gettext("Treasury: %(note)s") % {"note": note}
+    return gettext("Treasury: %(note)s") % {"note": company["treasuryNote"]}
+
+
+def has_short_note(company: JSONObject) -> bool:
+    """Return whether the note on the source of the treasury fits below the figure."""
+    note = company.get("treasuryNote")
+    return isinstance(note, str) and 0 < len(note) <= MAX_NOTE
 
 
 def _raising(company: JSONObject, bundle: JSONObject) -> tuple[str, Any, str]:

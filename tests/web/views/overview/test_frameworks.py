@@ -82,3 +82,19 @@ def test_a_framework_shows_its_published_scores_and_others_of_its_organization(v
     others = re.search(r"<h2>More frameworks of this organization</h2>(.*?)</section>", html)[1]
     assert re.findall(">Score ([0-9]+)<", others) == ["10", "12", "13", "14", "15", "16"]
     assert 'href="/frameworks?company=harbour"' in others
+
+
+def test_numbers_in_names_are_sorted_by_their_value(visitor, publisher):
+    organization = {"id": "harbour", "slug": "harbour", "name": "Harbour Trust"}
+    facets = {"company": ("Harbour Trust",), "company.key": ("harbour",)}
+    made = [scored(framework(100 + n, f"v-{n}", name=f"V{n}: Score"), company=organization) for n in range(1, 18)]
+    publisher.publish(*(structs.replace(each, facets={**each.facets, **facets}) for each in made))
+
+    def others(number):
+        html = visitor.get(f"/frameworks/v-{number}").text
+        section = re.search(r"<h2>More frameworks of this organization</h2>(.*?)</section>", html)[1]
+        return re.findall(">V([0-9]+):", section)
+
+    assert others(10) == ["7", "8", "9", "11", "12", "13"]
+    assert others(17) == ["11", "12", "13", "14", "15", "16"]
+    assert others(1) == ["2", "3", "4", "5", "6", "7"]

@@ -93,6 +93,9 @@ def test_a_company_shows_its_published_scores_and_leads_to_all_of_them(visitor):
     assert 'href="/frameworks">Browse frameworks</a>' in bare
 
 
+METHOD = "Fixed rules, no language model"
+
+
 def test_a_summary_says_the_score_its_sections_and_where_it_comes_from(visitor):
     text = shown(visitor, SUMMARY)
     for part in (
@@ -102,7 +105,7 @@ def test_a_summary_says_the_score_its_sections_and_where_it_comes_from(visitor):
         "64 on 3 May 2025",
         "Governance",
         "12.5",
-        "Fixed rules, no language model",
+        METHOD,
     ):
         assert part in text, part
     assert "Nothing applies" not in text

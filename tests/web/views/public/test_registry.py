@@ -184,7 +184,7 @@ def test_a_company_page_shows_when_it_changed(visitor, publisher):
     publisher.publish(harbour(), at="2026-05-07T10:00:00.000000Z")
     html = text(visitor, "/companies/harbour")
     assert "7 May 2026" in html
-    assert html.index("<li>Updated <time") < html.index("Published <time")
+    assert html.index("<li>Updated <time") < html.index("Added to this registry <time")
 
 
 def test_a_remote_logo_shows_as_a_monogram(visitor):
@@ -395,7 +395,7 @@ def test_the_public_history_says_which_fields_changed(publisher, visitor):
     publisher.publish(harbour(), fields=("treasury", "capTable"))
     text = re.sub(r"<[^>]+>|\s+", " ", visitor.get("/companies/harbour").content.decode())
     assert re.search(r"Updated\s*:\s*Treasury, Cap table\s+\d", text)
-    assert re.search(r"Published\s+\d", text)
+    assert re.search(r"Added to this registry\s+\d", text)
 
 
 def visitor_feed(client):

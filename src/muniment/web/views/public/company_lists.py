@@ -34,7 +34,7 @@ CHANGES: Final = 60
 CHANGES_KEPT: Final = 600
 """The page of the history shows no more; the change feed has all."""
 _CHANGES = {
-    "published": gettext_lazy("Published"),
+    "published": gettext_lazy("Added to this registry"),
     "updated": gettext_lazy("Updated"),
     "unlisted": gettext_lazy("Unlisted"),
 }
@@ -133,15 +133,16 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     """Return the latest changes of a published listing or profile, each with the names of what changed."""
-    return [
-        {
+    found: list[JSONObject] = []
+    for row in reader().changes_of(kind, slug, most):
+        change = {
             "what": _CHANGES.get(row.change, row.change),
             "fields": ", ".join(dict.fromkeys(changed_label_of(name, kind) for name in row.fields or ())),
             "day": day(row.at),
-            "at": row.at,
         }
-        for row in reader().changes_of(kind, slug, most)
-    ]
+        if not found or any(found[-1][name] != value for name, value in change.items()):  # the same again says no more
+            found.append({**change, "at": row.at})
+    return found
 
 
 def parts_of(bundle: JSONObject, home: str, here: str, *, is_public: bool = True) -> list[JSONObject]:

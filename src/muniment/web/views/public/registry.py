@@ -19,6 +19,7 @@ from muniment.web.presenters.company import (
     company_facts,
     company_tiles,
     further_fields,
+    has_short_note,
     links_of,
     proposal_row,
     rounds_of,
@@ -119,7 +120,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "facts": company_facts(facts, facts["updatedAt"]),
         "links": links,
         "website": next((each for each in links if each["address"] == safe_link(facts.get("website"))), None),
-        "further": further_fields(facts, settings.SCHEMA.company),
+        "further": further_fields(_without_note(facts), settings.SCHEMA.company),
         "lead": lists.lead_of(description, text),
         "body": body[0],
         "is_team_first": is_team_first,
@@ -183,6 +184,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": facts,
         "plugged": found.sections,
+        "role": _role(organizations, len(positions)),
         "tiles": _person_tiles(len(organizations), len(positions), home),
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
         "compare_address": _comparison(organizations),
@@ -199,9 +201,20 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     return once_if(not found.is_complete, TemplateResponse(request, "registry/person.html", context))
 
 
+def _role(organizations: list[lists.Organization], positions: int) -> str:
+    """Return the first position of a person, and how many others there are: ``Chair, Quay Trust and 3 more``."""
+    if not organizations:
+        return ""
+    first = organizations[0]
+    said = ", ".join(filter(None, (*first.titles[:1], str(first.company.get("name") or ""))))
+    return (
+        gettext("%(role)s and %(more)s more") % {"role": said, "more": number(positions - 1)} if positions > 1 else said
+    )
+
+
 def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:
-    """Return the numbers of a person; a single position is on the page itself."""
-    if positions <= 1:
+    """Return the numbers of a person; a single position, or one in each organization, is on the page itself."""
+    if positions <= 1 or positions == organizations <= ORGANIZATIONS_SHOWN:
         return []
     tiles = [
         (ngettext("Organization", "Organizations", organizations), organizations, ""),
@@ -254,6 +267,12 @@ def json_for_script(value: object) -> str:
     """Return JSON that is safe inside a script element: no character in it can end the element."""
     text = msgspec.json.encode(value).decode()
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
+
+
+def _without_note(facts: JSONObject) -> JSONObject:
+    """Return the members of a company without the note of its treasury where the figure says it."""
+    is_said = bool(facts.get("treasury")) and has_short_note(facts)
+    return {name: value for name, value in facts.items() if name != "treasuryNote"} if is_said else facts
 
 
 def _chips(facts: JSONObject) -> list[dict[str, str]]:
