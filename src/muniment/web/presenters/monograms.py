@@ -10,7 +10,7 @@ _SMALL_WORDS: Final = frozenset(
     ("a", "an", "and", "de", "del", "der", "des", "die", "du", "el", "for", "in", "la", "le", "of", "on", "the", "und")
 )
 _BEHIND: Final = frozenset(("jr", "sr", "ii", "iii", "iv", "phd", "md", "esq"))
-"""What stands behind a person's name."""
+"""Words behind a person's name that are no part of it."""
 _WORDS: Final = re.compile(r"[\s\-–—_/.,:;|()&+]+")
 _ONE_LETTER: Final = ("ARABIC", "HEBREW", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "SYRIAC", "THAI", "LAO", "KHMER")
 """Scripts in which letters join, or in which one character is a whole word or syllable."""
