@@ -37,7 +37,7 @@ from muniment.web.presenters.parts import (
     timeline_html,
 )
 from muniment.web.translating import gettext
-from muniment.web.wording.labels import label
+from muniment.web.wording import labels
 from muniment.web.wording.states import happened, state, transferred
 
 register = template.Library()
@@ -57,7 +57,7 @@ def plain(text: str | None, limit: int = 200) -> str:
 register.filter("amount", amount)
 register.filter("day", day_or_text)
 register.filter("percent", percent)
-register.filter("label", label)
+register.filter("label", labels.label)
 register.filter("folded", folded_html)
 register.filter("pathed", pathed_html)
 

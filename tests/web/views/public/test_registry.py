@@ -382,7 +382,12 @@ def test_an_empty_registry_says_what_it_is_and_what_to_do(tmp_path):
     page_cache.use(reader)
     client = Client()
     assert "No companies yet" in text(client, "/")
-    assert "Create listing" in text(client, "/companies")
+    for path in ("/companies", "/people", "/frameworks", "/map", "/compare"):
+        html = text(client, path)
+        assert 'class="button" href="/manage/companies/new">List your organization</a>' in html, path
+        assert 'role="search" aria-label="Add' not in html
+        assert 'id="search"' not in html
+        assert "lists.js" not in html
     assert "No people yet" in text(client, "/people")
     assert "No frameworks yet" in text(client, "/frameworks")
     assert visitor_feed(client)

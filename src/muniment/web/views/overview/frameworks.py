@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
+from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.company import further_fields
 from muniment.web.presenters.overview import front
@@ -22,6 +23,7 @@ from muniment.web.views.public.documents import document
 
 OTHERS_SHOWN: Final = 6
 OTHERS_READ: Final = 100
+DESCRIPTION_CHARACTERS: Final = 1_600
 
 
 @published(daily=True)
@@ -35,6 +37,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
         "framework": facts,
         "facts": framework_facts(facts),
+        "described": lists.parts_of(facts["description"], DESCRIPTION_CHARACTERS) if facts["description"] else [],
         "standing": standing_of(facts),
         "scores": scores.ranked(facts.get("topScores") or (), framework_id),
         "others": _near(others, facts["frameworkName"]),
