@@ -13,7 +13,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages.writing import digits
 from muniment.web.presenters.charts import in_percent, percent
-from muniment.web.requests.pagination import Pager
+from muniment.web.requests.pagination import Pager, pager_of
 from muniment.web.translating import gettext, ngettext
 
 TITLES_SHOWN: Final = 3
@@ -111,11 +111,26 @@ def team_of(positions: Iterable[JSONObject]) -> list[Member]:
             person.get("name") or "",
             person.get("slug") or "",
             person.get("picture"),
-            titles[:TITLES_SHOWN],
+            joined_titles(titles[:TITLES_SHOWN]),
             len(titles[TITLES_SHOWN:]),
         )
         for person, titles in held.values()
     ]
+
+
+def joined_titles(titles: Sequence[str]) -> list[str]:
+    """Return titles, those that differ in a last word with a number in one line: ``Author of EIP-2, EIP-7``."""
+    found: list[str] = []
+    before = ""
+    for title in titles:
+        start, _, last = title.rpartition(" ")
+        is_numbered = bool(start) and any(map(str.isdecimal, last))
+        if found and is_numbered and start == before:
+            found[-1] += f", {last}"
+        else:
+            found.append(title)
+        before = start if is_numbered else ""
+    return found
 
 
 def organizations_of(positions: Iterable[JSONObject]) -> list[Organization]:
@@ -127,7 +142,7 @@ def organizations_of(positions: Iterable[JSONObject]) -> list[Organization]:
         if position.get("title"):
             titles.append(position["title"])
     return [
-        Organization(company, titles[:TITLES_OF_ORGANIZATION], len(titles[TITLES_OF_ORGANIZATION:]))
+        Organization(company, joined_titles(titles[:TITLES_OF_ORGANIZATION]), len(titles[TITLES_OF_ORGANIZATION:]))
         for company, titles in held.values()
     ]
 
@@ -329,7 +344,7 @@ def cut(rows: Sequence[Any], asked: str, size: int) -> Page[Any]:
 
 def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> Pager:
     """
-    Return the links from one page of a list to its neighbours.
+    Return the links from one page of a list to others.
 
     Args:
         kept: further parameters of the address.
@@ -338,7 +353,7 @@ def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> Pag
     def link(number: int | None) -> str:
         return address_of(path, number, kept) if number else ""
 
-    return Pager(page.page, page.page_count, page.total, link(page.previous_page), link(page.next_page), [])
+    return pager_of(page, link)
 
 
 def address_of(path: str, number: int, kept: dict[str, str] | None = None) -> str:

@@ -108,6 +108,9 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     is_team_first = bool(description)  # it says what the organization is; without it, the text does
     changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
     assessments = scores.assessments(facts)
+    tiles, known = company_tiles(bundle, home, len(members)), company_facts(facts, facts["updatedAt"])
+    if len(tiles) == 1:  # a figure alone is a fact
+        tiles, known = [], [*tiles, *known]
     context = {
         "room": "companies",
         "has_claims": True,
@@ -116,8 +119,8 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
         "company": facts,
         "chips": _chips(facts),
-        "tiles": company_tiles(bundle, home, len(members)),
-        "facts": company_facts(facts, facts["updatedAt"]),
+        "tiles": tiles,
+        "facts": known,
         "links": links,
         "website": next((each for each in links if each["address"] == safe_link(facts.get("website"))), None),
         "further": further_fields(_without_note(facts), settings.SCHEMA.company),
@@ -184,7 +187,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": facts,
         "plugged": found.sections,
-        "role": _role(organizations, len(positions)),
+        "role": _role(positions),
         "tiles": _person_tiles(len(organizations), len(positions), home),
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
         "compare_address": _comparison(organizations),
@@ -201,15 +204,13 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     return once_if(not found.is_complete, TemplateResponse(request, "registry/person.html", context))
 
 
-def _role(organizations: list[lists.Organization], positions: int) -> str:
+def _role(positions: list[JSONObject]) -> str:
     """Return the first position of a person, and how many others there are: ``Chair, Quay Trust and 3 more``."""
-    if not organizations:
+    if not positions:
         return ""
-    first = organizations[0]
-    said = ", ".join(filter(None, (*first.titles[:1], str(first.company.get("name") or ""))))
-    return (
-        gettext("%(role)s and %(more)s more") % {"role": said, "more": number(positions - 1)} if positions > 1 else said
-    )
+    first, more = positions[0], len(positions) - 1
+    role = ", ".join(filter(None, (first.get("title"), (first.get("company") or {}).get("name"))))
+    return gettext("%(role)s and %(more)s more") % {"role": role, "more": number(more)} if more else role
 
 
 def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:
