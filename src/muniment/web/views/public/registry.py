@@ -36,6 +36,8 @@ from muniment.web.wording.labels import labelled
 
 BODY_CHARACTERS = 4_000
 BODY_CHARACTERS_BEFORE_LISTS = 1_600
+ITEMS_OF_TEXT = 15
+"""Items of lists in a text that is rather a list, of which the beginning says enough."""
 """So much of the text that the lists below it can be found."""
 LEAD_CHARACTERS = 400
 """Of the summary; a longer one is cut on the page."""
@@ -105,7 +107,8 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     description = facts.get("description") or ""
     text = lists.text_beyond(facts.get("body") or "", description if len(description) <= LEAD_CHARACTERS else "")
     has_lists = bool(positions or proposals or holders or rounds or bundle.get("distribution"))
-    body = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if has_lists else BODY_CHARACTERS)
+    is_short = has_lists or text.count("\n- ") > ITEMS_OF_TEXT
+    body = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if is_short else BODY_CHARACTERS)
     links = links_of(facts)
     is_team_first = bool(description)  # it says what the organization is; without it, the text does
     changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
@@ -146,7 +149,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "concentration": lists.concentration_of(holders),
         **shares(bundle),
         "related": _related(facts["id"], positions),
-        "question": gettext("What does the registry at %(address)s say about %(name)s (%(home)s)?")
+        "question": gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
         % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
         "json_ld": json_for_script(profile_of_company(facts, positions, links, address(request))),
         "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
@@ -194,7 +197,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
         "compare_address": _comparison(organizations),
         "changes": changes_of(facts["slug"], CHANGES_SHOWN, "person"),
-        "question": gettext("What does the registry at %(address)s say about %(name)s (%(home)s)?")
+        "question": gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
         % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
         "positions_total": len(positions),
         "has_more_positions": len(organizations) > ORGANIZATIONS_SHOWN or any(each.more for each in organizations),
