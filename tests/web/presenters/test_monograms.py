@@ -92,6 +92,7 @@ def test_initials_have_enough_contrast_on_both_shades(number, mode):
         ("Martin Luther King, Jr.", "MK"),
         ("Henry Ford III", "HF"),
         ("Ada (Countess) Lovelace", "AL"),
+        ("Rajith Attapattu (Community Maintainer)", "RA"),
         ("Plato", "P"),
         ("Jr. Jr.", "JJ"),
         ("山田 太郎", "山"),

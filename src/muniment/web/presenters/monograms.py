@@ -11,6 +11,7 @@ _SMALL_WORDS: Final = frozenset(
 )
 _BEHIND: Final = frozenset(("jr", "sr", "ii", "iii", "iv", "phd", "md", "esq"))
 """Words behind a person's name that are no part of it."""
+_ASIDE: Final = re.compile(r"\([^)]*\)")
 _WORDS: Final = re.compile(r"[\s\-–—_/.,:;|()&+]+")
 _ONE_LETTER: Final = ("ARABIC", "HEBREW", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "SYRIAC", "THAI", "LAO", "KHMER")
 """Scripts in which letters join, or in which one character is a whole word or syllable."""
@@ -41,7 +42,11 @@ def colour(key: str) -> int:
 
 def _family(name: str) -> str:
     """Return the initial of a person's last name, without the title or generation behind it; "" if there is none."""
-    words = [word for each in _composed(name).split()[1:] if (word := each.strip(".,()")).casefold() not in _BEHIND]
+    words = [
+        word
+        for each in _ASIDE.sub(" ", _composed(name)).split()[1:]
+        if (word := each.strip(".,()")).casefold() not in _BEHIND
+    ]
     found = (_initial(part) for word in words[::-1] for part in _WORDS.split(word))
     return next(filter(None, found), "")
 

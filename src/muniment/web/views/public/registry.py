@@ -50,6 +50,8 @@ MEMBERS_COMPARED = 20
 """The people whose other positions tell which organizations are related."""
 ORGANIZATIONS_SHOWN = 30
 """Of one person; the page of all positions has the rest."""
+MANY_OF_ONE: Final = 4
+"""Positions in an organization, on average, beside which its name would stand alone in a column."""
 POSITIONS_SHOWN = 100
 MOST_COMPARED = 4
 
@@ -242,6 +244,7 @@ def positions(request: HttpRequest, slug: str) -> HttpResponse:
         "person": facts,
         "home": home,
         "positions": page.items,
+        "is_of_few": len(lists.organizations_of(page.items)) * MANY_OF_ONE <= len(page.items),
         "total": page.total,
         "pager": lists.pager(request.path, page),
         "crumbs": [(gettext("People"), "/people"), (facts["name"], home), (gettext("Positions"), "")],
