@@ -8,9 +8,11 @@ from django.utils.translation import ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
+from muniment.registry_toml.document import Texts
 from muniment.web.presenters import company_lists, markdown
 from muniment.web.presenters.monograms import colour, initials
 from muniment.web.translating import gettext
+from muniment.web.wording.labels import label
 
 SUMMARY_CHARACTERS = 220
 NAME_CHARACTERS = 200
@@ -31,9 +33,26 @@ def company_card(bundle: JSONObject) -> JSONObject:
     ]
     return {
         **_company(company),
-        "above": _joined(company.get("type"), company.get("industry")),
+        "above": _joined(label(company.get("type") or ""), label(company.get("industry") or "")),
         "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
         "facts": [each for each in facts if each[0]],
+    }
+
+
+def registry_card(name: str, stats: JSONObject, texts: Texts) -> JSONObject:
+    """Return what the card of the registry says, without its mark."""
+    counted = [
+        (stats["total"], ngettext("company", "companies", stats["total"])),
+        (stats["founders"], ngettext("person", "people", stats["founders"])),
+        (stats["frameworks"], ngettext("framework", "frameworks", stats["frameworks"])),
+    ]
+    heading = texts.heading or gettext("The verified record of companies, DAOs and the people behind them")
+    return {
+        "name": name[:NAME_CHARACTERS],
+        "address": "/",
+        "above": texts.tagline or gettext("Public registry"),
+        "summary": _summary(heading),
+        "facts": [(number(value), label) for value, label in counted if value],
     }
 
 
@@ -48,6 +67,7 @@ def person_card(person: JSONObject) -> JSONObject:
     ]
     return {
         **_named(person["name"], "people", person["slug"]),
+        "letters": initials(person["name"], is_person=True),
         "above": _joined(*islice(names, NAMES_SHOWN)),
         "summary": _summary(person.get("bio")),
         "facts": [(number(value), label) for value, label in facts if value],
