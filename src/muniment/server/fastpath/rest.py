@@ -29,6 +29,8 @@ class RestAnswers:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._cached = api.cache.ready
+        self.by_request: dict[bytes, Response] = api.cache.by_request
+        """Responses to whole requests by their bytes, for reading; each is a :meth:`hit`."""
         self._details = api.details()
         self._seen = bytearray(8 * MAX_SEEN)
         """One byte per hash of a target. A collision only caches a target too early."""
@@ -50,6 +52,15 @@ class RestAnswers:
         return answer.forms.get(negotiated(accept_encoding)) or self._api.encode(
             target, answer, answer.encoding(accept_encoding), at_once=True
         )
+
+    def remember(self, request: bytes, target: bytes, response: Response) -> None:
+        """Remember *response* to a GET of *target* by the bytes of the request, while its answer is cached."""
+        answer: Answer | None = self._cached.get(target)
+        if answer is not None and answer.has(response):
+            self._api.cache.remember(request, target, answer, response)
+
+    def hit(self) -> None:
+        self._api.hits += 1
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
         answer: Answer | None = self._cached.get(target)
