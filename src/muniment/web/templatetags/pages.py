@@ -112,7 +112,7 @@ def field_html(field: BoundField, given_label: str = "") -> SafeString:
     hint, faults = conditional_escape(field.help_text), field.errors
     field.field.help_text = hint  # allauth's is made each time it is looked at
     text = escape(given_label or label(field))
-    optional = "" if field.field.required else f' <span class="quiet">{gettext("(optional)")}</span>'
+    optional = f' <span class="quiet">{need}</span>' if (need := _need(field.field)) else ""
     shown = f'<div class="hint" id="{field.auto_id}_hint">{hint}</div>' if hint else ""
     if note := getattr(field.field, "note", ""):
         shown += f'<div class="hint waits" id="{field.auto_id}_note">{conditional_escape(note)}</div>'
@@ -127,6 +127,13 @@ def field_html(field: BoundField, given_label: str = "") -> SafeString:
         inside = f"{named}{optional}</label>{shown}{_control(field, hint)}"
     checked = " check" if is_check(field) else ""
     return mark_safe(f'<div class="field{checked}">\n{inside}{under}\n</div>')  # noqa: S308 - every text is escaped
+
+
+def _need(field: forms.Field) -> str:
+    """Return whether a field must be filled in, in words; nothing if it must, or cannot be."""
+    if field.required or field.disabled:
+        return ""
+    return gettext("(needed to publish)") if getattr(field, "needed", False) else gettext("(optional)")
 
 
 def _control(field: BoundField, hint: str) -> SafeString:
