@@ -1,5 +1,6 @@
 """Filters and tags of the pages: form controls with hint and error, monograms, state pills, Markdown."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from html import escape
 
@@ -15,11 +16,13 @@ from muniment.accounts.security.words import browser
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.languages.translated import within
 from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import day_or_text, proof_method
 from muniment.web.presenters.company_lists import amount
+from muniment.web.presenters.differences import label_of
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.presenters.parts import (
     chips_html,
@@ -73,6 +76,12 @@ register.filter("happened", happened)
 register.filter("spoken", gettext)
 register.filter("state_word", state)
 register.filter("transfer", transferred)
+
+
+@register.filter
+def field_labels(names: Iterable[str]) -> str:
+    """Return what the pages call some fields of a listing, for use within a sentence."""
+    return ", ".join(within(label_of(name)) for name in names)
 
 
 @register.filter

@@ -11,12 +11,11 @@ from django.utils.translation import gettext
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import TooMany
-from muniment.languages.translated import stated, translated, within
+from muniment.languages.translated import stated, translated
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.company.operations import OwnedCompany
 from muniment.web.authoring.drafts import as_published
-from muniment.web.presenters.differences import label_of
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.views.authoring.listing_form import ORDER, page_of
 from muniment.web.views.public.company_lists import PARTS
@@ -33,8 +32,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     mine = operations.get_company(actor, slug)
     unsaved, faults = _unsaved(actor, mine, request)
     context = _context(request, mine, as_published(mine, unsaved))
-    waiting = ", ".join(within(label_of(name)) for name in mine.pending_changes)
-    context["preview"] |= {"is_unsaved": bool(unsaved), "faults": faults, "waiting": waiting}
+    context["preview"] |= {"is_unsaved": bool(unsaved), "faults": faults}
     return TemplateResponse(request, "registry/company.html", context)
 
 

@@ -14,12 +14,13 @@ from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.inbox import items
-from muniment.registry.models import Ownership, UnlistedBy
+from muniment.registry.models import Ownership, PendingChange, UnlistedBy
 from muniment.registry.names.operations import list_former_names
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.people.unlinked import list_unlinked
 from muniment.registry.reverting import LaterChanges
-from muniment.registry.review import withdrawal
+from muniment.registry.review import invitations, withdrawal
+from muniment.registry.review.duplicates import host_of
 from muniment.web.authoring.checks import missing_of
 from muniment.web.presenters import differences
 from muniment.web.presenters.company import former_name, rounds_of
@@ -81,6 +82,12 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "rounds": rounds,
         "open_round": next((each for each in rounds if each["state"] != "closed"), None),
         "pending": differences.lines_of(pending),
+        "pending_since": PendingChange.objects.filter(company__slug=slug, decision="").first(),
+        "invitations": [
+            {"pk": each.pk, "email": each.email, "expires_at": each.invited_at + invitations.VALID_FOR}
+            for each in invitations.list_invitations(actor, slug)
+        ],
+        "host": host_of(str(facts.get("website") or "")),
         "missing": missing_of(facts),
         "former_names": [{**each, "shown": former_name(each)} for each in list_former_names(actor, slug)],
         "is_reviewer": actor.is_reviewer,
