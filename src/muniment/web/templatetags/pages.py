@@ -5,6 +5,10 @@ from datetime import datetime
 from html import escape
 
 from django import forms, template
+from django.contrib.auth.password_validation import (
+    get_default_password_validators,
+    password_validators_help_text_html,
+)
 from django.forms.boundfield import BoundField
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
@@ -17,6 +21,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.languages.translated import within
+from muniment.languages.writing import number
 from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.charts import percent
@@ -72,6 +77,12 @@ def elapsed(since: datetime) -> str:
     return timesince(since, depth=1)
 
 
+@register.filter
+def signed(amount: int) -> str:
+    """Return a number with its sign, as the language writes numbers: +90, −10."""
+    return f"{'−' if amount < 0 else '+'}{number(abs(amount))}"
+
+
 register.filter("happened", happened)
 register.filter("spoken", gettext)
 register.filter("state_word", state)
@@ -118,7 +129,7 @@ def _is_foreign(field: BoundField) -> bool:
 @register.simple_tag(name="field")
 def field_html(field: BoundField, given_label: str = "") -> SafeString:
     """Render a field: its label, its hint, its control and its errors."""
-    hint, faults = conditional_escape(field.help_text), field.errors
+    hint, faults = conditional_escape(_hint(field)), field.errors
     field.field.help_text = hint  # allauth's is made each time it is looked at
     text = escape(given_label or label(field))
     optional = f' <span class="quiet">{need}</span>' if (need := _need(field.field)) else ""
@@ -136,6 +147,15 @@ def field_html(field: BoundField, given_label: str = "") -> SafeString:
         inside = f"{named}{optional}</label>{shown}{_control(field, hint)}"
     checked = " check" if is_check(field) else ""
     return mark_safe(f'<div class="field{checked}">\n{inside}{under}\n</div>')  # noqa: S308 - every text is escaped
+
+
+def _hint(field: BoundField) -> str:
+    """Return the help of *field*; the rules of passwords, which Django has as a list, in one line."""
+    if field.help_text != password_validators_help_text_html():
+        return field.help_text
+    least = next((each.min_length for each in get_default_password_validators() if hasattr(each, "min_length")), 0)
+    text = gettext("At least %(count)d characters, not a common password, and not like your email address.")
+    return text % {"count": least}
 
 
 def _need(field: forms.Field) -> str:
