@@ -1,5 +1,6 @@
 """Filters and tags of the pages: form controls with hint and error, monograms, state pills, Markdown."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from html import escape
@@ -10,6 +11,7 @@ from django.contrib.auth.password_validation import (
     password_validators_help_text_html,
 )
 from django.forms.boundfield import BoundField
+from django.template.defaultfilters import filesizeformat
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
@@ -75,6 +77,12 @@ def elapsed(since: datetime) -> str:
     if seconds < 60:
         return ngettext("%(count)d second", "%(count)d seconds", seconds) % {"count": seconds}
     return timesince(since, depth=1)
+
+
+@register.filter
+def size(count: int) -> str:
+    """Return a number of bytes in its unit, without a decimal that says nothing: 500 MB."""
+    return re.sub(r"\D0(?=\s)", "", filesizeformat(count))
 
 
 @register.filter
