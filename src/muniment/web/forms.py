@@ -23,7 +23,6 @@ from muniment.schema.validation import Fault, Validation
 from muniment.web.authoring.team_size import counted_team
 from muniment.web.form_fields import TextField, form_field
 
-
 NEEDED: Final = {
     "type": gettext_lazy("type"),
     "description": gettext_lazy("summary"),

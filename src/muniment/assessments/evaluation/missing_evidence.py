@@ -6,9 +6,9 @@ from functools import cache
 from typing import Final
 
 from muniment.assessments.evaluation.inputs import Inputs, read_inputs
-from muniment.assessments.evaluation.rules import PHRASES, holds
+from muniment.assessments.evaluation.rules import holds
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.registry.frameworks.specification import SOURCES
+from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
 _HINTS: Final = {
     "profile": "Fill in the listing's profile.",

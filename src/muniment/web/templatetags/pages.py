@@ -160,7 +160,7 @@ def field_html(field: BoundField, given_label: str = "") -> SafeString:
 def _hint(field: BoundField) -> str:
     """Return the help of *field*; the rules of passwords, which Django has as a list, in one line."""
     if field.help_text != password_validators_help_text_html():
-        return field.help_text
+        return str(field.help_text)
     least = next((each.min_length for each in get_default_password_validators() if hasattr(each, "min_length")), 0)
     text = gettext("At least %(count)d characters, not a common password, and not like your email address.")
     return text % {"count": least}

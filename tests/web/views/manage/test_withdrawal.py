@@ -251,7 +251,9 @@ def test_an_open_invitation_is_shown_and_revoked_by_an_owner_alone(browser, owne
     assert "Invitation of crew@reef.example revoked." in html
     assert "Open invitations" not in html
     assert Invitation.objects.count() == 0
-    assert "Invitation revoked" in page_of(browser.get(f"{BASE}/history"))
+    history = page_of(browser.get(f"{BASE}/history"))
+    assert "Invitation revoked" in history
+    assert "Email: <bdi>crew@reef.example</bdi>" in history.replace("\n", " ")
     assert browser.post(address, {"once": "second"}).status_code == 404
 
 

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from muniment.accounts.models import Account
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.translated import told, translated
@@ -48,6 +49,7 @@ STATES: Final = {
 }
 
 
+OF_OWNERS: Final = ("owner added", "owner left", "owner removed")
 SHORT_LINES: Final = 2
 SHORT: Final = 80
 """Of a change that the history shows unfolded: its lines, and the characters of a value."""
@@ -112,7 +114,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     entries = [
         {
             "entry": entry,
-            "lines": (lines := differences.lines_of_entry(entry, room)),
+            "lines": (lines := _with_owners(differences.lines_of_entry(entry, room), entry.action)),
             "is_short": _are_short(lines),
             "labels": differences.labels_of(entry),
             "can_revert": entry.action in {"updated", "reverted", "change approved", "imported"}
@@ -122,6 +124,20 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     ]
     context = {**frame(mine, "history"), "entries": entries, "pager": pager(request, ("page",), found)}
     return manage_page(request, "manage/history.html", context)
+
+
+def _with_owners(lines: list[differences.DiffLine], action: str) -> list[differences.DiffLine]:
+    """Name the account of an owner, which the history keeps by its number."""
+    if action not in OF_OWNERS:
+        return lines
+    keys = [text for line in lines for text in (line.was, line.now) if text.isdecimal()]
+    emails = {str(each.pk): each.email for each in Account.objects.filter(pk__in=keys)}
+    gone = gettext("former account")
+
+    def named(text: str) -> str:
+        return emails.get(text, gone) if text else ""
+
+    return [differences.line(line.label, named(line.was), named(line.now)) for line in lines]
 
 
 def _are_short(lines: list[differences.DiffLine]) -> bool:

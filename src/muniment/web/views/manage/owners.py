@@ -71,7 +71,8 @@ def _question_of_leaving(mine: OwnedCompany) -> Question:
             if mine.published
             else gettext("You are the last owner. The listing is not public, so only reviewers can open it after that.")
         )
-    return Question(gettext("Leave the listing of %(name)s?") % {"name": mine.name}, sentences, gettext("Leave listing"))
+    title = gettext("Leave the listing of %(name)s?") % {"name": mine.name}
+    return Question(title, sentences, gettext("Leave listing"))
 
 
 class Step(NamedTuple):
@@ -141,7 +142,8 @@ def take_step(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     mine = operations.get_company(actor, slug)
     where = f"/manage/companies/{slug}"
     if request.method != "POST":
-        return _ask(request, mine, Question(chosen.title % {"name": mine.name}, chosen.sentences, chosen.button, chosen.tone))
+        title = chosen.title % {"name": mine.name}
+        return _ask(request, mine, Question(title, chosen.sentences, chosen.button, chosen.tone))
     with problems_shown(request, Conflict, Forbidden):
         chosen.take(actor, slug)
         messages.success(request, str(chosen.done))

@@ -76,12 +76,12 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
 
 def _grouped(frameworks: Iterable[Framework]) -> list[tuple[str, list[tuple[str, str, int]]]]:
     """Return slug, name and price of each framework, scores apart from programs."""
-    found: dict[str, list[tuple[str, str, int]]] = {Framework.Kind.SCORE: [], Framework.Kind.PROGRAM: []}
+    kinds: dict[str, str] = {Framework.Kind.SCORE: gettext("Scores"), Framework.Kind.PROGRAM: gettext("Programs")}
+    found: dict[str, list[tuple[str, str, int]]] = {kind: [] for kind in kinds}
     for each in frameworks:
         cost = settings.RUN_COST if each.run_cost is None else each.run_cost
         found[each.kind].append((each.slug, each.name, cost))
-    labels = {Framework.Kind.SCORE: gettext("Scores"), Framework.Kind.PROGRAM: gettext("Programs")}
-    return [(labels[kind], each) for kind, each in found.items() if each]
+    return [(kinds[kind], each) for kind, each in found.items() if each]
 
 
 def _usual(actor: Actor) -> str:

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
@@ -35,10 +36,8 @@ _LIFETIMES: Final = (
 )
 
 
-ASKING: Final = {
-    Asks.ALL: gettext_lazy(
-        "Asks before it spends credits, removes rows, deletes documents or applies to a program"
-    ),
+ASKING: Final[dict[str, str | Promise]] = {
+    Asks.ALL: gettext_lazy("Asks before it spends credits, removes rows, deletes documents or applies to a program"),
     Asks.APPLICATIONS: Asks.APPLICATIONS.label,
     Asks.NONE: Asks.NONE.label,
 }
@@ -176,7 +175,13 @@ def _page(
         "new_token": new_token,
         "configurations": configurations(address(request), new_token.text) if new_token else [],
         "tokens": [
-            {**_used(row), "name": row.name, "is_shown": bool(new_token) and row.pk == new_token.row.pk, "expires_at": row.expires_at, "live": row.is_live(at)}
+            {
+                **_used(row),
+                "name": row.name,
+                "is_shown": new_token is not None and row.pk == new_token.row.pk,
+                "expires_at": row.expires_at,
+                "live": row.is_live(at),
+            }
             for row in operations.list_tokens(actor)
         ],
         "connections": [
