@@ -7,8 +7,10 @@ from django.contrib.auth import get_user_model
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
+from muniment.accounts import scopes
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
+from muniment.kernel.actor import ALL_SCOPES
 from muniment.languages import writing
 
 BROWSERS: Final = (
@@ -65,19 +67,19 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "owner": gettext_lazy("Owner"),
 }
 _VALUES: Final[dict[str, str | Promise]] = {
-    "password": gettext_lazy("password"),
-    "code": gettext_lazy("emailed code"),
-    "reset code": gettext_lazy("emailed code for a new password"),
-    "passkey": gettext_lazy("passkey"),
-    "second factor": gettext_lazy("second factor"),
-    "single sign-on": gettext_lazy("single sign-on"),
-    "signup": gettext_lazy("new account"),
-    "totp": gettext_lazy("authenticator app"),
-    "webauthn": gettext_lazy("passkey or security key"),
-    "recovery_codes": gettext_lazy("recovery codes"),
-    "refused": gettext_lazy("declined"),
-    "rejected": gettext_lazy("declined"),
-    "approved": gettext_lazy("approved"),
+    "password": gettext_lazy("Password"),
+    "code": gettext_lazy("Emailed code"),
+    "reset code": gettext_lazy("Emailed code for a new password"),
+    "passkey": gettext_lazy("Passkey"),
+    "second factor": gettext_lazy("Second factor"),
+    "single sign-on": gettext_lazy("Single sign-on"),
+    "signup": gettext_lazy("New account"),
+    "totp": gettext_lazy("Authenticator app"),
+    "webauthn": gettext_lazy("Passkey or security key"),
+    "recovery_codes": gettext_lazy("Recovery codes"),
+    "refused": gettext_lazy("Declined"),
+    "rejected": gettext_lazy("Declined"),
+    "approved": gettext_lazy("Approved"),
     "owner": gettext_lazy("Owner"),
     "reviewer": gettext_lazy("Reviewer"),
     "operator": gettext_lazy("Operator"),
@@ -127,9 +129,19 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
             lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
         elif name == "expires":
             lines.append((str(_LABELS[name]), _day(str(value))))
+        elif name == "scopes":
+            lines.append((str(_LABELS[name]), _permitted(value)))
         elif name in _LABELS:
             lines.append((str(_LABELS[name]), _shown(value)))
     return lines
+
+
+def _permitted(value: Any) -> str:
+    """Return what scopes permit: in two words if they are all, or all that only read."""
+    held = scopes.read(" ".join(value) if isinstance(value, list) else str(value))
+    if held == ALL_SCOPES:
+        return gettext("Full access")
+    return gettext("Read only") if held == scopes.READ_SCOPES else _shown(value)
 
 
 def _day(stored: str) -> str:
