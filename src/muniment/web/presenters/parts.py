@@ -208,18 +208,16 @@ def graph_html(title: str, kind: str, site: str, page: Members) -> SafeString:
 
     Args:
         kind: that of the Open Graph protocol.
-        page: the address, the summary and the address of the picture, as far as there are any.
+        page: the address of its picture; its own and its summary, as far as there are any.
     """
     shown = {"og:title": title, "og:type": kind, "og:site_name": site}
     if page.get("canonical"):
         shown["og:url"] = page["canonical"]
     if page.get("summary"):
         shown["og:description"] = page["summary"]
-    if card := page.get("card"):
-        shown |= {"og:image": card, "og:image:width": "880", "og:image:height": "462", "og:image:alt": title}
+    shown |= {"og:image": page["card"], "og:image:width": "880", "og:image:height": "462", "og:image:alt": title}
     tags = "".join(f'<meta property="{name}" content="{escape(str(value))}">' for name, value in shown.items())
-    size = "summary_large_image" if card else "summary"
-    return mark_safe(f'{tags}<meta name="twitter:card" content="{size}">')  # noqa: S308 - every part is escaped
+    return mark_safe(f'{tags}<meta name="twitter:card" content="summary_large_image">')  # noqa: S308 - every part is escaped
 
 
 def orders_html(orders: Iterable[Order]) -> SafeString:

@@ -170,14 +170,11 @@ register.simple_tag(timeline_html, name="timeline")
 
 @register.simple_tag(takes_context=True)
 def graph(context: template.Context, title: str = "", kind: str = "website", card: str = "") -> SafeString:
-    """Describe the page for other sites, by default with its own title."""
+    """Describe the page for other sites, by default with its own title and the card of the registry."""
     page = {name: context.get(name) for name in ("canonical", "summary")}
-    return graph_html(
-        str(title or context.get("title", "")),
-        kind,
-        context["registry_name"],
-        {**page, "card": card or context.get("card")},
-    )
+    site = context["registry_name"]
+    card = card or context.get("card") or f"{context['base_url']}/card.png"
+    return graph_html(str(title or context.get("title", "")), kind, site, {**page, "card": card})
 
 
 @register.simple_tag

@@ -227,6 +227,9 @@ def test_evidence_is_shown_by_the_labels_of_the_form_and_text_without_markup(me)
         ("profile", "The board is elected **each October**: in public."),
         ("proposals", "title: A tenth boat; votes.for: 3; endDate: 2026-02-01; theirOwn.word: kept"),
         ("profile", "raising: true"),
+        ("profile", "status: active"),
+        ("profile", "treasuryAmount.amount: 4200000.00; treasuryAmount.currency: USD"),
+        ("proposals", "status: failed"),
         ("unknown", "title: shown as it is"),
     )
     criterion = report.document["sections"][0]["criteria"][0]
@@ -242,6 +245,9 @@ def test_evidence_is_shown_by_the_labels_of_the_form_and_text_without_markup(me)
         ("End date", "1 February 2026"),
         ("Their own · Word", "kept"),
         ("Raising funds", "Yes"),
+        ("Status", "Active"),
+        ("Treasury, exact", "4,200,000"),
+        ("Status", "Failed"),
     ):
         assert f'<dt>{label}</dt><dd dir="auto">{value}</dd>' in text, label
     assert "The board is elected each October: in public." in text
