@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 from contextlib import AsyncExitStack
-from itertools import count, pairwise
+from itertools import count, pairwise, takewhile
 
 import pytest
 import uvicorn
@@ -75,14 +75,14 @@ class Watched(FastPathProtocol):
 
     def _repeat(self, request):
         assert self.has_asked
-        assert not (self.is_unfinished)
-        assert not (self._in_head)
-        assert not (self._in_body)
-        assert not (self._is_over)
-        assert not (self.is_busy)
-        assert not (self.flow.write_paused)
-        assert not (self.is_retiring)
-        assert not (self._is_proxied)
+        assert not self.is_unfinished
+        assert not self._in_head
+        assert not self._in_body
+        assert not self._is_over
+        assert not self.is_busy
+        assert not self.flow.write_paused
+        assert not self.is_retiring
+        assert not self._is_proxied
         is_repeated = super()._repeat(request)
         type(self).repeats += is_repeated
         return is_repeated
@@ -312,6 +312,11 @@ def fast(ways):
     return lambda **settings: ways(**settings)[0]
 
 
+async def _settled(connection):
+    for _ in takewhile(lambda _: connection.is_busy, count()):
+        await asyncio.sleep(0)
+
+
 async def _repeating(server, asked):
     """Return a connection, after *asked* was sent so often that its bytes are remembered, and how to ask again."""
     connection = server.connect()
@@ -319,8 +324,7 @@ async def _repeating(server, asked):
     async def ask(request=asked):
         connection.transport.written = b""
         connection.data_received(request)
-        while connection.is_busy:
-            await asyncio.sleep(0)
+        await _settled(connection)
         return connection.transport.written
 
     for _ in range(5):
@@ -410,8 +414,7 @@ def test_a_connection_that_cannot_be_answered_at_once_takes_no_request_by_its_by
         connection._repeat, connection.transport.written = None, b""  # whatever is asked of the first fails
         connection.data_received(asking(TARGETS[2], HEADS[0]))
         connection.resume_writing()
-        while connection.is_busy:
-            await asyncio.sleep(0)
+        await _settled(connection)
         assert connection.transport.written.count(b"HTTP/1.1 200 OK") == 1
 
     asyncio.run(run())
