@@ -27,6 +27,7 @@ from muniment.web.presenters.parts import (
     facts_html,
     folded_html,
     graph_html,
+    linked_html,
     orders_html,
     pager_html,
     pathed_html,
@@ -57,6 +58,7 @@ register.filter("amount", amount)
 register.filter("day", day_or_text)
 register.filter("percent", percent)
 register.filter("folded", folded_html)
+register.filter("linked", linked_html)
 register.filter("pathed", pathed_html)
 
 
