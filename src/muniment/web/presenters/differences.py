@@ -75,6 +75,11 @@ def label_of(name: str, kind: str = "company") -> str:
     return gettext(_LABELS[name]) if name in _LABELS else words_of(name)
 
 
+def changed_label_of(name: str, kind: str = "company") -> str:
+    """Return what a list of changes calls a member: what is said with yes or no is called by what changes it."""
+    return gettext("Owner") if name == "maintainedByOwner" else label_of(name, kind)
+
+
 def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:
     """Return the lines of ``{field: {before, after}}``, with all that differs."""
     room = Room(is_whole=True)

@@ -15,6 +15,7 @@ from muniment.documents.models import DocumentState
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.languages.recalled import recalled
 from muniment.schema.company_parts import CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL
 from muniment.schema.kinds import Items, Kind
 from muniment.schema.record import Record
@@ -69,7 +70,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
     rises = gains(report.run.specification.document, document)
     waiting.sort(key=lambda each: (-rises.get(each["id"], 0), FIRST.index(each["status"])))
     counted = [
-        ChartSlice(word, counts[status], rest=True, tone=SHADES.get(status, ""))
+        ChartSlice(gettext(word), counts[status], rest=True, tone=SHADES.get(status, ""))
         for status, word in STATUSES.items()
         if counts[status]
     ]
@@ -99,10 +100,10 @@ def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]], an
     return {
         **criterion,
         "anchor": anchor,
-        "word": STATUSES[status],
+        "word": gettext(STATUSES[status]),
         "tone": TONES.get(status, ""),
         "citations": [_citation(one, names) for one in criterion["citations"]],
-        "rationale": "" if criterion["rationale"] == SUPPORTED else criterion["rationale"],
+        "rationale": "" if criterion["rationale"] == SUPPORTED else recalled(criterion["rationale"]),
         "next": criterion["remediation"] or (SHOW_IT if status in FIRST else ""),
     }
 

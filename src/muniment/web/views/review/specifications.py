@@ -158,7 +158,7 @@ def _preview(request: HttpRequest, document: JSONObject) -> JSONObject:
 
 def _judged(criterion: JSONMapping) -> JSONObject:
     status = criterion["status"]
-    return {**criterion, "word": STATUSES[status], "tone": reports.TONES.get(status, "")}
+    return {**criterion, "word": gettext(STATUSES[status]), "tone": reports.TONES.get(status, "")}
 
 
 @cache
