@@ -38,7 +38,8 @@ from muniment.web.presenters.parts import (
     timeline_html,
 )
 from muniment.web.translating import gettext
-from muniment.web.wording.states import happened, state, transferred
+from muniment.web.wording.imports import outcome as import_outcome
+from muniment.web.wording.states import happened, ledger, state, transferred
 
 register = template.Library()
 
@@ -75,6 +76,8 @@ register.filter("happened", happened)
 register.filter("spoken", gettext)
 register.filter("state_word", state)
 register.filter("transfer", transferred)
+register.filter("ledger", ledger)
+register.filter("import_outcome", import_outcome)
 
 
 @register.filter
