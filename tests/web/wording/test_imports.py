@@ -2,6 +2,7 @@
 
 import pytest
 
+from muniment.languages.speaking import speaking
 from muniment.web.wording.imports import outcome
 
 
