@@ -55,6 +55,14 @@ def folded_html(text: str) -> SafeString:
     )
 
 
+def coded_html(text: str) -> SafeString:
+    """Return a text with what is between backquotes as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if n % 2 else part,) for n, part in enumerate(parts))
+    )
+
+
 def pathed_html(text: str) -> SafeString:
     """Return a text in which the addresses of the registry's own rooms are links."""
     parts = _ROOM.split(text)

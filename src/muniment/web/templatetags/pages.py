@@ -23,6 +23,7 @@ from muniment.web.presenters.company_lists import amount
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.presenters.parts import (
     chips_html,
+    coded_html,
     crumbs_html,
     facts_html,
     folded_html,
@@ -60,6 +61,7 @@ register.filter("day", day_or_text)
 register.filter("percent", percent)
 register.filter("folded", folded_html)
 register.filter("linked", linked_html)
+register.filter("coded", coded_html)
 register.filter("pathed", pathed_html)
 
 
