@@ -4,7 +4,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
 from urllib.parse import quote
 
 import msgspec
@@ -89,8 +89,9 @@ def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
 
 def _names_of(subjects: set[str]) -> dict[str, str]:
     """Return the names of companies, people and frameworks by their addresses; those that are gone have none."""
-    found = {}
-    for kind, model in (("companies", Company), ("people", Person), ("frameworks", Framework)):
+    found: dict[str, str] = {}
+    models: tuple[tuple[str, Any], ...] = (("companies", Company), ("people", Person), ("frameworks", Framework))
+    for kind, model in models:
         slugs = [slug for of, _, slug in (each.partition("/") for each in subjects) if of == kind]
         if slugs:
             named = model.objects.filter(slug__in=slugs).values_list("slug", "name")

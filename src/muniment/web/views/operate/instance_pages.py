@@ -21,7 +21,7 @@ from muniment.setting_values import PERIODS
 from muniment.shown_settings import shown_settings
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import Words, problems_shown, show_problem
+from muniment.web.requests.pages import problems_shown, show_problem
 from muniment.web.views.operate import contributed
 from muniment.web.views.operate.frame import operate_page
 
@@ -38,7 +38,7 @@ _KEPT: Final = {
 }
 
 
-def _number(label: Words, help_text: Words = "") -> forms.IntegerField:
+def _number(label: Any, help_text: Any = "") -> forms.IntegerField:
     return forms.IntegerField(label=label, help_text=help_text, min_value=0, max_value=9_999, required=False)
 
 
