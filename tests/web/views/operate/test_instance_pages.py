@@ -72,7 +72,7 @@ def test_storage_shows_places_and_damage(browser, stand):
 def test_a_backup_is_asked_for_once_and_made_at_once(browser, monkeypatch, tmp_path):
     settings = Config({}, data=tmp_path, backups=str(tmp_path / "backups"))
     monkeypatch.setattr("muniment.config.current", lambda: settings)
-    assert b"No backups yet" in browser.get("/operate/backups").content
+    assert b"No backup yet. The first is made at" in browser.get("/operate/backups").content
     browser.post("/operate/backups")
     assert b"A backup is being made." in browser.get("/operate/backups").content
     browser.post("/operate/backups")
