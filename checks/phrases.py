@@ -54,9 +54,9 @@ UNSHOWN: Final = (
         "accounts/keys/",
     ),
     *("backup/container", "backup/loading", "backup/moving", "backup/proof", "backup/rows", "backup/snapshot"),
-    *("assessments/evaluation/", "web/views/oauth", "web/views/authorize"),
+    *("assessments/evaluation/language_model/", "web/views/oauth", "web/views/authorize"),
 )
-"""What no page shows: texts of protocols, of the command line and of reports."""
+"""What no page shows: texts of protocols, of the command line and of faults of language models."""
 
 
 class Text(NamedTuple):

@@ -84,3 +84,18 @@ def test_a_table_is_previewed_mapped_imported_and_undone(tmp_path):
     assert "0 companies" in run("export", str(tmp_path / "out"), data=data).stdout
     assert "is undone" in run("import", "--undo", "1", data=data, check=False).stderr
     assert "Give one of PATH" in run("import", data=data, check=False).stderr
+
+
+def test_an_import_of_blank_rows_says_so_and_what_to_do(tmp_path):
+    data, table = new_instance(tmp_path / "data"), tmp_path / "companies.csv"
+    table.write_text("name,website\n,\n,\n")
+    for options in ((), ("--preview",)):
+        told = run("import", str(table), *options, data=data, check=False)
+        assert "no rows found." in told.stdout
+        assert "no invalid rows" not in told.stdout
+        assert "All rows are blank below the header" in told.stderr
+        assert "--write-mapping" in told.stderr
+    lines(tmp_path / "people.jsonl")
+    told = run("import", str(tmp_path / "people.jsonl"), data=data)
+    assert told.stdout.endswith("no rows found.\n")
+    assert "The files have no lines." in told.stderr

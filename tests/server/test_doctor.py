@@ -22,7 +22,7 @@ def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
     assert "MUNIMENT_RATE_LIMIT = 300  [environment; default: 600]" in told
     assert "MUNIMENT_BACKUP_KEEP = recent=4,hourly=24,daily=7,weekly=4  [default]" in told
     assert "FAIL" not in told
-    assert "60 company" in told
+    assert "companies 60, people" in told
     assert "OK    secret key: " in told
     wrong = run("doctor", data=demo.data, secret_key="very-secret-value", check=False)
     assert (wrong.returncode, "is used by the database and missing here" in wrong.stdout) == (1, True)

@@ -146,6 +146,13 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
     verb = "Would import" if options["dry_run"] else "Nothing imported" if is_refused else "Imported"
     pruned = f"; {len(pruning.rows):,} to unlist" if options["dry_run"] else f"; {unlisted:,} unlisted"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}{pruned if prune else ''}.")
+    _end(is_clean=is_clean, is_empty=summary.is_empty)
+
+
+def _end(*, is_clean: bool, is_empty: bool) -> None:
+    """End an import with its exit status."""
+    if is_empty:
+        click.echo("The files have no lines. Check that they are the ones to import.", err=True)
     if not is_clean:
         sys.exit(1)
 

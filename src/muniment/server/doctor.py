@@ -228,8 +228,14 @@ def _published(config: Config) -> Finding:
             known=SCHEMA_VERSION,
         )
         return bad("published documents", says)
-    counted = ", ".join(f"{n:,} {kind}" for kind, n in totals.items())
-    return good("published documents", Phrase("edition {edition:,}: {counted}", edition=edition, counted=counted))
+    says = Phrase(
+        "edition {edition:,}: companies {companies:,}, people {people:,}, frameworks {frameworks:,}",
+        edition=edition,
+        companies=totals.get("company", 0),
+        people=totals.get("person", 0),
+        frameworks=totals.get("framework", 0),
+    )
+    return good("published documents", says)
 
 
 def _store(config: Config) -> Finding:

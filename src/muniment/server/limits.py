@@ -12,9 +12,10 @@ from muniment.kernel.fairness import (
     NEW_CONNECTIONS_A_SECOND,
     Fairness,
 )
+from muniment.kernel.phrases.phrase import Joined, Phrase, marked
 from muniment.server.app.turns import THREADS_A_HOLDER
 
-_OFF: Final = "off"
+_BETWEEN: Final = "; "
 
 
 def limits_of(config: Config) -> Fairness:
@@ -29,34 +30,70 @@ def limits_of(config: Config) -> Fairness:
 def by_address(config: Config) -> str:
     """Describe the limits of a client address, an IPv6 network of 64 bits, in each process."""
     limits = limits_of(config)
-    requests = f"{config.rate_limit:,} requests a minute, {limits.requests.burst:,} at once"
-    connections = f"{config.max_connections_per_address:,} connections"
+    requests: str = marked("requests off")
+    if limits.requests.is_enabled:
+        requests = Phrase(
+            "{rate:,} requests a minute, {burst:,} at once", rate=config.rate_limit, burst=limits.requests.burst
+        )
+    connections = Phrase("{most:,} connections", most=config.max_connections_per_address)
     if limits.new_connections.is_enabled:
-        connections += f", {NEW_CONNECTIONS_A_SECOND} new ones a second"
-    registrations = f"{limits.registrations.burst} client registrations an hour"
-    cards = f"cards {_OFF}"
+        connections = Phrase(
+            "{most:,} connections, {new:,} new ones a second",
+            most=config.max_connections_per_address,
+            new=NEW_CONNECTIONS_A_SECOND,
+        )
+    cards: str = marked("cards off")
     if limits.drawing.is_enabled:
-        cards = f"{DRAWING_MS_A_MINUTE / 1000:g} s a minute of drawing cards, {limits.drawing.burst / 1000:g} s at once"
-    shown = (
-        requests if limits.requests.is_enabled else f"requests {_OFF}",
-        connections,
-        f"bodies within {config.body_deadline_s} s",
-        registrations,
-        f"{THREADS_A_HOLDER} pages at once",
-        cards,
+        cards = Phrase(
+            "{rate:g} s a minute of drawing cards, {burst:g} s at once",
+            rate=DRAWING_MS_A_MINUTE / 1000,
+            burst=limits.drawing.burst / 1000,
+        )
+    return Joined(
+        _BETWEEN,
+        (
+            requests,
+            connections,
+            Phrase("bodies within {deadline} s", deadline=config.body_deadline_s),
+            Phrase("{count} client registrations an hour", count=limits.registrations.burst),
+            Phrase("{count} pages at once", count=THREADS_A_HOLDER),
+            cards,
+        ),
     )
-    return "; ".join(shown)
 
 
 def by_account(config: Config) -> str:
     """Describe the limits of an account, in each process."""
     limits = limits_of(config)
-    changes, history, cpu = f"changes {_OFF}", f"bytes of changes {_OFF}", f"CPU time {_OFF}"
+    changes: str = marked("changes off")
+    history: str = marked("bytes of changes off")
     if limits.writes.is_enabled:
-        changes = f"{config.account_writes:,} changes a minute, {limits.writes.burst:,} at once"
-        history = f"{BYTES_A_MINUTE >> 10} KB of changes a minute, {BURST_BYTES / (1 << 20):g} MB at once"
+        changes = Phrase(
+            "{rate:,} changes a minute, {burst:,} at once", rate=config.account_writes, burst=limits.writes.burst
+        )
+        history = Phrase(
+            "{rate} KB of changes a minute, {burst:g} MB at once",
+            rate=BYTES_A_MINUTE >> 10,
+            burst=BURST_BYTES / (1 << 20),
+        )
+    cpu: str = marked("CPU time off")
     if limits.page_cpu.is_enabled:
-        cpu = f"{config.account_cpu_ms / 1000:g} s of CPU a minute, {limits.page_cpu.burst / 1000:g} s at once"
-    calls = f"{config.rate_limit:,} tool calls a minute" if limits.credentials.is_enabled else f"tool calls {_OFF}"
-    counts = f"{MAX_DRAFTS} drafts", f"{MAX_UNEXECUTED_RUNS} unexecuted runs"
-    return "; ".join((changes, history, cpu, calls, *counts))
+        cpu = Phrase(
+            "{rate:g} s of CPU a minute, {burst:g} s at once",
+            rate=config.account_cpu_ms / 1000,
+            burst=limits.page_cpu.burst / 1000,
+        )
+    calls: str = marked("tool calls off")
+    if limits.credentials.is_enabled:
+        calls = Phrase("{rate:,} tool calls a minute", rate=config.rate_limit)
+    return Joined(
+        _BETWEEN,
+        (
+            changes,
+            history,
+            cpu,
+            calls,
+            Phrase("{count} drafts", count=MAX_DRAFTS),
+            Phrase("{count} unexecuted runs", count=MAX_UNEXECUTED_RUNS),
+        ),
+    )

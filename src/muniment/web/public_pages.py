@@ -24,6 +24,7 @@ from muniment.web.views.public.documents import moved_page
 READS: Final = frozenset({"GET", "HEAD"})
 PUBLIC: Final = [
     path("", home.home, name="home"),
+    path("card.png", cards.registry_picture),
     path("companies/<str:slug>", registry.company, name="company"),
     path("companies", lists.companies, name="companies"),
     path("companies/<str:slug>/card.png", cards.company_picture),

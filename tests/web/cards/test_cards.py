@@ -15,6 +15,7 @@ from make.published import Publisher, company, framework, person
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Fairness
 from muniment.kernel.problems import TooMany, Unavailable
+from muniment.registry_toml.document import Texts
 from muniment.store.reader import Reader
 from muniment.web.cards import drawing, facts, renderer, views
 from muniment.web.cards.coverage import drawable, font_for
@@ -67,6 +68,56 @@ def test_a_page_has_a_picture_that_is_kept_until_it_changes(visitor, page):
     assert answer["Cache-Control"] == "public, max-age=3600"
     known = visitor.get(f"{page}/card.png", headers={"If-None-Match": answer["ETag"]})
     assert (known.status_code, known.content) == (304, b"")
+
+
+OTHERS = ["/", "/companies", "/people?q=layla", "/frameworks", "/search", "/compare", "/map", "/connect"]
+PARTS = {
+    "/companies/harbour/team": "/companies/harbour",
+    "/companies/harbour/network": "/companies/harbour",
+    "/people/layla/positions": "/people/layla",
+    "/frameworks/river-score/scores": "/frameworks/river-score",
+}
+
+
+@pytest.mark.parametrize(("page", "room"), [*((each, "") for each in OTHERS), *PARTS.items()])
+def test_every_public_page_has_a_picture_its_own_or_that_of_the_registry(visitor, page, room):
+    html = visitor.get(page).content.decode()
+    assert html.count('<meta property="og:image" ') == 1
+    assert f'<meta property="og:image" content="http://testserver{room}/card.png">' in html
+    assert '<meta name="twitter:card" content="summary_large_image">' in html
+
+
+def test_the_card_of_the_registry_is_drawn_once_until_what_it_says_changes(visitor, monkeypatch):
+    answer = visitor.get("/card.png")
+    assert (answer.status_code, answer["Content-Type"]) == (200, "image/png")
+    assert size_of(answer.content) == (880, 462)
+    known = visitor.get("/card.png", headers={"If-None-Match": answer["ETag"]})
+    assert (known.status_code, known.content) == (304, b"")
+    asked = []
+    monkeypatch.setattr(renderer._renderer, "draw", lambda card: (b"another", asked.append(card["name"]) or 0.0))
+    assert visitor.get("/card.png").content == answer.content
+    assert asked == []
+    monkeypatch.setattr(views.applied, "registry_name", lambda: "Quay")
+    assert visitor.get("/card.png", headers={"If-None-Match": answer["ETag"]}).content == b"another"
+    assert asked == ["Quay"]
+    renderer.forget()
+
+
+def test_the_card_of_the_registry_says_what_is_in_it_in_the_words_of_its_operator():
+    stats = {"total": 12_424, "founders": 1, "frameworks": 0}
+    said = facts.registry_card("Harbour", stats, Texts())
+    assert said["facts"] == [("12,424", "companies"), ("1", "person")]
+    assert said["summary"].startswith("The verified record")
+    said = facts.registry_card("Harbour", stats, Texts(heading="Who keeps the *sea*", tagline="Tides"))
+    assert (said["above"], said["summary"]) == ("Tides", "Who keeps the sea")
+
+
+def test_a_card_has_the_color_and_not_the_mark_of_another_brand():
+    built_in, _ = drawing.layout(CARD)
+    assert built_in.count('fill="#8a2b2b"') == 3  # the edge, the tile and the foot
+    own, _ = drawing.layout({**CARD, "accent": "#225588", "has_own_mark": True, "letters": "H"})
+    assert 'height="12" fill="#225588"' in own
+    assert "M8 23V9.5" not in own
 
 
 def test_the_cards_of_a_person_and_of_a_framework_say_what_their_pages_say(visitor):

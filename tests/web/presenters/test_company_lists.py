@@ -84,13 +84,15 @@ def test_listed_holders_say_whether_they_are_all(shares, sentence):
 @pytest.mark.parametrize(
     ("shares", "label"),
     [
-        ([60, 40], "Holders of all tokens"),
-        ([100], "Holder of all tokens"),
-        ([30, 0.1, 0.2], "Listed holders of 30.3% of tokens"),
+        ([60, 40], "Token holders, largest 60%"),
+        ([100], "Token holder"),
+        ([30], "Listed holder of 30%"),
+        ([30.456, 0.1, 0.2], "Listed holders of 30.8%, largest 30.46%"),
+        ([0.0001, 0.0002], "Listed holders of 0.0003%, largest 0.0002%"),
         ([30, None], "Listed holders"),
     ],
 )
-def test_the_number_of_holders_says_of_what_share(shares, label):
+def test_the_number_of_holders_says_of_what_share_and_which_is_the_largest(shares, label):
     assert lists.holders_label([{"percentage": share} for share in shares]) == label
 
 

@@ -7,6 +7,7 @@ from typing import Final, Literal, Protocol
 from muniment.assessments.evaluation.inputs import Chunk, Inputs
 from muniment.assessments.evaluation.words import fold
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import marked
 from muniment.kernel.wire import number
 
 Status = Literal["met", "partial", "not_met", "insufficient", "not_applicable"]
@@ -120,16 +121,16 @@ def settle(criterion: JSONMapping, scale: tuple[float, float], judgement: Judgem
     wanted = (criterion.get("evidence") or {}).get("minCitations")
     remediation = criterion.get("remediation") or None
     if not verified or (level > low and len(quotes) < (1 if wanted is None else wanted)):
-        rationale = "Not enough evidence was found." if verified else judgement.rationale
+        rationale = marked("Not enough evidence was found.") if verified else judgement.rationale
         if not verified and judgement.supports:
-            rationale = "The cited quotes were not found in the evidence."
+            rationale = marked("The cited quotes were not found in the evidence.")
         outcome = _outcome("insufficient", low, high, rationale, remediation)
         return {**shown, **outcome, "citations": _citations(quotes, inputs), "confidence": 0.0}
     status: Status = "met" if level >= high else "not_met" if level <= low else "partial"
     rationale = judgement.rationale
     if len(verified) < len(judgement.supports):
         # The evaluator's rationale relies in part on quotes that do not exist.
-        rationale = "Some cited quotes were not found in the evidence; the others support this level."
+        rationale = marked("Some cited quotes were not found in the evidence; the others support this level.")
     outcome = _outcome(status, level, high, rationale, None if status == "met" else remediation)
     return {**shown, **outcome, "citations": _citations(quotes, inputs), "confidence": judgement.confidence}
 

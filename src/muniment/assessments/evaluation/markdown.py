@@ -4,13 +4,14 @@ import re
 from typing import Final
 
 from muniment.kernel.json import JSONMapping
+from muniment.kernel.phrases.phrase import marked
 
 STATUSES: Final = {
-    "met": "Met",
-    "partial": "Partly met",
-    "not_met": "Not met",
-    "insufficient": "Not enough evidence",
-    "not_applicable": "Does not apply",
+    "met": marked("Met"),
+    "partial": marked("Partly met"),
+    "not_met": marked("Not met"),
+    "insufficient": marked("Not enough evidence"),
+    "not_applicable": marked("Does not apply"),
 }
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~!&])")
 

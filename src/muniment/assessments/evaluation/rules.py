@@ -28,6 +28,7 @@ from muniment.assessments.evaluation.words import (
     words_of,
 )
 from muniment.kernel.json import JSONMapping
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.wire import MAX_PARSED, parse_money
 from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
@@ -60,7 +61,7 @@ class Rules:
     def judge_one(self, criterion: JSONMapping, scale: tuple[float, float], inputs: Inputs) -> Judgement:
         condition = criterion.get("appliesIf")
         if condition is not None and not holds(condition, inputs)[0]:
-            return Judgement(applies=False, rationale="Does not apply to this organization.")
+            return Judgement(applies=False, rationale=marked("Does not apply to this organization."))
         if criterion.get("checks"):
             return _by_checks(criterion, scale, inputs)
         return self._by_words(criterion, scale, inputs)
@@ -76,19 +77,31 @@ class Rules:
         if not cited:
             return Judgement(rationale=_no_evidence(inputs))
         level = _middle(criterion, scale)
-        one = len(cited) == 1
         return Judgement(
             supports=tuple(Support(level, (each,)) for each in cited),
             confidence=WITHOUT_CHECKS,
-            rationale=f"{'One passage mentions' if one else f'{len(cited)} passages mention'} this. "
-            f"{'It was' if one else 'They were'} found by keywords; a reader must decide whether the criterion is met.",
+            rationale=_mentioned(len(cited)),
         )
+
+
+def _mentioned(count: int) -> str:
+    if count == 1:
+        return marked(
+            "One passage mentions this. It was found by keywords; a reader must decide whether the criterion is met."
+        )
+    return str(
+        Phrase(
+            "{count} passages mention this. They were found by keywords; a reader must decide whether the criterion is"
+            " met.",
+            count=count,
+        )
+    )
 
 
 def _no_evidence(inputs: Inputs) -> str:
     if inputs.has_documents:
-        return "No evidence was found."
-    return "No evidence was found, and no documents were provided."
+        return marked("No evidence was found.")
+    return marked("No evidence was found, and no documents were provided.")
 
 
 def _middle(criterion: JSONMapping, scale: tuple[float, float]) -> float:
@@ -116,7 +129,9 @@ def _by_checks(criterion: JSONMapping, scale: tuple[float, float], inputs: Input
     return Judgement(
         supports=tuple(supports),
         confidence=1.0,
-        rationale="The evidence below supports this level." if above else "The evidence supports no higher level.",
+        rationale=marked("The evidence below supports this level.")
+        if above
+        else marked("The evidence supports no higher level."),
     )
 
 

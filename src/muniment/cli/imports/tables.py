@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 3
 _ADDRESSES: Final = ("http://", "https://")
+EMPTY: Final = (
+    "All rows are blank below the header, or no column with values is mapped. Check the file, or look at its columns"
+    " with --write-mapping and import with --mapping."
+)
 
 
 class FileOrAddress(click.ParamType[Path | str]):
@@ -165,6 +169,8 @@ def _preview(prepared: "Prepared", options: dict[str, Any]) -> None:
             click.echo(f"… and {len(lines) - _SHOWN:,} more")
     _echo_losses(found)
     click.echo(f"Would import {prepared.file.name}: {found.summary}. Nothing was written.")
+    if found.summary.is_empty:
+        click.echo(EMPTY, err=True)
 
 
 def _import(prepared: "Prepared", options: dict[str, Any]) -> None:
@@ -185,6 +191,8 @@ def _import(prepared: "Prepared", options: dict[str, Any]) -> None:
     is_refused = options["strict"] and not is_clean
     verb = "Would import" if options["dry_run"] else "Nothing imported" if is_refused else "Imported"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {found.summary}.")
+    if found.summary.is_empty:
+        click.echo(EMPTY, err=True)
     if found.summary.import_run:
         click.echo(f"To undo it: muniment import --undo {found.summary.import_run}")
     if not is_clean or not (found.records.companies or found.records.people):

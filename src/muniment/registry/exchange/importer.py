@@ -101,7 +101,14 @@ class Summary:
     import_run: int | None = None
     """The key of its record; None if nothing was written."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether the files had no row at all."""
+        return not self.bad and all(counts == BatchCounts() for counts in self.counts.values())
+
     def __str__(self) -> str:
+        if self.is_empty:
+            return marked("no rows found")
         parts: list[str] = [
             Phrase(
                 "{kind}: {new:,} new, {changed:,} changed, {unchanged:,} unchanged",

@@ -2,35 +2,47 @@
 
 from typing import Any, Final
 
+from muniment.kernel.phrases.phrase import marked
+
 PRESETS: Final[dict[str, dict[str, Any]]] = {
     "lei": {
         "key": "lei",
         "label": "LEI",
         "kind": "identifier",
         "check": "lei",
-        "help": "Legal Entity Identifier, 20 characters.",
+        "help": marked("Legal Entity Identifier, 20 characters."),
     },
     "tokenContract": {
         "key": "tokenContract",
-        "label": "Token contract",
+        "label": marked("Token contract"),
         "kind": "identifier",
         "check": "contract",
-        "help": "The address of the token's contract.",
+        "help": marked("The address of the token's contract."),
     },
     "tokenChain": {
         "key": "tokenChain",
-        "label": "Token chain",
+        "label": marked("Token chain"),
         "kind": "choice",
         "choices": [
             *("Ethereum", "Arbitrum", "Avalanche", "Base", "BNB Chain", "Celo", "Cosmos", "Gnosis", "Near", "Optimism"),
             *("Polygon", "Solana", "Starknet", "other"),
         ],
-        "help": "The chain on which the token's contract is.",
+        "help": marked("The chain on which the token's contract is."),
     },
-    "github": {"key": "github", "label": "GitHub", "kind": "link", "help": "Starts with https://github.com/"},
-    "discord": {"key": "discord", "label": "Discord", "kind": "link", "help": "An invitation that does not expire."},
-    "telegram": {"key": "telegram", "label": "Telegram", "kind": "link", "help": "Starts with https://t.me/"},
-    "foundedOn": {"key": "foundedOn", "label": "Founded", "kind": "date", "help": "The day of the foundation."},
+    "github": {"key": "github", "label": "GitHub", "kind": "link", "help": marked("Starts with https://github.com/")},
+    "discord": {
+        "key": "discord",
+        "label": "Discord",
+        "kind": "link",
+        "help": marked("An invitation that does not expire."),
+    },
+    "telegram": {"key": "telegram", "label": "Telegram", "kind": "link", "help": marked("Starts with https://t.me/")},
+    "foundedOn": {
+        "key": "foundedOn",
+        "label": marked("Founded"),
+        "kind": "date",
+        "help": marked("The day of the foundation."),
+    },
 }
 SYNONYMS: Final = {
     "lei": "leicode legalentityidentifier",

@@ -19,8 +19,10 @@ from muniment.schema.item_lists import SHARES_TOLERANCE
 from muniment.schema.record import Record
 from muniment.web.forms import About, Basics, Links
 from muniment.web.presenters import company_lists
+from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import address, day_or_text, links_of, rounds_of
-from muniment.web.wording.states import state
+from muniment.web.presenters.values import field_of, kind_of, said
+from muniment.web.wording.states import outcome, state
 
 WHOLE: Final = 100
 NEARLY_WHOLE: Final = 99.5
@@ -116,10 +118,11 @@ def findings_of(bundle: JSONMapping, today: str) -> list[Finding]:
         for name, words in _RECOMMENDED.items()
         if not (bundle if name == "positions" else facts).get(name)
     ]
-    return [*found, *_unfinished(bundle, today), *recommended]
+    return [*found, *unfinished_of(bundle, today), *recommended]
 
 
-def _unfinished(bundle: JSONMapping, today: str) -> Iterator[Finding]:
+def unfinished_of(bundle: JSONMapping, today: str) -> Iterator[Finding]:
+    """Yield what looks unfinished and is for a person to judge."""
     pools = (bundle.get("distribution") or {}).get("pools") or []
     holders, positions = bundle.get("capTable") or [], bundle.get("positions") or []
     yield from _shares("pools", gettext("Pools"), pools)
@@ -237,10 +240,8 @@ def _label(name: str) -> str:
 
 
 def _value(facts: JSONMapping, name: str) -> ShownValue:
-    value = facts.get(name)
-    text = ", ".join(map(str, value)) if isinstance(value, list) else "" if value is None else str(value)
-    if name == "status" and text:
-        text = state(text)
+    value, kind = facts.get(name), kind_of(field_of(name))
+    text = ", ".join(map(str, value)) if isinstance(value, list) else said(value, kind)
     review = settings.SCHEMA.company.by_name[name].review
     return ShownValue(_label(name), text, place_of(name), review, name == "body")
 
@@ -264,16 +265,16 @@ def _holder(row: JSONObject) -> str:
 
 
 def _percent(row: JSONObject) -> str:
-    return "" if row.get("percentage") is None else f"{row['percentage']} %"
+    return "" if row.get("percentage") is None else percent(row["percentage"])
 
 
 def _proposal(row: JSONObject) -> str:
-    parts = (row.get("title"), row.get("status"), day_or_text(row.get("endDate")))
+    parts = (row.get("title"), outcome(row.get("status") or ""), day_or_text(row.get("endDate")))
     return " · ".join(str(each) for each in parts if each)
 
 
 def _round(row: JSONObject) -> str:
-    parts = (row.get("name"), row.get("target"), day_or_text(row.get("opened")), row["state"])
+    parts = (row.get("name"), row.get("target"), day_or_text(row.get("opened")), state(row["state"]))
     return " · ".join(str(each) for each in parts if each)
 
 

@@ -43,7 +43,7 @@ _LOWER_HALF: Final = "m-5.86 5.86a20 20 0 0 1 5.86 14.14v88a20 20 0 0 1-20 20h-8
 _NAME_SIZES: Final = (84, 72, 60, 50)
 _SUMMARY_ENDS: Final = 432
 _MARK: Final = (
-    '<g transform="translate({x} {y}) scale(1.25)"><rect width="32" height="32" rx="7" fill="#8a2b2b"/>'
+    '<g transform="translate({x} {y}) scale({scale:g})"><rect width="32" height="32" rx="7" fill="{colour}"/>'
     '<path d="M8 23V9.5l8 7.5 8-7.5V23" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"'
     ' stroke-linejoin="round"/></g>'
 )
@@ -109,7 +109,7 @@ def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
     files = {STRONG: None, TEXT: None}
     parts = [
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{_PAPER}"/>',
-        f'<rect width="{WIDTH}" height="12" fill="{_SEAL}"/>',
+        f'<rect width="{WIDTH}" height="12" fill="{_accent(card)}"/>',
     ]
     parts.append(_tile(card, logo, files))
     above = drawable(card.get("above") or "")
@@ -121,7 +121,7 @@ def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
     name = drawable(card["name"])
     file = font_for(name, heading=True) if name else ""
     if not file:  # no bundled font has its characters: its permanent address instead
-        name, file = _slug(card) or card["site"], HEADING
+        name, file = _slug(card) or card["host"], HEADING
     files[file] = None
     for size in _NAME_SIZES:
         lines, fits = wrap(name, file, size, 2)
@@ -145,6 +145,11 @@ def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
     return whole, [str(FOLDER / each) for each in files]
 
 
+def _accent(card: dict[str, Any]) -> str:
+    """Return the color that the registry declares, else the built-in one."""
+    return card.get("accent") or _SEAL
+
+
 def _slug(card: dict[str, Any]) -> str:
     return str(card["address"]).rpartition("/")[2]
 
@@ -160,7 +165,9 @@ def _tile(card: dict[str, Any], logo: str, files: dict[str, None]) -> str:
         clip = f'<clipPath id="tile"><rect x="{x}" y="{y}" width="{side}" height="{side}" rx="20"/></clipPath>'
         image = f'<image x="{x}" y="{y}" width="{side}" height="{side}" href="{logo}" clip-path="url(#tile)"/>'
         return f'{clip}<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="20" fill="#fff"/>{image}{edge}'
-    letters = card.get("letters") or ""
+    if "letters" not in card:  # of the registry, which has a mark
+        return _MARK.format(x=x, y=y, scale=side / 32, colour=_accent(card))
+    letters = card["letters"]
     if not font_for(letters, heading=True):
         letters = _slug(card)[:1].upper()
     file = font_for(letters, heading=True) if letters.strip("·") else ""
@@ -199,13 +206,16 @@ def _foot(card: dict[str, Any], files: dict[str, None]) -> list[str]:
         parts.append(_text((x, 520), told, TEXT, 24, _QUIET))
         x += round(wide) + 56
     parts.append(f'<path d="M{_EDGE} 546.5h{_LINE}" stroke="{_RULE}" stroke-width="2"/>')
-    parts.append(_MARK.format(x=_EDGE, y=566))
+    left = _EDGE
+    if not card.get("has_own_mark"):
+        parts.append(_MARK.format(x=_EDGE, y=566, scale=1.25, colour=_accent(card)))
+        left += 56
     site = drawable(card["site"])
     file = font_for(site, heading=True)
     host = drawable(card["host"])
     if file:
         files[file] = None
-        parts.append(_text((_EDGE + 56, 595), wrap(site, file, 28, 1, 560)[0][0], file, 28, _INK))
+        parts.append(_text((left, 595), wrap(site, file, 28, 1, 560)[0][0], file, 28, _INK))
     if host and font_for(host) == STRONG:
         parts.append(_text((WIDTH - _EDGE, 594), _cut(host, TEXT, 26, 440), TEXT, 26, _QUIET, anchor="end"))
     return parts

@@ -8,6 +8,7 @@ from django.utils.translation import ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
+from muniment.registry_toml.document import Texts
 from muniment.web.presenters import company_lists, markdown
 from muniment.web.presenters.monograms import colour, initials
 from muniment.web.translating import gettext
@@ -34,6 +35,23 @@ def company_card(bundle: JSONObject) -> JSONObject:
         "above": _joined(company.get("type"), company.get("industry")),
         "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
         "facts": [each for each in facts if each[0]],
+    }
+
+
+def registry_card(name: str, stats: JSONObject, texts: Texts) -> JSONObject:
+    """Return what the card of the registry says, without its mark."""
+    counted = [
+        (stats["total"], ngettext("company", "companies", stats["total"])),
+        (stats["founders"], ngettext("person", "people", stats["founders"])),
+        (stats["frameworks"], ngettext("framework", "frameworks", stats["frameworks"])),
+    ]
+    heading = texts.heading or gettext("The verified record of companies, DAOs and the people behind them")
+    return {
+        "name": name[:NAME_CHARACTERS],
+        "address": "/",
+        "above": texts.tagline or gettext("Public registry"),
+        "summary": _summary(heading),
+        "facts": [(number(value), label) for value, label in counted if value],
     }
 
 

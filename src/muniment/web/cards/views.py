@@ -23,8 +23,9 @@ from muniment.languages.offered import default
 from muniment.languages.speaking import speaking
 from muniment.registry.company import pictures
 from muniment.registry_toml import applied
+from muniment.web.branding import accents
 from muniment.web.cards import drawing
-from muniment.web.cards.facts import assessment_card, company_card, framework_card, person_card
+from muniment.web.cards.facts import assessment_card, company_card, framework_card, person_card, registry_card
 from muniment.web.cards.renderer import card_picture
 from muniment.web.context import address, own_address
 from muniment.web.presenters import scores
@@ -33,11 +34,24 @@ from muniment.web.requests.security_headers import POLICY
 from muniment.web.translating import gettext
 from muniment.web.views.public.documents import document
 
-DESIGN: Final = "3"
+DESIGN: Final = "4"
 """Changes with the look of cards, so that kept ones are drawn again."""
 KEPT: Final = "public, max-age=3600"
 FRAME_WIDTH, FRAME_HEIGHT = 480, 210
 FRAMED: Final = POLICY.replace("frame-ancestors 'none'", "frame-ancestors *").replace("script-src 'self'; ", "")
+
+
+def registry_picture(request: HttpRequest) -> HttpResponse:
+    """Draw the card of the registry, for pages that have none of their own."""
+    source = reader()
+    source.refresh()
+    settings, stats = applied.current(), source.stats()
+
+    def said() -> tuple[JSONObject, object]:
+        card = registry_card(applied.registry_name(), msgspec.json.decode(stats.body)["data"], settings.texts)
+        return card, settings.brand.mark
+
+    return _drawn(request, "registry", f"{stats.etag} {settings.texts}", said)
 
 
 def company_picture(request: HttpRequest, slug: str) -> HttpResponse:
@@ -86,16 +100,31 @@ def _picture(
     """
     reader().refresh()
     found = document(kind, key)
-    base, name = address(request), applied.registry_name()
-    version = digest(f"{DESIGN} {found.etag} {base} {name}{_spoken()}".encode())
-    headers = {"ETag": etag(version.encode(), b"").decode(), "Cache-Control": KEPT}
-    if is_known(version.encode(), request.headers.get("If-None-Match", "").encode()):
+    return _drawn(request, f"{kind} {key}/{part}", found.etag, lambda: said(msgspec.json.decode(found.body)["data"]))
+
+
+def _drawn(
+    request: HttpRequest, what: str, version: str, said: Callable[[], tuple[JSONObject, object]]
+) -> HttpResponse:
+    """
+    Return the picture of a card.
+
+    Args:
+        what: the name of the card.
+        version: changes with what it says.
+        said: returns what it says, and its logo.
+    """
+    base, name, brand = address(request), applied.registry_name(), applied.current().brand
+    made = digest(f"{DESIGN} {version} {base} {name}{_spoken()} {brand.accent}{brand.mark}".encode())
+    headers = {"ETag": etag(made.encode(), b"").decode(), "Cache-Control": KEPT}
+    if is_known(made.encode(), request.headers.get("If-None-Match", "").encode()):
         return HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     with speaking(default()):
-        card, logo = said(msgspec.json.decode(found.body)["data"])
+        card, logo = said()
     card |= {"site": name, "host": urlsplit(base).netloc, "logo": _logo(logo)}
+    card |= {"accent": accents(applied.current())[0], "has_own_mark": bool(brand.mark)}
     client = rate_key(request.META.get("REMOTE_ADDR", ""))
-    drawn = card_picture(f"{base} {kind} {key}/{part}", version, card, client)
+    drawn = card_picture(f"{base} {what}", made, card, client)
     return HttpResponse(drawn, content_type="image/png", headers=headers)
 
 

@@ -193,16 +193,18 @@ def held_by(holders: Sequence[JSONObject]) -> Decimal | None:
 
 
 def holders_label(holders: Sequence[JSONObject]) -> str:
-    """Return what the number of listed holders is called: of all, of those that have a share, or of an unknown part."""
-    held = held_by(holders)
+    """Return what the number of listed holders is called, with the share that they have and that of the largest."""
+    held, count = held_by(holders), len(holders)
     if held is None:
-        return ngettext("Listed holder", "Listed holders", len(holders))
-    if held >= WHOLE - ROUNDING:
-        return ngettext("Holder of all tokens", "Holders of all tokens", len(holders))
-    share = {"share": percent(round(held, 1))}
-    return (
-        ngettext("Listed holder of %(share)s of tokens", "Listed holders of %(share)s of tokens", len(holders)) % share
-    )
+        return ngettext("Listed holder", "Listed holders", count)
+    largest = max(Decimal(str(each["percentage"])) for each in holders)
+    values = {"share": percent(round(held, 1) or held), "largest": percent(round(largest, 2) or largest)}
+    is_whole = held >= WHOLE - ROUNDING
+    if count == 1:
+        return gettext("Token holder") if is_whole else gettext("Listed holder of %(share)s") % values
+    if is_whole:
+        return gettext("Token holders, largest %(largest)s") % values
+    return gettext("Listed holders of %(share)s, largest %(largest)s") % values
 
 
 def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:

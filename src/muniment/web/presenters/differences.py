@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from django.conf import settings
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_noop, ngettext
@@ -15,10 +14,10 @@ from muniment.languages.writing import number
 from muniment.registry import history
 from muniment.registry.history import Change
 from muniment.registry.models import HistoryEntry
-from muniment.schema.company_parts import DISTRIBUTION, SOCIALS
-from muniment.schema.item_lists import ITEM_ID
+from muniment.schema.kinds import Kind
 from muniment.web.presenters.company import words_of
 from muniment.web.presenters.marking import Budget, mark, shared_ends
+from muniment.web.presenters.values import field_of, kind_of, kind_of_member, label_of_member, said
 from muniment.web.translating import gettext
 
 _LABELS = {
@@ -71,18 +70,23 @@ class DiffLine(NamedTuple):
 
 def label_of(name: str, kind: str = "company") -> str:
     """Return what the pages call a member of a company or, where *kind* says so, of a person."""
-    schema = settings.SCHEMA
-    records = (schema.company, schema.bundle, schema.person)
-    for record in reversed(records) if kind == "person" else records:
-        if name in record.by_name:
-            return gettext(record.by_name[name].label)
+    if (field := field_of(name, kind)) is not None:
+        return gettext(field.label)
     return gettext(_LABELS[name]) if name in _LABELS else words_of(name)
+
+
+def changed_label_of(name: str, kind: str = "company") -> str:
+    """Return what a list of changes calls a member: what is said with yes or no is called by what changes it."""
+    return gettext("Owner") if name == "maintainedByOwner" else label_of(name, kind)
 
 
 def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:
     """Return the lines of ``{field: {before, after}}``, with all that differs."""
     room = Room(is_whole=True)
-    return [line(label_of(field), each["before"], each["after"], room=room) for field, each in difference.items()]
+    return [
+        line(label_of(name), each["before"], each["after"], room=room, kind=kind_of(field_of(name)))
+        for name, each in difference.items()
+    ]
 
 
 def lines_of_entry(entry: HistoryEntry, room: Room) -> list[DiffLine]:
@@ -90,7 +94,14 @@ def lines_of_entry(entry: HistoryEntry, room: Room) -> list[DiffLine]:
     change = Change(entry.before, entry.after, entry.parts)
     names = history.names_of(change.after, change.before)
     return [
-        line(label_of(name), change.before.get(name), change.after.get(name), change.part_of(name), room=room)
+        line(
+            label_of(name),
+            change.before.get(name),
+            change.after.get(name),
+            change.part_of(name),
+            room=room,
+            kind=kind_of(field_of(name)),
+        )
         for name in names
     ]
 
@@ -99,34 +110,49 @@ def labels_of(entry: HistoryEntry) -> str:
     return ", ".join(map(label_of, entry.changed or ()))
 
 
-def line(label: str, before: Any, after: Any, part: JSONMapping | None = None, *, room: Room | None = None) -> DiffLine:
+def line(
+    label: str,
+    before: Any,
+    after: Any,
+    part: JSONMapping | None = None,
+    *,
+    room: Room | None = None,
+    kind: Kind | None = None,
+) -> DiffLine:
     """
     Return a field before and after.
 
     Args:
         part: how values that are not whole fit into the whole.
         room: what the differences of the page may still take.
+        kind: what the schema says of the value.
     """
     room = room or Room()
-    (was, more), (now, rest) = _cut(*_said_both(before, after, part, room), room)
+    (was, more), (now, rest) = _cut(*_said_both(before, after, part, room, kind), room)
     old, new = mark(was, now, room.budget)
     return DiffLine(label, was + more, now + rest, format_html("{}{}", old, more), format_html("{}{}", new, rest))
 
 
-def _said_both(before: Any, after: Any, part: JSONMapping | None, room: Room) -> tuple[str, str]:
+def _said_both(
+    before: Any, after: Any, part: JSONMapping | None, room: Room, kind: Kind | None = None
+) -> tuple[str, str]:
     if isinstance(before, list) and isinstance(after, list):
         moved = _moved(before, part or {})
         if part is not None or max(len(before), len(after)) > MAX_WHOLE:
-            was, now = _changed_rows(before, after, room), _changed_rows(after, before, room)
+            was, now = _changed_rows(before, after, room, kind), _changed_rows(after, before, room, kind)
             return was, "\n".join(filter(None, (now, moved)))
     if part is not None and isinstance(before, dict) and isinstance(after, dict):
         names, of = history.names_of(before, after), part["members"]
         sides = [
-            (_inner_label(each), _said_both(before.get(each), after.get(each), of.get(each), room)) for each in names
+            (
+                label_of_member(each, kind),
+                _said_both(before.get(each), after.get(each), of.get(each), room, kind_of_member(each, kind)),
+            )
+            for each in names
         ]
         was, now = ("\n".join(f"{label}: {both[side] or '–'}" for label, both in sides) for side in (0, 1))
         return was, now
-    return said(before), said(after)
+    return said(before, kind), said(after, kind)
 
 
 def _moved(before: list[Any], part: JSONMapping) -> str:
@@ -138,13 +164,13 @@ def _moved(before: list[Any], part: JSONMapping) -> str:
     )
 
 
-def _changed_rows(rows: list[Any], others: list[Any], room: Room) -> str:
+def _changed_rows(rows: list[Any], others: list[Any], room: Room, kind: Kind | None) -> str:
     """Return the *rows* that are not among *others*, of many the first, and the numbers of the rest."""
     known = {_encode(each) for each in others}
     changed = [row for row in rows if _encode(row) not in known]
     most = len(changed) if room.is_whole else MAX_WHOLE
     same, more = len(rows) - len(changed), len(changed) - most
-    found = [said(changed[:most])] if changed else []
+    found = [said(changed[:most], kind)] if changed else []
     if more > 0:
         found.append(ngettext("(%(count)s more row)", "(%(count)s more rows)", more) % {"count": number(more)})
     if same:
@@ -173,42 +199,3 @@ def _part_of(text: str, start: int, end: int) -> tuple[str, str]:
         return text, ""
     whole = gettext("(%(count)s characters in all)") % {"count": number(len(text))}
     return f"{'…' if start else ''}{part}", f"{'…' if end < len(text) else ''} {whole}"
-
-
-def said(value: Any) -> str:
-    """Return a value of the wire as readable text."""
-    match value:
-        case None:
-            shown = ""
-        case bool():
-            shown = gettext("yes") if value else gettext("no")
-        case int() | float():
-            shown = number(value)
-        case list():
-            shown = "\n".join(_item(each) for each in value)
-        case dict():
-            shown = "\n".join(
-                f"{_inner_label(key)}: {said(each)}" for key, each in value.items() if each not in (None, "", [])
-            )
-        case _:
-            shown = str(value)
-    return shown
-
-
-def _inner_label(key: str) -> str:
-    field = SOCIALS.by_name.get(key) or DISTRIBUTION.by_name.get(key)
-    return gettext(field.label) if field else key
-
-
-def _item(value: Any) -> str:
-    if isinstance(value, dict):
-        if isinstance(value.get("person"), dict):
-            title = value.get("title")
-            return f"{value['person'].get('name', '')}{f', {title}' if title else ''}"
-        parts = [
-            " ".join(said(each).replace(": ", " ").splitlines()) if isinstance(each, dict | list) else str(each)
-            for key, each in value.items()
-            if each and key != ITEM_ID.name
-        ]
-        return ", ".join(parts)
-    return str(value)

@@ -18,8 +18,9 @@ from muniment.web.translating import gettext, ngettext
 
 Members = Mapping[str, Any]
 _CHOSEN: Final = ' aria-current="true"'
-SHOWN_LINES: Final = 40
-"""Of a text on a page for reviewers; the others are one click away."""
+SHOWN_LINES: Final = 5
+"""Of a longer text on a page for reviewers; the others are one click away."""
+UNFOLDED_LINES: Final = 10
 _ROOM: Final = re.compile(r"(?<![\w/:.])(/(?:manage|review|docs|connect|companies|people|frameworks)(?:/[a-z-]+)*)\b")
 _URL: Final = re.compile(r"(https?://[^\s<>\"'()]+[^\s<>\"'().,;:!?])")
 
@@ -43,7 +44,7 @@ def folded_html(text: str) -> SafeString:
     """Return a text as :func:`linked_html` does, its further lines behind a button that shows them."""
     lines = text.split("\n")
     more = len(lines) - SHOWN_LINES
-    if more <= 0:
+    if len(lines) <= UNFOLDED_LINES:
         return linked_html(text)
     words = ngettext("Show %(count)s more line", "Show %(count)s more lines", more) % {"count": number(more)}
     return format_html(
@@ -208,18 +209,16 @@ def graph_html(title: str, kind: str, site: str, page: Members) -> SafeString:
 
     Args:
         kind: that of the Open Graph protocol.
-        page: the address, the summary and the address of the picture, as far as there are any.
+        page: the address of its picture; its own and its summary, as far as there are any.
     """
     shown = {"og:title": title, "og:type": kind, "og:site_name": site}
     if page.get("canonical"):
         shown["og:url"] = page["canonical"]
     if page.get("summary"):
         shown["og:description"] = page["summary"]
-    if card := page.get("card"):
-        shown |= {"og:image": card, "og:image:width": "880", "og:image:height": "462", "og:image:alt": title}
+    shown |= {"og:image": page["card"], "og:image:width": "880", "og:image:height": "462", "og:image:alt": title}
     tags = "".join(f'<meta property="{name}" content="{escape(str(value))}">' for name, value in shown.items())
-    size = "summary_large_image" if card else "summary"
-    return mark_safe(f'{tags}<meta name="twitter:card" content="{size}">')  # noqa: S308 - every part is escaped
+    return mark_safe(f'{tags}<meta name="twitter:card" content="summary_large_image">')  # noqa: S308 - every part is escaped
 
 
 def orders_html(orders: Iterable[Order]) -> SafeString:

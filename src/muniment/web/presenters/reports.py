@@ -15,12 +15,15 @@ from muniment.documents.models import DocumentState
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.languages.recalled import recalled
 from muniment.schema.company_parts import CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL
-from muniment.schema.kinds import Items
+from muniment.schema.kinds import Items, Kind
 from muniment.schema.record import Record
+from muniment.schema.standard_kinds import Amount
 from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.charts import ChartSlice, stacked_bar
 from muniment.web.presenters.company import day_or_text, words_of
+from muniment.web.presenters.values import kind_of, said
 
 SOURCES: Final = {
     "profile": gettext_lazy("Profile"),
@@ -67,7 +70,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
     rises = gains(report.run.specification.document, document)
     waiting.sort(key=lambda each: (-rises.get(each["id"], 0), FIRST.index(each["status"])))
     counted = [
-        ChartSlice(word, counts[status], rest=True, tone=SHADES.get(status, ""))
+        ChartSlice(gettext(word), counts[status], rest=True, tone=SHADES.get(status, ""))
         for status, word in STATUSES.items()
         if counts[status]
     ]
@@ -97,10 +100,10 @@ def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]], an
     return {
         **criterion,
         "anchor": anchor,
-        "word": STATUSES[status],
+        "word": gettext(STATUSES[status]),
         "tone": TONES.get(status, ""),
         "citations": [_citation(one, names) for one in criterion["citations"]],
-        "rationale": "" if criterion["rationale"] == SUPPORTED else criterion["rationale"],
+        "rationale": "" if criterion["rationale"] == SUPPORTED else recalled(criterion["rationale"]),
         "next": criterion["remediation"] or (SHOW_IT if status in FIRST else ""),
     }
 
@@ -127,7 +130,8 @@ def _values(source: str, quote: str) -> Iterator[tuple[str, str]]:
         return
     ends = [each.start() for each in found[1:]] + [len(quote)]
     for each, end in zip(found, ends, strict=True):
-        yield _label(record, each[1]), _shown(quote[each.end() : end])
+        label, kind = _labeled(record, each[1])
+        yield label, _shown(quote[each.end() : end], kind)
 
 
 _RECORDS: Final = {
@@ -139,18 +143,22 @@ _RECORDS: Final = {
 }
 
 
-def _label(record: Record, path: str) -> str:
-    """Return the labels along a path, such as ``Links · Email`` for ``socials.email``."""
+def _labeled(record: Record, path: str) -> tuple[str, Kind | None]:
+    """Return the labels along a path, such as ``Links · Email`` for ``socials.email``, and what its value is."""
     labels = []
-    inner: Any = record
+    kind: Kind | None = record
     for name in path.split("."):
+        inner = kind.of if isinstance(kind, Items) else kind
+        if isinstance(inner, Amount) and name == "amount":
+            break  # the label of the field says it
         field = inner.by_name.get(name) if isinstance(inner, Record) else None
         labels.append(gettext(field.label).partition(" (")[0] if field else words_of(name))
-        kind: Any = field.kind if field else None
-        inner = kind.of if isinstance(kind, Items) else kind
-    return " · ".join(labels)
+        kind = kind_of(field) if record is settings.SCHEMA.company else field.kind if field else None
+    return " · ".join(labels), kind
 
 
-def _shown(value: str) -> str:
+def _shown(value: str, kind: Kind | None) -> str:
     """Return a value of a snapshot in words."""
-    return {"true": gettext("Yes"), "false": gettext("No")}.get(value) or day_or_text(value)
+    if value in {"true", "false"}:
+        return gettext("Yes") if value == "true" else gettext("No")
+    return said(value, kind.of if isinstance(kind, Items) else kind) if kind else day_or_text(value)

@@ -27,6 +27,7 @@ from muniment.web.presenters.parts import (
     facts_html,
     folded_html,
     graph_html,
+    linked_html,
     orders_html,
     pager_html,
     pathed_html,
@@ -57,6 +58,7 @@ register.filter("amount", amount)
 register.filter("day", day_or_text)
 register.filter("percent", percent)
 register.filter("folded", folded_html)
+register.filter("linked", linked_html)
 register.filter("pathed", pathed_html)
 
 
@@ -170,14 +172,11 @@ register.simple_tag(timeline_html, name="timeline")
 
 @register.simple_tag(takes_context=True)
 def graph(context: template.Context, title: str = "", kind: str = "website", card: str = "") -> SafeString:
-    """Describe the page for other sites, by default with its own title."""
+    """Describe the page for other sites, by default with its own title and the card of the registry."""
     page = {name: context.get(name) for name in ("canonical", "summary")}
-    return graph_html(
-        str(title or context.get("title", "")),
-        kind,
-        context["registry_name"],
-        {**page, "card": card or context.get("card")},
-    )
+    site = context["registry_name"]
+    card = card or context.get("card") or f"{context['base_url']}/card.png"
+    return graph_html(str(title or context.get("title", "")), kind, site, {**page, "card": card})
 
 
 @register.simple_tag

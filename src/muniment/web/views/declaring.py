@@ -251,12 +251,19 @@ def _room(of: str, found: Sequence[editing.Field]) -> FieldRoom:
         )
         for each in found
     ]
-    presets = [(f"{HOME}/{of}?preset={name}", preset["label"]) for name, preset in PRESETS.items() if name not in taken]
+    presets = [
+        (f"{HOME}/{of}?preset={name}", gettext(preset["label"]))
+        for name, preset in PRESETS.items()
+        if name not in taken
+    ]
     return FieldRoom(of, PLACES[of], rows, presets, len(found) >= MAX_FIELDS)
 
 
 def _declared(preset: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in preset.items()}
+    """Return the values of a preset, with its label and its help in the language of the operator."""
+    values: dict[str, Any] = {**preset}
+    values |= {name: gettext(preset[name]) for name in ("label", "help") if name in preset}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def _address(of: str, key: str) -> str:

@@ -3,7 +3,10 @@
 import re
 from itertools import combinations
 
+import pytest
+
 from muniment.web.presenters.overview.network import (
+    LABEL_CHARACTERS,
     MOST_ORGANIZATIONS,
     MOST_PEOPLE,
     OtherOrganization,
@@ -66,7 +69,7 @@ def test_a_single_person_is_drawn_at_the_height_of_the_organization():
 def test_a_long_name_of_the_organization_is_in_lines_that_the_picture_holds():
     def own(name):
         html = picture(name, network_of([tie(1, 2)]))
-        return re.findall(r'<text x="184" y="[^"]*" text-anchor="end">([^<]*)<', html)
+        return re.findall(r'<text x="[^"]*" y="[^"]*" text-anchor="end">([^<]*)<', html)
 
     assert own("House Committee on Transportation and Infrastructure") == [
         "House Committee on",
@@ -75,3 +78,17 @@ def test_a_long_name_of_the_organization_is_in_lines_that_the_picture_holds():
     ]
     assert len(own("word " * 60)) == 5
     assert own("港" * 12) == ["港" * 10, "港" * 2]
+
+
+@pytest.mark.parametrize("names", [("A", "W" * 80), ("港" * 30, "Ida Moor"), ("Ann", "Bo")])
+def test_lines_to_other_organizations_begin_behind_the_longest_name(names):
+    ties = [Tie(f"p{n}", name, (), 0, [place(n), place(n + 1)]) for n, name in enumerate(names)]
+    html = picture("Harbour", network_of(ties))
+    curves = [tuple(map(float, each)) for each in re.findall(r'class="tie" d="M(\S+) \S+H(\S+)C', html)]
+    people = {float(x) for x in re.findall(r'<circle class="person" cx="([^"]*)"', html)}
+    longest = max(min(len(name), LABEL_CHARACTERS) for name in names)
+    assert len({bend for _, bend in curves}) == 1
+    assert all(start <= bend for start, bend in curves)
+    assert curves[0][1] >= max(people) + 6 * longest
+    own = float(re.search(r'<circle class="own" cx="([^"]*)"', html)[1])
+    assert own < min(people)

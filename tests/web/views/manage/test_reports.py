@@ -16,6 +16,7 @@ from make.registry import reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
 from muniment.assessments import sharing
+from muniment.assessments.evaluation.markdown import STATUSES
 from muniment.assessments.models import ShareLink
 from muniment.credits import operations as ledger
 from muniment.documents.models import Document
@@ -227,6 +228,9 @@ def test_evidence_is_shown_by_the_labels_of_the_form_and_text_without_markup(me)
         ("profile", "The board is elected **each October**: in public."),
         ("proposals", "title: A tenth boat; votes.for: 3; endDate: 2026-02-01; theirOwn.word: kept"),
         ("profile", "raising: true"),
+        ("profile", "status: active"),
+        ("profile", "treasuryAmount.amount: 4200000.00; treasuryAmount.currency: USD"),
+        ("proposals", "status: failed"),
         ("unknown", "title: shown as it is"),
     )
     criterion = report.document["sections"][0]["criteria"][0]
@@ -242,10 +246,24 @@ def test_evidence_is_shown_by_the_labels_of_the_form_and_text_without_markup(me)
         ("End date", "1 February 2026"),
         ("Their own · Word", "kept"),
         ("Raising funds", "Yes"),
+        ("Status", "Active"),
+        ("Treasury, exact", "4,200,000"),
+        ("Status", "Failed"),
     ):
         assert f'<dt>{label}</dt><dd dir="auto">{value}</dd>' in text, label
     assert "The board is elected each October: in public." in text
     assert "title: shown as it is" in text
+
+
+def test_a_report_says_in_the_language_of_its_reader_what_the_rules_found(me):
+    report = finished(me.actor("web"))
+    said = {each["rationale"] for section in report.document["sections"] for each in section["criteria"]}
+    assert said & {"No evidence was found.", "No evidence was found, and no documents were provided."}
+    where = f"/manage/reports/{report.run_id}"
+    text = signed_in(me).get(where, headers={"Accept-Language": "de"}).content.decode()
+    assert "Es wurden keine Nachweise gefunden" in text
+    assert not [each for each in said if each in text]
+    assert not [word for word in STATUSES.values() if f">{word}<" in text]
 
 
 def test_two_runs_are_compared_with_what_changed_first(me):

@@ -11,6 +11,7 @@ from muniment.jobs.models import Job, State
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.mail.outgoing import KIND, send
+from muniment.web.wording.jobs import job_kind
 
 pytestmark = pytest.mark.django_db
 
@@ -114,3 +115,13 @@ def test_strangers_reach_no_job(browser):
         with pytest.raises(Forbidden):
             operation()
     assert Job.objects.get(pk=key).state == State.QUEUED
+
+
+def test_every_kind_of_job_of_the_product_has_words(browser):
+    kinds = [each for each in handlers.kinds() if not each.startswith("tests.")]
+    assert [each for each in kinds if job_kind(each) == each] == []
+    queue.enqueue("registry.rounds_due")
+    page = browser.get("/operate/jobs?kind=registry.rounds_due").content.decode()
+    assert '<option value="registry.rounds_due" selected>Open and close funding rounds</option>' in page
+    assert 'Open and close funding rounds<br><span class="mono quiet small"' in page
+    assert job_kind("plugin.own") == "plugin.own"

@@ -108,7 +108,7 @@ def test_at_most_four_different_organizations_are_compared(visitor):
 
 def test_what_is_not_published_is_named_and_left_out(visitor):
     html = visitor.get("/compare?c=harbour&c=gone").text
-    assert "No company has the slug “gone”." in html
+    assert "There is no company at the address “/companies/gone”." in html
     assert "Add at least one more organization" in html
 
 

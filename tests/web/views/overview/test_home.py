@@ -77,6 +77,15 @@ def test_everything_that_happens_has_its_section_and_leads_on(visitor, publisher
     assert html.count('id="find"') == 1
 
 
+def test_few_changes_have_few_new_listings_beside_them(visitor, publisher):
+    publisher.publish(*(company(number) for number in range(1, 9)))
+    assert visitor.get("/").text.count('<li class="listing">') == 6
+    publisher.publish(company(1, name="Quay"), fields=("maintainedByOwner", "name"))
+    html = visitor.get("/").text
+    assert html.count('<li class="listing">') == 3 + 1
+    assert '<p class="said" dir="auto">Owner, Name</p>' in html
+
+
 def test_a_vote_leaves_the_page_when_its_day_is_over_and_nothing_was_published(visitor, publisher, day_is):
     modified.put(publisher.connection, publisher.publish(voting("2026-11-23")), "2026-11-22T10:00:00Z")
     day_is("2026-11-23")

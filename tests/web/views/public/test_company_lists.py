@@ -156,9 +156,11 @@ def test_a_listing_without_lists_says_so_on_their_pages(visitor):
         ("team", "names no people"),
         ("proposals", "has no proposals"),
         ("cap-table", "has no cap table"),
-        ("funding", "no funding rounds"),
+        ("funding", "no public funding rounds"),
     ):
-        assert words in text(visitor, f"/companies/small/{part}")
+        shown = text(visitor, f"/companies/small/{part}")
+        assert words in shown
+        assert 'href="/companies/small/suggest">Suggest edit</a>' in shown
 
 
 @pytest.mark.parametrize("part", ["about", "team", "proposals", "cap-table", "funding", "history"])

@@ -17,7 +17,7 @@ from muniment.web.lists.search import joined
 from muniment.web.presenters import charts, company_lists, markdown
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.presenters.company import day, day_or_text, rounds_of
-from muniment.web.presenters.differences import label_of
+from muniment.web.presenters.differences import changed_label_of
 from muniment.web.presenters.marks import mark_html
 from muniment.web.translating import gettext
 from muniment.web.wording.places import month_or_text
@@ -150,7 +150,7 @@ def updated_news(changes: Iterable[Updated]) -> list[News]:
 
 def fields_of(names: Sequence[str] | None) -> str:
     """Return what an update changed, in words."""
-    labels = list(dict.fromkeys(map(label_of, names or ())))
+    labels = list(dict.fromkeys(map(changed_label_of, names or ())))
     more = [gettext("%(count)d more") % {"count": len(labels) - FIELDS_SHOWN}] if len(labels) > FIELDS_SHOWN else []
     return ", ".join([*labels[:FIELDS_SHOWN], *more])
 

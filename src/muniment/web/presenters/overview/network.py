@@ -2,7 +2,8 @@
 The people of an organization and the other organizations in which they have positions, as a picture.
 
 The picture has three columns: the organization, people, other organizations. Both columns are ordered so that lines
-cross little, in a fixed number of rounds, so that the same people always give the same picture.
+cross little, in a fixed number of rounds, so that the same people always give the same picture. Names are beside the
+lines: those to other organizations begin behind the longest name of a person.
 """
 
 import textwrap
@@ -18,8 +19,8 @@ MOST_PEOPLE: Final = 24
 MOST_ORGANIZATIONS: Final = 35
 """With the organization itself at most 60 nodes; beyond that, labels and lines cannot be read."""
 WIDTH: Final = 1100
-PERSON_X: Final = 470
-OTHER_X: Final = 720
+PERSON_X: Final = 340
+OTHER_X: Final = 790
 ROW: Final = 24
 MARGIN: Final = 24
 ROUNDS: Final = 4
@@ -28,6 +29,11 @@ OWN_CHARACTERS: Final = 20
 """Of one line of the organization's own name: it ends where the picture does."""
 OWN_LINES: Final = 5
 OWN_LEADING: Final = 20
+OWN_LETTER: Final = 9
+LETTER: Final = 6.9
+"""The width of a letter of a name, rather more than less; that of a wide character is twice as much."""
+GAP: Final = 12
+"""Between a node and its name."""
 
 
 class OtherOrganization(NamedTuple):
@@ -106,16 +112,20 @@ def picture(name: str, network: Network) -> SafeString:
     people = _rows(len(network.people), height)
     places = dict(zip(network.organizations, _rows(len(network.organizations), height), strict=True))
     middle = height / 2
-    start = 200
+    own = _own_lines(name)
+    start = min(GAP + max(_wide(each, OWN_LETTER) for each in own), PERSON_X - 100)
+    ends = [PERSON_X + 2 * GAP + _wide(_cut(tie.name), LETTER) for tie in network.people]
+    last = max(ends)
     lines = [_line(start, middle, PERSON_X, y) for y in people]
-    for tie, y in zip(network.people, people, strict=True):
-        lines += [_line(PERSON_X, y, OTHER_X, places[each], "tie") for each in tie.others if each in places]
-    nodes = [f'<circle class="own" cx="{start}" cy="{middle:g}" r="9"/>', _own_label(start - 16, middle, name)]
+    for tie, y, end in zip(network.people, people, ends, strict=True):
+        kept = [places[each] for each in tie.others if each in places]
+        lines += [_line(last, y, OTHER_X, other, "tie", start=end) for other in kept]
+    nodes = [f'<circle class="own" cx="{start:g}" cy="{middle:g}" r="9"/>', _own_label(start - GAP, middle, own)]
     nodes += [
-        _node(tie, "person", PERSON_X, y, _label(PERSON_X - 12, y, tie.name, end=True))
+        _node(tie, "person", PERSON_X, y, _label(PERSON_X + GAP, y, tie.name))
         for tie, y in zip(network.people, people, strict=True)
     ]
-    nodes += [_node(place, "other", OTHER_X, y, _label(OTHER_X + 12, y, place.name)) for place, y in places.items()]
+    nodes += [_node(place, "other", OTHER_X, y, _label(OTHER_X + GAP, y, place.name)) for place, y in places.items()]
     return mark_safe(  # noqa: S308 - every part is escaped
         f'<svg class="network" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" aria-hidden="true">'
         f'<g class="lines">{"".join(lines)}</g>{"".join(nodes)}</svg>'
@@ -131,9 +141,11 @@ def _rows(count: int, height: int) -> list[float]:
     return [round(first + step * row, 1) for row in range(count)]
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "") -> str:
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "", *, start: float | None = None) -> str:
+    """Return a curve; with *start*, a straight line from there leads to it."""
     middle = (x1 + x2) / 2
-    return f'<path class="{kind}" d="M{x1:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"/>'
+    lead = f"M{x1:g} {y1:g}" if start is None else f"M{start:g} {y1:g}H{x1:g}"
+    return f'<path class="{kind}" d="{lead}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"/>'
 
 
 def _node(of: Tie | OtherOrganization, kind: str, x: float, y: float, label: str) -> str:
@@ -143,15 +155,31 @@ def _node(of: Tie | OtherOrganization, kind: str, x: float, y: float, label: str
     )
 
 
-def _own_label(x: float, middle: float, name: str) -> str:
-    """Return the organization's name in as many lines as it needs, to the left of its node."""
-    is_wide = any(unicodedata.east_asian_width(each) in {"W", "F"} for each in name)
-    lines = textwrap.wrap(name, OWN_CHARACTERS // (1 + is_wide), max_lines=OWN_LINES, placeholder="…")
+def _own_lines(name: str) -> list[str]:
+    """Return the organization's name in as many lines as it needs."""
+    width = OWN_CHARACTERS // (1 + any(map(_is_wide, name)))
+    return textwrap.wrap(name, width, max_lines=OWN_LINES, placeholder="…") or [name]
+
+
+def _own_label(x: float, middle: float, lines: Sequence[str]) -> str:
+    """Return the organization's name, to the left of its node."""
     first = middle - OWN_LEADING * (len(lines) - 1) / 2
     return "".join(_label(x, first + OWN_LEADING * row, line, end=True) for row, line in enumerate(lines))
 
 
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in {"W", "F"}
+
+
+def _wide(text: str, letter: float) -> float:
+    """Return about how wide a text is drawn."""
+    return round(letter * sum(2 if _is_wide(each) else 1 for each in text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LABEL_CHARACTERS else f"{text[: LABEL_CHARACTERS - 1]}…"
+
+
 def _label(x: float, y: float, text: str, *, end: bool = False) -> str:
-    shown = text if len(text) <= LABEL_CHARACTERS else f"{text[: LABEL_CHARACTERS - 1]}…"
     side = ' text-anchor="end"' if end else ""
-    return f'<text x="{x:g}" y="{y:g}"{side}>{escape(shown)}</text>'
+    return f'<text x="{x:g}" y="{y:g}"{side}>{escape(_cut(text))}</text>'

@@ -291,7 +291,9 @@ COURSES: Final = {
 def _compared(criterion: comparison.ComparedCriterion) -> JSONObject:
     word, tone = COURSES[criterion.course]
     before, after = (
-        {**each, "word": STATUSES[each["status"]], "tone": reports.TONES.get(each["status"], "")} if each else None
+        {**each, "word": gettext(STATUSES[each["status"]]), "tone": reports.TONES.get(each["status"], "")}
+        if each
+        else None
         for each in (criterion.before, criterion.after)
     )
     section, title = criterion.section, criterion.title

@@ -1,6 +1,7 @@
 """Background jobs and messages: what waits, runs or failed; try again, cancel; send a test message."""
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from django.contrib import messages
@@ -22,6 +23,7 @@ from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, problems_shown
 from muniment.web.requests.pagination import PAGE_SIZE, asked_page, chosen, pager
 from muniment.web.views.operate.frame import operate_page
+from muniment.web.wording.jobs import job_kind, message_kind
 
 STATES: Final[dict[str, tuple[Words, tuple[str, ...]]]] = {
     "open": (gettext_lazy("Waiting and running"), UNFINISHED),
@@ -64,7 +66,8 @@ def jobs(request: HttpRequest) -> HttpResponse:
     """List jobs by state and kind."""
     kinds = tuple(handlers.kinds())
     context = _listed(request, chosen(request.GET, "kind", kinds), ("state", "kind", "page"))
-    return operate_page(request, "jobs", "operate/jobs.html", {**context, "kinds": kinds})
+    named = sorted(((each, job_kind(each)) for each in kinds), key=itemgetter(1))
+    return operate_page(request, "jobs", "operate/jobs.html", {**context, "kinds": named})
 
 
 @operator("POST")
@@ -119,7 +122,7 @@ def _line(job: Job) -> JobLine:
     return JobLine(
         job=job,
         tone=TONES.get(State(job.state), ""),
-        what=str(job.payload.get("kind", "")) if is_mail else job.kind,
+        what=message_kind(str(job.payload.get("kind", ""))) if is_mail else job_kind(job.kind),
         recipient=", ".join(job.payload.get("to", ())) if is_mail else "",
         reason=masked(job.error.strip().splitlines()[-1])[:MOST_CHARACTERS] if is_told else "",
         can_retry=job.state == State.QUEUED

@@ -21,6 +21,8 @@ from muniment.web.views.public.registry import json_for_script
 from muniment.web.wording.places import country_names
 
 SHOWN: Final = 6
+FEW: Final = 3
+"""Of the newest listings beside few changes, so that no half of a row is empty."""
 BARS: Final = 8
 FRAMEWORKS_SHOWN: Final = 3
 
@@ -51,12 +53,14 @@ def home(request: HttpRequest) -> HttpResponse:
             "/map",
         ),
     ]
-    newest = source.companies(ListQuery(page=1, page_size=SHOWN)).items
+    updated = top.updated[:SHOWN]
+    beside = max(len(updated), FEW) if updated else SHOWN
+    newest = source.companies(ListQuery(page=1, page_size=beside)).items
     news = [
         (gettext("Raising now"), front.raising_news(raising, parts), "/companies?raising=true"),
         (gettext("Votes ending soon"), front.voting_news(voting, parts), ""),
         (gettext("New listings"), front.new_news(newest), "/companies"),
-        (gettext("Recently changed"), front.updated_news(top.updated[:SHOWN]), "/companies?sort=updated"),
+        (gettext("Recently changed"), front.updated_news(updated), "/companies?sort=updated"),
     ]
     dataset = front.profile_of_registry(applied.registry_name(), address(request), source.modified_at)
     context = {

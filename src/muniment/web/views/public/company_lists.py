@@ -18,7 +18,7 @@ from muniment.kernel.pagination import Page
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import day, proposal_row, rounds_of
-from muniment.web.presenters.differences import label_of
+from muniment.web.presenters.differences import changed_label_of
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
 from muniment.web.views.public.documents import bundle_of
@@ -135,7 +135,7 @@ def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     return [
         {
             "what": _CHANGES.get(row.change, row.change),
-            "fields": ", ".join(dict.fromkeys(label_of(name, kind) for name in row.fields or ())),
+            "fields": ", ".join(dict.fromkeys(changed_label_of(name, kind) for name in row.fields or ())),
             "day": day(row.at),
             "at": row.at,
         }

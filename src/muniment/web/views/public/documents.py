@@ -32,11 +32,12 @@ def document(kind: str, key: str) -> Found:
     if found is not None:
         return found
     folder, message = {
-        "company": ("companies", gettext("No company has the slug “%(key)s”.")),
-        "person": ("people", gettext("No person has the slug “%(key)s”.")),
-        "framework": ("frameworks", gettext("No framework has the id “%(key)s”.")),
+        "company": ("companies", gettext("There is no company at the address “/companies/%(slug)s”.")),
+        "person": ("people", gettext("There is no person at the address “/people/%(slug)s”.")),
+        "framework": ("frameworks", gettext("There is no framework at the address “/frameworks/%(slug)s”.")),
     }[kind]
-    problem = NotFound(message % {"key": key[:200]}, gettext("Check the address or search."))
+    hint = gettext("It may have been renamed, or is no longer listed. Check the address or search.")
+    problem = NotFound(message % {"slug": key[:200]}, hint)
     nearest = [(near, f"/{folder}/{quote(near)}") for near in reader().nearest(kind, key)[:3]]
     problem.nearest = nearest  # type: ignore[attr-defined]  # for the page of trouble, which looks for it
     raise problem

@@ -225,6 +225,7 @@ def positions(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "room": "people",
         "person": facts,
+        "home": home,
         "positions": page.items,
         "total": page.total,
         "pager": lists.pager(request.path, page),

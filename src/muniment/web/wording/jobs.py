@@ -1,0 +1,66 @@
+"""Words for the kinds of background jobs and of messages."""
+
+from typing import Final
+
+from muniment.web.translating import gettext_lazy
+
+KINDS: Final = {
+    "accounts.deletions_due": gettext_lazy("Delete accounts whose time has come"),
+    "accounts.security_events_ended": gettext_lazy("Delete old entries of the security log"),
+    "accounts.sessions_ended": gettext_lazy("Delete ended sessions"),
+    "accounts.tokens_ended": gettext_lazy("Delete ended access tokens"),
+    "accounts.tokens_near_end": gettext_lazy("Warn of access tokens that end soon"),
+    "assessments.executed": gettext_lazy("Assess a listing"),
+    "assessments.grown_old": gettext_lazy("End report runs that were never started"),
+    "backup.interval_ended": gettext_lazy("Make a backup"),
+    "credits.left_open": gettext_lazy("Check open purchases"),
+    "documents.archives_ended": gettext_lazy("Delete old downloads of account data"),
+    "documents.completed": gettext_lazy("Check an uploaded document"),
+    "documents.grown_old": gettext_lazy("Delete expired uploads and documents"),
+    "instance.health_asked": gettext_lazy("Check the health of this instance"),
+    "jobs.grown_old": gettext_lazy("Delete old jobs"),
+    "mail.requested": gettext_lazy("Send a message"),
+    "oauth.clients_unused": gettext_lazy("Delete unused apps"),
+    "oauth.grants_ended": gettext_lazy("Delete ended connections of apps"),
+    "registry.consent_introduced": gettext_lazy("Ask people about their positions"),
+    "registry.digests_due": gettext_lazy("Send digests to reviewers"),
+    "registry.fields_declared": gettext_lazy("Publish listings with new fields"),
+    "registry.import_requested": gettext_lazy("Import a table"),
+    "registry.import_uploads_old": gettext_lazy("Delete old import files"),
+    "registry.invitations_ended": gettext_lazy("Delete ended invitations"),
+    "registry.item_waits": gettext_lazy("Check an item of the review queue"),
+    "registry.items_wait": gettext_lazy("Check the review queue"),
+    "registry.listings_due": gettext_lazy("Publish listing dates"),
+    "registry.logos_due": gettext_lazy("Fetch logos"),
+    "registry.person_erased": gettext_lazy("Remove traces of an erased person"),
+    "registry.proofs_aged": gettext_lazy("Check verified domains again"),
+    "registry.published": gettext_lazy("Tell plugins of a publication"),
+    "registry.rounds_due": gettext_lazy("Open and close funding rounds"),
+    "registry.tombstones_due": gettext_lazy("Replace old marks of erased people"),
+    "registry.upgraded": gettext_lazy("Publish again after an upgrade"),
+    "scrub.due": gettext_lazy("Look for damaged data"),
+}
+MESSAGES: Final = {
+    "account_already_exists": gettext_lazy("Account exists already"),
+    "code": gettext_lazy("Code"),
+    "email_confirmation": gettext_lazy("Confirmation of an email address"),
+    "farewell": gettext_lazy("Account deleted"),
+    "invitation": gettext_lazy("Invitation"),
+    "login_code": gettext_lazy("Sign-in code"),
+    "notice": gettext_lazy("Notification"),
+    "password_reset_code": gettext_lazy("Code for a new password"),
+    "security_event": gettext_lazy("Security notice"),
+    "step_up_code": gettext_lazy("Code to confirm the identity"),
+    "test": gettext_lazy("Test message"),
+    "unknown_account": gettext_lazy("No account with this address"),
+}
+
+
+def message_kind(name: str) -> str:
+    """Return the words for what a message is about; another one is shown as it is stored."""
+    return str(MESSAGES.get(name, name))
+
+
+def job_kind(name: str) -> str:
+    """Return the words for a kind of job; that of a plugin is shown as the plugin names it."""
+    return str(KINDS.get(name, name))
