@@ -56,6 +56,7 @@ class Event(StrEnum):
     FORMER_NAME_REMOVED = "former_name_removed"
     FRAMEWORK_CHANGED = "framework_changed"
     RECORDS_IMPORTED = "records_imported"
+    IMPORT_UNDONE = "import_undone"
     SETTINGS_CHANGED = "settings_changed"
     REGISTRY_CHANGED = "registry_changed"
     KEYS_ROTATED = "keys_rotated"
@@ -130,6 +131,7 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.FORMER_NAME_REMOVED: Meaning(gettext_lazy("Former name removed"), is_audited=True),
     Event.FRAMEWORK_CHANGED: Meaning(gettext_lazy("Framework changed"), is_audited=True),
     Event.RECORDS_IMPORTED: Meaning(gettext_lazy("Records imported"), is_audited=True),
+    Event.IMPORT_UNDONE: Meaning(gettext_lazy("Import undone"), is_audited=True),
     Event.SETTINGS_CHANGED: Meaning(gettext_lazy("Settings changed"), is_audited=True),
     Event.REGISTRY_CHANGED: Meaning(gettext_lazy("Registry settings changed"), is_audited=True),
     Event.KEYS_ROTATED: Meaning(gettext_lazy("Keys rotated"), is_audited=True),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
 from muniment.languages import writing
+from muniment.languages.recalled import recalled
 
 BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -58,6 +59,7 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "merged": gettext_lazy("Merged profile"),
     "companies": gettext_lazy("Companies"),
     "slugDigest": gettext_lazy("Digest of the slug"),
+    "import": gettext_lazy("Import"),
     "files": gettext_lazy("Files"),
     "options": gettext_lazy("Options"),
     "result": gettext_lazy("Result"),
@@ -127,6 +129,8 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
             lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
         elif name == "expires":
             lines.append((str(_LABELS[name]), _day(str(value))))
+        elif name == "result":
+            lines.append((str(_LABELS[name]), recalled(str(value))))
         elif name in _LABELS:
             lines.append((str(_LABELS[name]), _shown(value)))
     return lines
