@@ -136,7 +136,11 @@ def test_an_import_that_stops_is_recorded_with_what_it_wrote(tmp_path):
 def test_an_undone_import_is_one_entry_with_its_files_and_counts(tmp_path):
     lines(tmp_path / "people.jsonl", {"slug": "ada-quill", "name": "Ada Quill", "bio": "First"})
     import_registry(tmp_path)
-    lines(tmp_path / "people.jsonl", {"slug": "ada-quill", "name": "Ada Quill", "bio": "Second"}, {"slug": "joe", "name": "Joe"})
+    lines(
+        tmp_path / "people.jsonl",
+        {"slug": "ada-quill", "name": "Ada Quill", "bio": "Second"},
+        {"slug": "joe", "name": "Joe"},
+    )
     run = import_registry(tmp_path).import_run
     before = len(audited())
     operator = account("operator@harbour.example", "operator").actor("web")

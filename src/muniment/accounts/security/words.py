@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from muniment.accounts.security.events import MEANINGS, Event
@@ -116,7 +117,13 @@ def means_of(event: SecurityEvent) -> str:
 
 def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
     """Return label and value of each detail."""
-    lines = [(gettext("About"), f"/{event.subject}")] if event.subject else []
+    about = [(gettext("About"), f"/{event.subject}")] if event.subject else []
+    return about + facts_of(event)
+
+
+def facts_of(event: SecurityEvent) -> list[tuple[str, str]]:
+    """Return label and value of each detail but the page that the event is about."""
+    lines: list[tuple[str, str]] = []
     for name, value in event.detail.items():
         if name == "changed" and isinstance(value, list):  # places in the registry's own settings
             lines.append((gettext("Changed"), ", ".join(map(str, value))))
@@ -150,5 +157,9 @@ def _setting(value: str | None) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return capfirst(", ".join(map(_word, value)))
+    return capfirst(_word(value)) if value in _VALUES else _word(value)
+
+
+def _word(value: Any) -> str:
     return str(_VALUES.get(value, value)) if isinstance(value, str) else str(value)
