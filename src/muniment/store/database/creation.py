@@ -1,19 +1,17 @@
 """
-Create a new database from the models, in place of applying every migration to an empty one.
+Create a new database as the migrations leave it, in place of applying one after another.
 
-The result is the same: tables, rows and the list of applied migrations, which is all that upgrades, backups and other
-versions look at. Only the order of columns and the ids of content types and permissions differ.
+Tables, rows and the list of applied migrations are the same, so that upgrades, backups and other versions see no
+difference. The order of columns, and the ids of content types and permissions, may differ.
 """
 
 from collections.abc import Collection
 from typing import Final
 
-from django.apps import apps
 from django.core.management.sql import emit_post_migrate_signal
 from django.db import connection
 from django.db.migrations import Migration, RunPython, RunSQL
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.state import ProjectState
 
 COMPARED: Final = {
     "account": "0009_emailaddress_unique_primary_email",
@@ -45,18 +43,15 @@ def create(*, only: Collection[tuple[str, str]] | None = None, fills: bool = Tru
     names = [(migration.app_label, migration.name) for migration in plan]
     if not _are_compared(plan) or (only is not None and set(only) != set(names)):
         return False
-    labels = {label for label, _ in names}
+    state = executor.loader.project_state()
     with connection.schema_editor() as editor:
-        for model in apps.get_models():
-            meta = model._meta  # noqa: SLF001 - documented by Django
-            if meta.app_label in labels and meta.can_migrate(connection):
+        for model in state.apps.get_models():
+            if model._meta.can_migrate(connection):  # noqa: SLF001 - documented by Django
                 editor.create_model(model)
-        present = ProjectState()
-        vars(present)["apps"] = apps
         for migration in filter(_is_ours, plan):
             for operation in migration.operations:
                 if isinstance(operation, RunPython | RunSQL) and not operation.elidable:
-                    operation.database_forwards(migration.app_label, editor, present, present)
+                    operation.database_forwards(migration.app_label, editor, state, state)
         executor.recorder.ensure_schema()
         record = executor.recorder.Migration
         executor.recorder.migration_qs.bulk_create([record(app=label, name=name) for label, name in names])
