@@ -31,7 +31,8 @@ VARIES = {
 CATALOGUE = {
     "relations": "SELECT relname, relkind, relpersistence, reloptions FROM pg_class"
     " WHERE relnamespace = 'public'::regnamespace",
-    "columns": "SELECT relname, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated,"
+    "columns": "SELECT relname, row_number() OVER (PARTITION BY relname ORDER BY attnum), attname,"
+    " format_type(atttypid, atttypmod), attnotnull, attidentity, attgenerated,"
     " attcollation::regcollation::text, pg_get_expr(adbin, adrelid)"
     " FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid"
     " LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum"
@@ -78,10 +79,10 @@ class Database:
         return self
 
     def form(self):
-        """Return tables with columns, keys and checks, indexes, triggers; columns in no order."""
+        """Return tables with columns, keys and checks, indexes, triggers; in SQLite, the columns in no order."""
         if self.url:
             with psycopg.connect(self.url) as found:
-                return {part: _named(found.execute(asked).fetchall()) for part, asked in CATALOGUE.items()}
+                return {part: sorted(map(repr, found.execute(asked))) for part, asked in CATALOGUE.items()}
         with closing(sqlite3.connect(self.data / "muniment.sqlite3")) as found:
             return {
                 (kind, name): _parts(sql) if kind == "table" else sql
@@ -104,11 +105,6 @@ class Database:
         pairs = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
         left_out = VARIES.get(table, set())
         return sorted(repr(sorted((key, row[key]) for key in row.keys() - left_out)) for row in pairs)
-
-
-def _named(rows):
-    """Return the rows as text, sorted, with the one name that PostgreSQL gives where an altered column has Django's."""
-    return sorted(repr(row).replace("django_site_domain_a2e37b91_uniq", "django_site_domain_key") for row in rows)
 
 
 def _parts(sql):

@@ -2,7 +2,7 @@
 Create a new database as the migrations leave it, in place of applying one after another.
 
 Tables, rows and the list of applied migrations are the same, so that upgrades, backups and other versions see no
-difference. The order of columns, and the ids of content types and permissions, may differ.
+difference. The ids of content types and permissions may differ, and the order of columns on SQLite.
 """
 
 from collections.abc import Collection
@@ -26,6 +26,11 @@ COMPARED: Final = {
 }
 """The last migration of each library's app when both ways were compared. With any other, every migration is applied."""
 
+_AS_ALTERED: Final = """
+ALTER TABLE django_site RENAME CONSTRAINT django_site_domain_key TO django_site_domain_a2e37b91_uniq
+"""
+"""PostgreSQL names the constraint of a column that is created unique, Django that of one that becomes unique later."""
+
 
 def create(*, only: Collection[tuple[str, str]] | None = None, fills: bool = True) -> bool:
     """
@@ -48,6 +53,8 @@ def create(*, only: Collection[tuple[str, str]] | None = None, fills: bool = Tru
         for model in state.apps.get_models():
             if model._meta.can_migrate(connection):  # noqa: SLF001 - documented by Django
                 editor.create_model(model)
+        if connection.vendor == "postgresql":
+            editor.execute(_AS_ALTERED)
         for migration in filter(_is_ours, plan):
             for operation in migration.operations:
                 if isinstance(operation, RunPython | RunSQL) and not operation.elidable:
