@@ -1,7 +1,7 @@
 """The public pages, rendered from the published documents and cached by edition."""
 
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
