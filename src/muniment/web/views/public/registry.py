@@ -51,7 +51,7 @@ MEMBERS_COMPARED = 20
 ORGANIZATIONS_SHOWN = 30
 """Of one person; the page of all positions has the rest."""
 MANY_OF_ONE: Final = 4
-"""Positions in an organization, on average, beside which its name would stand alone in a column."""
+"""Positions in an organization, on average, beside which its name would be alone in a column."""
 POSITIONS_SHOWN = 100
 MOST_COMPARED = 4
 
