@@ -97,7 +97,7 @@ def test_a_newcomer_signs_up_lists_a_company_and_sees_it_published(browser, site
     page.wait_for_url("**/manage/companies/new")
     page.get_by_label("Name", exact=True).press_sequentially("Brine & Bramble")
     expect(page.locator("#suggested")).to_contain_text("/companies/brine-bramble")
-    page.get_by_label("Type (optional)", exact=True).fill("cooperative")
+    page.get_by_label("Type (needed to publish)", exact=True).fill("cooperative")
     page.get_by_label("Website").fill("https://brine.example")
     page.get_by_role("button", name="Save and continue").click()
     page.get_by_label("Summary").fill("Salt-marsh farmers who share a cold store.")
