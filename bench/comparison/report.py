@@ -167,7 +167,7 @@ product on 26 November, after repeated requests are looked up by their bytes (de
 - The kernel's part of a 304 costs the product as much as nginx needs for all of it, so a ratio of 0.95 to a 304 of
   nginx is out of reach in Python. For zstd, nginx also sends the file's pages without copying them (sendfile).
 - A repeated request without a socket takes 0.75 (list) to 0.95 µs (5,000 details, in turns with the version before:
-  1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over three buffers, and
+  1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over buffers, and
   the counters. The rate limit adds about 0.85 µs, which the rates above do not contain.
 - **No part of an import stands out.** Of the CPU time of the real registry: start of Django 5 %, reading and checking
   rows 12 %, comparing and inserting them 20 %, rendering 17 %, the search index 20 %, documents, lists, feed and chain
