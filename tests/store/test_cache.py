@@ -2,7 +2,8 @@
 
 import pytest
 
-from muniment.store.cache import ENTRY_OVERHEAD_BYTES, ResponseCache
+from muniment.store import cache as module
+from muniment.store.cache import ENTRY_OVERHEAD_BYTES, REQUEST_OVERHEAD_BYTES, ResponseCache
 
 LIMIT_BYTES = 100_000
 SHOWN = (("company", "quay"),)
@@ -55,3 +56,36 @@ def test_an_answer_is_dropped_with_any_document_that_it_shows(cache):
     assert list(cache.ready) == ["other"]
     cache.move(3, None)
     assert (cache.ready, cache.currsize) == ({}, 0)
+
+
+def test_a_request_is_remembered_for_as_long_as_its_answer_is_kept(cache):
+    kept, other = put(cache, "kept"), put(cache, "other", depends=(("person", "ada"),))
+    for number in range(3):
+        cache.remember(b"request %d" % number, "kept", kept, number)
+    cache.remember(b"of another", "other", other, "given")
+    cache.remember(b"request 1", "kept", kept, "again")
+    cache.remember(b"too late", "kept", object(), "of a former answer")
+    assert cache.by_request == {b"request 0": 0, b"request 1": 1, b"request 2": 2, b"of another": "given"}
+    cache.move(1, SHOWN)
+    assert cache.by_request == {b"of another": "given"}
+    cache.move(2, None)
+    assert cache.by_request == {}
+
+
+def test_remembered_requests_go_with_an_answer_that_makes_room(cache):
+    first = put(cache, 0)
+    cache.remember(b"request", 0, first, "given")
+    for key in range(1, 6):
+        put(cache, key)
+    assert cache.by_request == {}
+
+
+def test_the_memory_of_requests_is_bounded(cache, monkeypatch):
+    monkeypatch.setattr(module, "MAX_REQUESTS_BYTES", 3 * (REQUEST_OVERHEAD_BYTES + 2))
+    kept = put(cache, "kept")
+    for number in range(8):
+        cache.remember(b"%02d" % number, "kept", kept, number)
+        assert list(cache.by_request.values()) == list(range(number // 3 * 3, number + 1))
+    cache.move(1, SHOWN)  # what was forgotten is not looked for again
+    put(cache, "kept", edition=1)
+    assert cache.by_request == {}

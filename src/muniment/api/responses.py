@@ -117,6 +117,10 @@ class Answer(msgspec.Struct, gc=False):
         """Return whether an ``If-None-Match`` value matches this version in any encoding."""
         return is_known(self.tag, if_none_match)
 
+    def has(self, response: Response) -> bool:
+        """Return whether *response* is a form of this version."""
+        return any(each is response for forms in (self.forms, self._unchanged) for each in forms.values())
+
     def is_unmodified(self, if_modified_since: bytes) -> bool:
         return proves(if_modified_since, self.modified_at)
 

@@ -15,6 +15,10 @@ Dependency = tuple[str, str]
 
 ENTRY_OVERHEAD_BYTES = 760
 """Memory per entry besides its content: keys, objects and dictionary slots."""
+MAX_REQUESTS_BYTES = 8_000_000
+"""Memory of whole requests that are remembered: about 16,000 short ones."""
+REQUEST_OVERHEAD_BYTES = 330
+"""Memory per such request besides its bytes."""
 
 
 Entry = tuple[Any, int, tuple[Dependency, ...]]
@@ -30,6 +34,10 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         self._lock = threading.Lock()
         self.ready: dict[Hashable, Any] = {}
         """The values by key, for reading without a lock; only this class changes it."""
+        self.by_request: dict[bytes, Any] = {}
+        """What whole requests, by their exact bytes, were given of cached values; read and changed like ``ready``."""
+        self._requests: dict[Hashable, list[bytes]] = {}
+        self._request_bytes = 0
         self.version = 0
 
     def put(
@@ -52,6 +60,18 @@ class ResponseCache(LRUCache[Hashable, Entry]):
                 del self[key]  # cachetools 6 would evict it itself to replace it by a larger one
                 self._add(key, value, min(former_bytes + size_bytes, int(self.maxsize)), depends)
 
+    def remember(self, request: bytes, key: Hashable, value: object, given: object) -> None:
+        """Remember what *request* was *given* of *value*, for as long as *key* holds that value."""
+        with self._lock:
+            if self.ready.get(key) is not value or request in self.by_request:
+                return
+            self._request_bytes += len(request) + REQUEST_OVERHEAD_BYTES
+            if self._request_bytes > MAX_REQUESTS_BYTES:  # those that are asked again soon return
+                self._forget_requests()
+                self._request_bytes = len(request) + REQUEST_OVERHEAD_BYTES
+            self.by_request[request] = given
+            self._requests.setdefault(key, []).append(request)
+
     def move(self, version: int, touched: Iterable[Dependency] | None) -> None:
         """Advance to *version*: drop entries that show the *touched* documents, or every entry if None."""
         with self._lock:
@@ -60,6 +80,7 @@ class ResponseCache(LRUCache[Hashable, Entry]):
                 super().__init__(self.maxsize, self.getsizeof)  # at once: clear() takes each entry by itself
                 self._dependents.clear()
                 self.ready.clear()
+                self._forget_requests()
                 return
             for dependency in touched:
                 for key in list(self._dependents.get(dependency, ())):
@@ -76,11 +97,19 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         _, _, depends = self[key]
         super().__delitem__(key)
         del self.ready[key]
+        for request in self._requests.pop(key, ()):
+            del self.by_request[request]
+            self._request_bytes -= len(request) + REQUEST_OVERHEAD_BYTES
         for dependency in depends:
             keys = self._dependents[dependency]
             keys.discard(key)
             if not keys:
                 del self._dependents[dependency]
+
+    def _forget_requests(self) -> None:
+        self.by_request.clear()
+        self._requests.clear()
+        self._request_bytes = 0
 
 
 def release_free_memory() -> None:

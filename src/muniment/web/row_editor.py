@@ -81,6 +81,7 @@ class RowEditor:
     def __init__(self, rows: RowList, stored: list[JSONObject], query: Mapping[str, str]) -> None:
         self.list, self.stored = rows, stored
         self.name, self.label, self.hint = rows.name, gettext(rows.label), gettext(rows.hint) if rows.hint else ""
+        self.add_label = gettext(rows.add)
         self.page_parameter, self.search_parameter = f"{rows.name}-page", f"{rows.name}-q"
         self.search = self.typed_search = _words(query.get(self.search_parameter, ""))
         number = query.get(self.page_parameter, "")
@@ -303,7 +304,7 @@ class RowEditor:
         if found.page_count > 1:
             return gettext("Rows %(first)s to %(last)s of %(total)s.") % values
         if not self.stored:
-            return gettext("No rows yet.")
+            return gettext(self.list.none)
         return ngettext("%(total)s row.", "%(total)s rows.", len(self.stored)) % values
 
     @property
@@ -345,6 +346,7 @@ class RowEditor:
             "wanted": row.place or ("" if row.at is None else row.at + 1),
             "is_new": row.at is None,
             "is_edited": row.is_edited,
+            "is_blank": row.at is None and not row.is_edited,
             "remove": row.remove,
             "note": row.note,
             "choices": row.choices,

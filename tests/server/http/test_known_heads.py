@@ -4,7 +4,7 @@ import asyncio
 import random
 import re
 from contextlib import AsyncExitStack
-from itertools import count, pairwise
+from itertools import count, pairwise, takewhile
 
 import pytest
 import uvicorn
@@ -59,10 +59,33 @@ class Wire(asyncio.Transport):
     def get_write_buffer_size(self):
         return 0
 
+    def get_extra_info(self, name, default=None):
+        return ("192.0.2.1", 443) if name == "peername" else default
+
     def pause_reading(self):
         pass
 
     resume_reading = pause_reading
+
+
+class Watched(FastPathProtocol):
+    """The fast path, which checks that a connection really is between two requests when it takes that as known."""
+
+    repeats = 0
+
+    def _repeat(self, request):
+        assert self.has_asked
+        assert not self.is_unfinished
+        assert not self._in_head
+        assert not self._in_body
+        assert not self._is_over
+        assert not self.is_busy
+        assert not self.flow.write_paused
+        assert not self.is_retiring
+        assert not self._is_proxied
+        is_repeated = super()._repeat(request)
+        type(self).repeats += is_repeated
+        return is_repeated
 
 
 class Forgetful(FastPathProtocol):
@@ -75,8 +98,9 @@ class Forgetful(FastPathProtocol):
 class Server:
     """One way to serve an API, without a socket."""
 
-    def __init__(self, protocol, api):
-        self.front = App(Config({"MUNIMENT_RATE_LIMIT": "off", "MUNIMENT_BASE_URL": "http://registry.example"}))
+    def __init__(self, protocol, api, **settings):
+        usual = {"MUNIMENT_RATE_LIMIT": "off", "MUNIMENT_BASE_URL": "http://registry.example"}
+        self.front = App(Config(usual | settings))
         self.front.open_api(api)
         self.front.update_edition(1)
         self._protocol = protocol
@@ -103,7 +127,8 @@ class Server:
             for turn in count():
                 await asyncio.sleep(0)
                 waits = connection.cycle is None or connection.cycle.more_body  # for the rest of the request
-                if not connection.is_busy or (waits and turn > TURNS):
+                # What follows on a connection that closes is not answered.
+                if not connection.is_busy or wire.closing or (waits and turn > TURNS):
                     break
             if found and found[-1][1]:
                 assert wire.written == b"", "nothing is answered after a refusal"
@@ -123,13 +148,13 @@ def ways(rest, request):
     """Return the fast path, the same without known heads, and the ordinary path, each with a cache of its own."""
     rest.publish(*(company(number) for number in range(1, 8)))
 
-    def make():
+    def make(**settings):
         servers = []
-        for protocol in (FastPathProtocol, Forgetful, LimitedProtocol):
+        for protocol in (Watched, Forgetful, LimitedProtocol):
             reader = Reader(rest.reader.path)
             api = Api(reader, Config({}, data=rest.reader.path.parent), SCHEMA)
             request.addfinalizer(reader.close)
-            servers.append(Server(protocol, api))
+            servers.append(Server(protocol, api, **settings))
         return servers
 
     return make
@@ -148,10 +173,11 @@ async def _compare(ways, conversations):
 
 
 def _compare_generated(ways, count, seed):
-    chance = random.Random(seed)
+    chance, before = random.Random(seed), Watched.repeats
     fast = asyncio.run(_compare(ways, (conversation(chance) for _ in range(count))))
     assert len(fast.front.fast_path.heads.by_block) >= len(HEADS)
     assert fast.front.metrics.fast_path["api", 200] > count
+    assert Watched.repeats - before > count // 3
 
 
 def _compare_calls(ways, count, seed):
@@ -274,5 +300,122 @@ def test_a_head_is_remembered_when_it_comes_a_second_time_in_a_row(ways):
             connection.data_received(second)
             await asyncio.sleep(0)
         assert len(known) == 3
+
+    asyncio.run(run())
+
+
+# ---------------------------------------------------------------------- whole requests that are repeated
+
+
+@pytest.fixture
+def fast(ways):
+    """Return a function that makes a server with the fast path, by its settings."""
+    return lambda **settings: ways(**settings)[0]
+
+
+async def _settled(connection):
+    for _ in takewhile(lambda _: connection.is_busy, count()):
+        await asyncio.sleep(0)
+
+
+async def _repeating(server, asked):
+    """Return a connection, after *asked* was sent so often that its bytes are remembered, and how to ask again."""
+    connection = server.connect()
+
+    async def ask(request=asked):
+        connection.transport.written = b""
+        connection.data_received(request)
+        await _settled(connection)
+        return connection.transport.written
+
+    for _ in range(5):
+        await ask()
+    return connection, ask
+
+
+@pytest.mark.parametrize("lines", [HEADS[0], HEADS[1], (*HEADS[0], b'If-None-Match: "other"')])
+def test_a_request_whose_bytes_were_answered_before_is_looked_up_by_them(fast, lines):
+    async def run():
+        server, asked = fast(), asking(TARGETS[2], lines)
+        connection, ask = await _repeating(server, asked)
+        assert list(server.front.api.cache.by_request) == [asked]
+        first, hits = await ask(), server.front.api.hits
+        connection._answer_known = None  # whatever is asked of it fails
+        assert _masked(await ask()) == _masked(first)
+        assert server.front.api.hits == hits + 1
+
+    asyncio.run(run())
+
+
+def test_a_repeated_condition_is_answered_by_304_until_the_document_changes(fast, rest):
+    async def run():
+        server = fast()
+        _, ask = await _repeating(server, asking(TARGETS[2], HEADS[0]))
+        tag = re.search(rb"etag: ([^\r]+)", await ask())[1]
+        conditional = asking(TARGETS[2], (*HEADS[0], b"If-None-Match: " + tag))
+        _, ask = await _repeating(server, conditional)
+        assert conditional in server.front.api.cache.by_request
+        assert (await ask()).startswith(b"HTTP/1.1 304 ")
+        rest.publish(company(1, day=1, name="Another name"))
+        server.front.api.reader.refresh()
+        assert b"Another name" in await ask()
+
+    asyncio.run(run())
+
+
+def test_a_repeated_request_shows_what_was_published_since(fast, rest):
+    async def run():
+        server = fast()
+        _, ask = await _repeating(server, asking(TARGETS[2], HEADS[0]))
+        for name in ("Another name", "A third name"):
+            rest.publish(company(1, day=1, name=name))
+            server.front.api.reader.refresh()
+            for _ in range(4):
+                assert name.encode() in await ask()
+        rest.unlist("company", "company-1")
+        server.front.api.reader.refresh()
+        assert (await ask()).startswith(b"HTTP/1.1 404 ")
+
+    asyncio.run(run())
+
+
+def test_a_repeated_request_is_charged_and_refused_as_others_are(fast):
+    async def run():
+        server = fast(MUNIMENT_RATE_LIMIT="60", MUNIMENT_RATE_BURST="10")
+        _, ask = await _repeating(server, asking(TARGETS[2], HEADS[0]))
+        left = []
+        for _ in range(8):
+            found = await ask()
+            left.append(int(re.search(rb'"burst";r=(\d+)', found)[1]))
+        assert left[:5] == [4, 3, 2, 1, 0]
+        assert found.startswith(b"HTTP/1.1 429 ")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("setting", [{"MUNIMENT_LOG_REQUESTS": "on"}, {"MUNIMENT_TRUSTED_PROXIES": "192.0.2.1"}])
+def test_through_a_proxy_and_with_a_request_log_no_request_is_taken_by_its_bytes(fast, setting):
+    async def run():
+        server = fast(**setting)
+        connection, ask = await _repeating(server, asking(TARGETS[2], HEADS[0]))
+        assert not connection._is_between
+        assert not server.front.api.cache.by_request
+        assert (await ask()).startswith(b"HTTP/1.1 200 ")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("event", ["pause_writing", "retire"])
+def test_a_connection_that_cannot_be_answered_at_once_takes_no_request_by_its_bytes(fast, event):
+    async def run():
+        connection, _ask = await _repeating(fast(), asking(TARGETS[2], HEADS[0]))
+        assert connection._is_between
+        getattr(connection, event)()
+        assert not connection._is_between
+        connection._repeat, connection.transport.written = None, b""  # whatever is asked of the first fails
+        connection.data_received(asking(TARGETS[2], HEADS[0]))
+        connection.resume_writing()
+        await _settled(connection)
+        assert connection.transport.written.count(b"HTTP/1.1 200 OK") == 1
 
     asyncio.run(run())

@@ -168,7 +168,9 @@ def _domain(slug: str) -> Check:
         return Check("domain", passed=True, found=gettext("%(domain)s is verified") % {"domain": proof.domain})
     claim = current_claim(company)
     if claim is None:
-        return Check("domain", passed=False, found=gettext("this website can't be verified"))
+        return Check(
+            "domain", passed=False, found=gettext("the website has no domain of its own, or other listings share it")
+        )
     if any(_is_at(email, mail_addresses(claim, email)) for _, email in owners):
         return Check("domain", passed=True, found=gettext("an owner has an email address at %s") % claim.domain)
     return Check("domain", passed=False, found=gettext("no owner has an email address at %s") % claim.domain)

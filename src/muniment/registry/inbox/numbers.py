@@ -19,11 +19,11 @@ def odd_sums(bundle: JSONMapping) -> list[str]:
     found = []
     pools = _sum((bundle.get("distribution") or {}).get("pools") or ())
     if pools is not None and abs(pools - 100) > TOLERANCE:
-        found.append(gettext("the pools add up to %(sum)s %%, not 100 %%") % {"sum": f"{pools:g}"})
+        found.append(gettext("the pools add up to %(sum)s%%, not 100%%") % {"sum": f"{pools:g}"})
     rows = msgspec.json.decode(msgspec.json.encode(bundle.get("capTable") or ()))  # a bundle has them encoded
     holders = _sum(rows)
     if holders is not None and holders > 100 + TOLERANCE:
-        found.append(gettext("the cap table adds up to %(sum)s %%") % {"sum": f"{holders:g}"})
+        found.append(gettext("the cap table adds up to %(sum)s%%") % {"sum": f"{holders:g}"})
     return found
 
 

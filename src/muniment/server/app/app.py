@@ -88,6 +88,8 @@ class App:
         self.date = formatdate(usegmt=True).encode()
         self._timed_lines = b"date: %s\r\nx-muniment-edition: %s\r\nx-request-id: " % (self.date, self.edition)
         """The lines of :meth:`closing_lines` that only change with time, encoded, and the start of the next."""
+        self._numbered_lines = self._timed_lines + self._id_prefix
+        """They, and the start of a new id."""
 
     def update_edition(self, edition: int) -> None:
         """Update X-Muniment-Edition: the lowest edition that this process may show."""
@@ -110,10 +112,12 @@ class App:
     def ending(self, request_id: bytes | None, verdict: Verdict | None) -> bytes:
         """Return :meth:`closing_lines` encoded, with the blank line after them; None is a new id."""
         if request_id is None:
-            request_id = b"%s%08x" % (self._id_prefix, next(self._numbers))
+            lines, number = self._numbered_lines, b"%08x" % next(self._numbers)
+        else:
+            lines, number = self._timed_lines, request_id
         if verdict is None or not self.limiter.is_enabled:
-            return b"%s%s\r\n\r\n" % (self._timed_lines, request_id)
-        limits = self._timed_lines, request_id, verdict.remaining, verdict.reset_s, self.policy
+            return b"%s%s\r\n\r\n" % (lines, number)
+        limits = lines, number, verdict.remaining, verdict.reset_s, self.policy
         return b'%s%s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % limits
 
     def open_api(self, api: Api) -> None:

@@ -81,6 +81,22 @@ class FastPath:
         verdict = self._limiter.take(client)
         return (response, verdict, "api") if verdict.allowed else None
 
+    def repeat(self, request: bytes, client: str) -> Ready | None:
+        """Answer a whole request by its bytes, as :meth:`get` answered the same bytes before, or return None."""
+        rest = self.rest
+        if rest is None or (response := rest.by_request.get(request)) is None:
+            return None
+        rest.api.hits += 1
+        if response.status == 304:
+            return response, self._limiter.peek(client), "api"
+        verdict = self._limiter.take(client)
+        return (response, verdict, "api") if verdict.allowed else None
+
+    def remember(self, request: bytes, target: bytes, response: Response) -> None:
+        """Remember *response* to a GET of *target*, which may be charged, by the bytes of the whole request."""
+        if self.rest is not None:
+            self.rest.remember(request, target, response)
+
     def has_page(self, target: bytes) -> bool:
         return self.pages is not None and target in self.pages
 

@@ -74,11 +74,22 @@ class FastPathProtocol(LimitedProtocol):
     _called_with: bytes = b""
     _last_block = 0
     """The hash of the headers of the latest request: a client that repeats them may do so often."""
+    _is_between = False
+    """
+    Whether the latest request was answered without the parser, and nothing has happened since.
+
+    The next one needs no further checks. Never through a proxy, which names another client with each request, nor
+    where requests are logged.
+    """
 
     def data_received(self, data: bytes) -> None:
         """Read on; a call whose body is incomplete takes the ordinary path, which can wait."""
-        if len(data) <= MAX_REQUEST_BYTES and data.startswith(b"GET /") and self._answer_known(data):
-            return
+        if len(data) <= MAX_REQUEST_BYTES:
+            if self._is_between and self._repeat(data):
+                return
+            if data.startswith(b"GET /") and self._answer_known(data):
+                return
+        self._is_between = False
         super().data_received(data)
         if self._tools is not None:
             self._hand_over()
@@ -94,8 +105,13 @@ class FastPathProtocol(LimitedProtocol):
         return super().eof_received()
 
     def retire(self) -> None:
+        self._is_between = False
         self._end_wait()
         super().retire()
+
+    def pause_writing(self) -> None:
+        self._is_between = False
+        super().pause_writing()
 
     def on_message_begin(self) -> None:
         """Start a request without a scope, which only the ordinary path needs."""
@@ -202,7 +218,22 @@ class FastPathProtocol(LimitedProtocol):
         self.heard_at = self.head_at = self.loop.time()
         self.url = line[4:]
         self.headers = head.headers
-        return self._answer_cached(head.accept_encoding, head.if_none_match, None, known=head)
+        if not self._answer_cached(head.accept_encoding, head.if_none_match, None, known=head, request=data):
+            return False
+        self._is_between = not (self._is_proxied or self.front.log_requests or self.flow.write_paused)
+        return True
+
+    def _repeat(self, request: bytes) -> bool:
+        """Answer *request* as the same bytes were answered before, and return whether they were."""
+        front = self.front
+        found = front.fast_path.repeat(request, self._address)
+        if found is None:
+            return False
+        response, verdict, surface = found
+        self.transport.writelines((response.head, front.ending(None, verdict), response.body))
+        self.progress_at = self.loop.time()  # when something was heard matters only while a request is unfinished
+        front.metrics.fast_path[surface, response.status] += 1
+        return True
 
     def _tools_at_once(self) -> ToolAnswers | None:
         """Return the tool server that the request calls, if the fast path may answer for it."""
@@ -241,7 +272,6 @@ class FastPathProtocol(LimitedProtocol):
 
     def _send(self, head: bytes, ending: bytes, body: bytes) -> None:
         self.transport.writelines((head, ending, body))
-        self.server_state.total_requests += 1
         self.progress_at = self.heard_at
 
     def _answer_at_once(self, answer: Answer | None = None) -> bool:
@@ -269,8 +299,14 @@ class FastPathProtocol(LimitedProtocol):
         answer: Answer | None = None,
         *,
         known: Head | None = None,
+        request: bytes = b"",
     ) -> bool:
-        """Answer the GET of which only these headers matter, and return whether it could be answered at once."""
+        """
+        Answer the GET of which only these headers matter, and return whether it could be answered at once.
+
+        Args:
+            known: the remembered headers, and *request* all the bytes that were received.
+        """
         front = self.front
         address, client = self.peer, self._address
         if self._is_proxied:
@@ -289,6 +325,8 @@ class FastPathProtocol(LimitedProtocol):
         if found is None:
             return False
         response, verdict, surface = found
+        if self._is_between and surface == "api" and if_none_match.strip() != b"*":
+            pages.remember(request, self.url, response)
         request_id = front.request_id(given_id) if given_id is not None or front.log_requests else None
         self._send(response.head, front.ending(request_id, verdict), response.body)
         front.metrics.fast_path[surface, response.status] += 1

@@ -195,6 +195,44 @@ def test_a_review_shows_checks_beside_the_listing(submitted, first, owner):
     assert "description" in html.partition("Missing fields")[2][:200]
 
 
+def test_a_review_shows_the_description_as_it_will_look_long_lists_folded_and_the_team_once(submitted, first, owner):
+    positions = [{"title": "Chair", "person": {"name": "Ada Moss"}}]
+    themes = [f"tide-{n}" for n in range(30)]
+    change = CompanyChange(body="## The marsh\n\nTides.", positions=positions, themes=themes)
+    operations.update_company(owner.actor("web"), submitted, change)
+    page = signed_in(first)
+
+    html = page.get(f"/review/companies/{submitted}").content.decode()
+
+    content = html.partition("Team as it will appear")[0]
+    assert "The marsh</h" in content
+    assert "## The marsh" in content.partition("Show the Markdown source")[2]
+    assert "Show 25 more lines" in content
+    assert "Ada Moss" not in content
+    many = [{"title": "Member", "person": {"name": f"Member {n}"}} for n in range(30)]
+    operations.update_company(owner.actor("web"), submitted, CompanyChange(positions=many))
+    html = page.get(f"/review/companies/{submitted}").content.decode()
+    assert "Member 29, Member" in html.partition("Team as it will appear")[0]
+
+
+def test_a_review_says_what_the_check_of_the_owner_says(submitted, first, owner):
+    proposals = [{"title": "Lease the dyke", "status": "active", "endDate": "2020-01-01"}]
+    operations.update_company(owner.actor("web"), submitted, CompanyChange(proposals=proposals))
+    html = unescape(signed_in(first).get(f"/review/companies/{submitted}").content.decode())
+    assert (
+        "the owner's check says: Proposals that are active although their end date has passed: Lease the dyke." in html
+    )
+
+
+def test_a_published_listing_can_only_be_unlisted_and_the_form_says_so(submitted, first):
+    client = signed_in(first)
+    assert "Required unless you approve." in client.get(f"/review/companies/{submitted}").content.decode()
+    client.post(f"/review/companies/{submitted}/decide", {"do": "approve"})
+    html = client.get(f"/review/companies/{submitted}").content.decode()
+    assert "Unlist this listing" in html
+    assert "unless you approve" not in html
+
+
 def test_a_review_lists_the_values_that_break_a_rule(submitted, first):
     html = signed_in(first).get(f"/review/companies/{submitted}").content.decode()
     assert "all follow the rules" in html

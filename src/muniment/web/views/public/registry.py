@@ -1,7 +1,7 @@
 """The public pages, rendered from the published documents and cached by edition."""
 
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -52,8 +52,8 @@ MEMBERS_COMPARED = 20
 """The people whose other positions tell which organizations are related."""
 ORGANIZATIONS_SHOWN = 30
 """Of one person; the page of all positions has the rest."""
-MANY_OF_ONE = 4
-"""Positions in an organization, on average, beside which its name would stand alone in a column."""
+MANY_OF_ONE: Final = 4
+"""Positions in an organization, on average, beside which its name would be alone in a column."""
 POSITIONS_SHOWN = 100
 MOST_COMPARED = 4
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments import scores
 from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company import operations
@@ -21,6 +22,7 @@ from muniment.registry.models import ItemChecks, PendingChange, Petition
 from muniment.registry.people import unlinked
 from muniment.registry.review import claims, decisions
 from muniment.registry.verification.proofs import evidence_for
+from muniment.web.authoring.checks import unfinished_of
 from muniment.web.forms import plain
 from muniment.web.presenters import company_lists, differences
 from muniment.web.presenters.company import links_of
@@ -71,9 +73,14 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         if value not in (None, [], "") and key not in derived
     }
     team = company_lists.team_of(plain(mine.bundle["positions"]))
+    if len(team) <= TEAM_SHOWN and not any(each.more for each in team):
+        shown.pop("positions", None)  # the team below shows all of it
+    compared = _compared(actor, mine, shown, subject=f"company:{slug}")
     context = {
         **_frame(actor, f"company:{slug}", mine.name),
-        **_compared(actor, mine, shown, subject=f"company:{slug}"),
+        **compared,
+        "content": [(name == "body", line) for name, line in zip(shown, compared["diff"], strict=True)],
+        "is_unlisting": mine.state == "published",
         "history": operations.company_history(actor, slug, page_size=8, with_values=False).items,
         "names": unlinked.list_unlinked(actor, slug),
         "team": team[:TEAM_SHOWN],
@@ -230,10 +237,16 @@ def _compared(
     changes: JSONObject | None = None,
 ) -> JSONObject:
     stored = ItemChecks.objects.filter(subject=subject).first()
+    found = _shown(checks.company_checks(actor, mine, changes, stored=stored))
+    if unfinished := [each.text for each in unfinished_of(plain(mine.bundle), now().date().isoformat())]:
+        words = gettext("the owner's check says: %(findings)s") % {"findings": " ".join(unfinished)}
+        found.append(
+            {"what": gettext("Unfinished"), "tone": "wait", "state": gettext("Check"), "found": words, "links": []}
+        )
     return {
         "mine": mine,
         "facts": mine.bundle["company"],
         "diff": differences.lines_of(shown),
         "links": links_of({**mine.bundle["company"], **(changes or {})}),
-        "checks": _shown(checks.company_checks(actor, mine, changes, stored=stored)),
+        "checks": found,
     }
