@@ -75,11 +75,12 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     team = company_lists.team_of(plain(mine.bundle["positions"]))
     if len(team) <= TEAM_SHOWN and not any(each.more for each in team):
         shown.pop("positions", None)  # the team below shows all of it
-    compared = _compared(actor, mine, shown, subject=f"company:{slug}")
+    text = {name: shown.pop(name) for name in ("body",) if name in shown}
     context = {
         **_frame(actor, f"company:{slug}", mine.name),
-        **compared,
-        "content": [(name == "body", line) for name, line in zip(shown, compared["diff"], strict=True)],
+        **_compared(actor, mine, shown, subject=f"company:{slug}"),
+        "body": next(iter(differences.lines_of(text)), None),
+        "is_content": True,
         "is_unlisting": mine.state == "published",
         "has_owners": Ownership.objects.filter(company__slug=slug).exists(),
         "pending": _pending(slug),
