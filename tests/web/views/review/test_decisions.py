@@ -192,9 +192,9 @@ def test_a_listing_names_the_change_of_it_that_waits_and_who_gets_the_note(submi
     html = client.get(f"/review/companies/{submitted}").content.decode()
     assert f'href="/review/changes/{PendingChange.objects.get().pk}"' in html
     assert "change to Name." in html
-    assert "This listing has no owner." not in html
+    assert "This listing has no owner:" not in html
     Ownership.objects.all().delete()
-    assert "This listing has no owner." in client.get(f"/review/companies/{submitted}").content.decode()
+    assert "This listing has no owner:" in client.get(f"/review/companies/{submitted}").content.decode()
 
 
 def test_the_next_item_is_offered_only_while_one_waits(submitted, first, owner):
