@@ -182,7 +182,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         **_frame(actor, subject, name),
         "petition": found,
-        "key": (found.company or found.person).slug,
+        "key": public.rpartition("/")[2],
         "name": name,
         "public": public,
         "links": links,
