@@ -11,7 +11,7 @@ from browser.test_people_and_pages import RULES, in_the_dark, violations
 from browser.tour import COMPANY, OWNER, REVIEWER, origin, sign_in, stand
 
 PEOPLE = {"Oriel": "Chair", "Tamsin": "Treasurer", "Corvin": "Harbour master", "Wenna": "Steward", "Piran": "Clerk"}
-HOLDERS = "Holder;Tokens;Share\nCommon treasury;500.000;50,5 %\nFounders;300.000;30 %\nMembers;195.000;19,5 %"
+HOLDERS = "Holder;Tokens;Share\nCommon treasury;500.000;50.5%\nFounders;300.000;30 %\nMembers;195.000;19,5 %"
 FAMILIES = {True: "Sandpiper", False: "Eelgrass"}
 """Other people for each way, because a name that the registry knows is asked about."""
 MOST_STEPS = 22
@@ -70,7 +70,7 @@ def test_a_founder_lists_an_organization_with_five_people_and_a_cap_table_and_se
     founder.press("button", "Save these rows")
     founder.press("button", "Save and continue")
     page.wait_for_url(re.compile(rf"/manage/companies/{slug}/check(#|$)"))
-    for shown in (f"Oriel {FAMILIES[script]}, Chair", "Common treasury · 500.000 · 50.5 %", f"{slug}.example"):
+    for shown in (f"Oriel {FAMILIES[script]}, Chair", "Common treasury · 500.000 · 50.5%", f"{slug}.example"):
         expect(page.get_by_text(shown).first).to_be_visible()
     founder.press("link", "View draft as it will look")
     expect(page.get_by_role("heading", name=name)).to_be_visible()

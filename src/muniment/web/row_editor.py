@@ -34,6 +34,8 @@ NEW: Final = "?new"
 """The choice of a different person of the same name; no slug contains a question mark."""
 
 
+EXAMPLES: Final = {"percentage": "12.5", "tokens": "500,000", "target": "$2.5M"}
+"""What new rows show in empty cells, by column."""
 _DAY: Final = re.compile(r"(?:\d{4}-\d\d-\d\d)?")
 """What a browser's date picker can show; any other stored date is edited as text."""
 
@@ -372,6 +374,7 @@ class RowEditor:
             "choices": {**choices, **{each: each for each in sorted({text, was} - {*choices, ""})}} if choices else {},
             "numeric": column.is_number,
             "type": "date" if column.is_day and all(_DAY.fullmatch(each) for each in (text, was)) else "text",
+            "example": EXAMPLES.get(column.name, "") if row.at is None else "",
             "picks_person": self.name == TEAM.name and column.name == "name",
             "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
             "fault": row.faults.get(column.name, ""),

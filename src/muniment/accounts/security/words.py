@@ -70,19 +70,19 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "owner": gettext_lazy("Owner"),
 }
 _VALUES: Final[dict[str, str | Promise]] = {
-    "password": gettext_lazy("Password"),
-    "code": gettext_lazy("Emailed code"),
-    "reset code": gettext_lazy("Emailed code for a new password"),
-    "passkey": gettext_lazy("Passkey"),
-    "second factor": gettext_lazy("Second factor"),
-    "single sign-on": gettext_lazy("Single sign-on"),
-    "signup": gettext_lazy("New account"),
-    "totp": gettext_lazy("Authenticator app"),
-    "webauthn": gettext_lazy("Passkey or security key"),
-    "recovery_codes": gettext_lazy("Recovery codes"),
-    "refused": gettext_lazy("Declined"),
-    "rejected": gettext_lazy("Declined"),
-    "approved": gettext_lazy("Approved"),
+    "password": gettext_lazy("password"),
+    "code": gettext_lazy("emailed code"),
+    "reset code": gettext_lazy("emailed code for a new password"),
+    "passkey": gettext_lazy("passkey"),
+    "second factor": gettext_lazy("second factor"),
+    "single sign-on": gettext_lazy("single sign-on"),
+    "signup": gettext_lazy("new account"),
+    "totp": gettext_lazy("authenticator app"),
+    "webauthn": gettext_lazy("passkey or security key"),
+    "recovery_codes": gettext_lazy("recovery codes"),
+    "refused": gettext_lazy("declined"),
+    "rejected": gettext_lazy("declined"),
+    "approved": gettext_lazy("approved"),
     "owner": gettext_lazy("Owner"),
     "reviewer": gettext_lazy("Reviewer"),
     "operator": gettext_lazy("Operator"),
@@ -133,13 +133,13 @@ def facts_of(event: SecurityEvent) -> list[tuple[str, str]]:
             lines += [(setting, " → ".join(map(_setting, pair))) for setting, pair in value.items()]
         elif value in ("", [], None):
             continue
+        elif name == "scopes":
+            lines.append((str(_LABELS[name]), _permitted(value)))
         elif name == "owner":
             owner = get_user_model().objects.filter(pk=value).first()
             lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
         elif name == "expires":
             lines.append((str(_LABELS[name]), _day(str(value))))
-        elif name == "scopes":
-            lines.append((str(_LABELS[name]), _permitted(value)))
         elif name == "result":
             lines.append((str(_LABELS[name]), recalled(str(value))))
         elif name in _LABELS:

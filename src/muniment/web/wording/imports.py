@@ -27,7 +27,11 @@ def _said(part: str) -> str:
         words = (gettext("%(count)s new"), gettext("%(count)s changed"), gettext("%(count)s unchanged"))
         return f"{kinds[found[1]]}: {_counted(words, found.groups()[1:]) or gettext('nothing')}"
     if found := _UNDONE.fullmatch(part):
-        words = (gettext("%(count)s rows restored"), gettext("%(count)s unpublished"), gettext("%(count)s kept"))
+        words = (
+            gettext("%(count)s rows restored"),
+            gettext("%(count)s rows unpublished"),
+            gettext("%(count)s rows kept"),
+        )
         return _counted(words, found.groups()) or gettext("Nothing was restored")
     return "" if part == _NOTHING_BAD else recalled(part)
 

@@ -260,3 +260,16 @@ def test_an_open_invitation_is_shown_and_revoked_by_an_owner_alone(browser, owne
 def test_the_question_before_a_step_names_the_listing(browser, published):
     for step, words in (("unlist", "Unlist Tidal Works?"), ("leave", "Leave the listing of Tidal Works?")):
         assert words in page_of(browser.get(f"{BASE}/{step}")), step
+
+
+def test_without_a_profile_there_is_none_to_unlist(browser):
+    answer = browser.get("/manage/profile/unlist")
+    assert (answer.status_code, answer["Location"]) == (302, "/manage/profile")
+    assert "You don&#x27;t have a profile yet." in page_of(browser.get("/manage/profile"))
+
+
+@pytest.mark.parametrize(
+    ("path", "title"), [("claim", "Claim Tidal Works"), ("suggest", "Suggest an edit to Tidal Works")]
+)
+def test_a_request_names_the_organization(browser, published, path, title):
+    assert f"<h1>{title}</h1>" in page_of(browser.get(f"/companies/{published}/{path}"))

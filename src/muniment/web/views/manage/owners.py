@@ -46,7 +46,9 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
         company = invitations.accept_invitation(actor_of(request), token)
         messages.success(request, gettext("You now co-own the listing of %(name)s.") % {"name": company.name})
         return HttpResponseRedirect(f"/manage/companies/{company.slug}")
-    return manage_page(request, "manage/invitation.html", {"invitation": invitations.find_invitation(token)})
+    found = invitations.find_invitation(token)
+    context = {"invitation": found, "expires_at": found.invited_at + invitations.VALID_FOR}
+    return manage_page(request, "manage/invitation.html", context)
 
 
 @signed_in()
