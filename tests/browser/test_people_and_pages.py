@@ -375,11 +375,12 @@ def test_on_a_phone_the_open_tab_is_in_sight_and_an_anchor_stays_where_it_leads(
     context.close()
 
 
-def test_on_a_phone_the_number_of_companies_of_a_person_has_its_heading(browser, site):
+def test_on_a_phone_the_number_of_companies_of_a_person_is_said_in_words(browser, site):
     context = browser.new_context(base_url=origin(site), viewport={"width": 360, "height": 640})
     page = context.new_page()
     page.goto("/people")
-    expect(page.get_by_role("columnheader", name="Companies")).to_be_visible()
+    expect(page.get_by_role("row", name="Rafe Silverdyke").get_by_text("3 companies")).to_be_visible()
+    expect(page.locator("#results thead")).to_be_hidden()
     page.goto("/companies")
     expect(page.locator("#results thead")).to_be_hidden()
     context.close()

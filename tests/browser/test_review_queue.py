@@ -158,7 +158,7 @@ def test_a_large_specification_is_edited_by_section_and_published_by_keyboard(de
     keys.press(page.get_by_role("button", name="Publish version"))
     page.wait_for_url("**/review/frameworks/large")
     expect(page.get_by_role("status").first).to_contain_text("published.")
-    expect(page.get_by_label("assessment-spec/1")).to_have_value(re.compile("The books are open"))
+    expect(page.get_by_label("Specification as JSON")).to_have_value(re.compile("The books are open"))
 
 
 @pytest.mark.parametrize("desk", [{"viewport": {"width": 320, "height": 640}}], indirect=True)

@@ -149,6 +149,26 @@ def test_a_preview_writes_nothing(operator):
     assert upload.report["samples"][0]["positions"][0]["person"]["slug"] == "ida-alder"
 
 
+def test_a_second_file_of_the_same_headings_shows_each_column_with_its_own_values(operator):
+    table = b"Company;Website;Notes;;Founded\nAlder;alder.example;call back;x;1998\n"
+    imported(operator, table)
+
+    upload = uploads.get_import(operator, begun(operator, table))
+
+    assert upload.facts["is_remembered"]
+    (facts,) = upload.facts["tables"]
+    assert facts["headings"] == ["Company", "Website", "Notes", "", "Founded"]
+    assert [each["samples"] for each in facts["columns"]] == [
+        ["Alder"],
+        ["alder.example"],
+        ["call back"],
+        ["x"],
+        ["1998"],
+    ]
+    (mapped,) = uploads.mapping_of(upload).table
+    assert {each.heading: each.field for each in mapped.column}["Company"] == "name"
+
+
 def test_an_import_continues_after_its_worker_was_killed(operator, monkeypatch):
     key = previewed(operator)
     run = uploads.request_import(operator, key, []).run_id

@@ -17,10 +17,10 @@ def pools(*shares):
         ({"distribution": {"pools": [{"name": "Members"}]}}, []),
         (pools(60, 40), []),
         (pools(33.3, 33.3, 33.3), []),
-        (pools(60, 30), ["the pools add up to 90 %, not 100 %"]),
-        (pools(80, 80), ["the pools add up to 160 %, not 100 %"]),
+        (pools(60, 30), ["the pools add up to 90%, not 100%"]),
+        (pools(80, 80), ["the pools add up to 160%, not 100%"]),
         ({"capTable": [{"percentage": 40}]}, []),
-        ({"capTable": [{"percentage": 70}, {"percentage": 60}]}, ["the cap table adds up to 130 %"]),
+        ({"capTable": [{"percentage": 70}, {"percentage": 60}]}, ["the cap table adds up to 130%"]),
     ],
 )
 def test_sums_that_do_not_add_up_are_found(bundle, found):

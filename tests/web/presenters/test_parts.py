@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from muniment.web.presenters.parts import SHOWN_LINES, folded_html, pathed_html
+from muniment.web.presenters.parts import SHOWN_LINES, UNFOLDED_LINES, folded_html, pathed_html
 
 
 def test_a_long_text_shows_its_first_lines_and_keeps_all_of_them():
@@ -12,17 +12,17 @@ def test_a_long_text_shows_its_first_lines_and_keeps_all_of_them():
     html = folded_html("\n".join(lines))
     shown, _, rest = html.partition("<details>")
     assert shown.count("Holder") == SHOWN_LINES
-    assert rest.startswith("<summary>Show 4,960 more lines</summary>")
+    assert rest.startswith("<summary>Show 4,995 more lines</summary>")
     assert re.findall(r"Holder (\d+)&lt;", html) == [str(n) for n in range(5_000)]
     assert "<b>" not in html
 
 
 def test_a_text_that_has_room_is_not_folded():
-    text = "\n".join(["See https://tide.example/a.", *["line"] * (SHOWN_LINES - 1)])
+    text = "\n".join(["See https://tide.example/a.", *["line"] * (UNFOLDED_LINES - 1)])
     html = folded_html(text)
     assert "<details>" not in html
     assert 'href="https://tide.example/a"' in html
-    assert "Show 1 more line<" in folded_html(f"{text}\nline")
+    assert f"Show {UNFOLDED_LINES + 1 - SHOWN_LINES} more lines<" in folded_html(f"{text}\nline")
 
 
 @pytest.mark.parametrize(

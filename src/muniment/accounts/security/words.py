@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from muniment.accounts import scopes
@@ -12,6 +13,7 @@ from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.actor import ALL_SCOPES
 from muniment.languages import writing
+from muniment.languages.recalled import recalled
 
 BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -60,6 +62,7 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "merged": gettext_lazy("Merged profile"),
     "companies": gettext_lazy("Companies"),
     "slugDigest": gettext_lazy("Digest of the slug"),
+    "import": gettext_lazy("Import"),
     "files": gettext_lazy("Files"),
     "options": gettext_lazy("Options"),
     "result": gettext_lazy("Result"),
@@ -116,7 +119,13 @@ def means_of(event: SecurityEvent) -> str:
 
 def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
     """Return label and value of each detail."""
-    lines = [(gettext("About"), f"/{event.subject}")] if event.subject else []
+    about = [(gettext("About"), f"/{event.subject}")] if event.subject else []
+    return about + facts_of(event)
+
+
+def facts_of(event: SecurityEvent) -> list[tuple[str, str]]:
+    """Return label and value of each detail but the page that the event is about."""
+    lines: list[tuple[str, str]] = []
     for name, value in event.detail.items():
         if name == "changed" and isinstance(value, list):  # places in the registry's own settings
             lines.append((gettext("Changed"), ", ".join(map(str, value))))
@@ -131,6 +140,8 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
             lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
         elif name == "expires":
             lines.append((str(_LABELS[name]), _day(str(value))))
+        elif name == "result":
+            lines.append((str(_LABELS[name]), recalled(str(value))))
         elif name in _LABELS:
             lines.append((str(_LABELS[name]), _shown(value)))
     return lines
@@ -158,5 +169,9 @@ def _setting(value: str | None) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return capfirst(", ".join(map(_word, value)))
+    return capfirst(_word(value)) if value in _VALUES else _word(value)
+
+
+def _word(value: Any) -> str:
     return str(_VALUES.get(value, value)) if isinstance(value, str) else str(value)

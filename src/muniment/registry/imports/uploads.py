@@ -277,6 +277,8 @@ def remembered(mapping: FileMapping, told: Callable[[str], object] = lambda _: N
     """
     Return the mapping that the last import of a file with the same headings used, for the tables of *mapping*.
 
+    Its columns are in the order of the file: a written mapping has those first that are left out.
+
     Args:
         told: is called with the reason if there is one that is not valid any more.
     """
@@ -292,6 +294,8 @@ def remembered(mapping: FileMapping, told: Callable[[str], object] = lambda _: N
         return None
     for table, now_named in zip(found.table, mapping.table, strict=True):
         table.name, table.header = now_named.name, now_named.header
+        columns = {each.heading: each for each in table.column}
+        table.column = [columns.get(each.heading, each) for each in now_named.column]
     found.encoding, found.delimiter = mapping.encoding, mapping.delimiter
     return found
 

@@ -24,6 +24,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound, TooMany
+from muniment.languages import writing
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_at
 from muniment.registry import history
@@ -31,6 +32,7 @@ from muniment.registry.company.access import owned, require_account
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.owners import make_owner
 from muniment.registry.models import Company, Invitation, Ownership
+from muniment.registry_toml import applied
 from muniment.schema.validation import Fault
 
 VALID_FOR = timedelta(days=14)
@@ -87,6 +89,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             actor=actor,
             subject=f"companies/{company.slug}",
             detail={"email": address},
+            name=company.name,
         )
         with in_language_at(address):
             subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
@@ -138,10 +141,13 @@ def _letter(company: Company, account_id: int, link: str) -> tuple[str, str]:
     else:
         subject = gettext("Invitation to co-own a listing")
         said = gettext("%(inviter)s invites you to co-own a listing that is not published yet.") % {"inviter": inviter}
+    means = gettext(
+        "%(registry)s is a registry of organizations. Owners edit the listing, invite other owners and run assessments."
+    ) % {"registry": applied.registry_name()}
     closing = gettext(
-        "The link expires in 14 days and works for one account. If you didn't expect this invitation, ignore it."
-    )
-    return subject, f"{said}\n\n{link}\n\n{closing}\n"
+        "The link works for one account, until %(day)s. If you didn't expect this invitation, ignore it."
+    ) % {"day": writing.day(now() + VALID_FOR)}
+    return subject, f"{said}\n\n{means}\n\n{gettext('View invitation')}: {link}\n\n{closing}\n"
 
 
 def _expired() -> NotFound:

@@ -128,10 +128,11 @@ def findings_of(bundle: JSONMapping, today: str) -> list[Finding]:
         for name, words in _RECOMMENDED.items()
         if not (bundle if name == "positions" else facts).get(name)
     ]
-    return [*found, *_unfinished(bundle, today), *recommended]
+    return [*found, *unfinished_of(bundle, today), *recommended]
 
 
-def _unfinished(bundle: JSONMapping, today: str) -> Iterator[Finding]:
+def unfinished_of(bundle: JSONMapping, today: str) -> Iterator[Finding]:
+    """Yield what looks unfinished and is for a person to judge."""
     pools = (bundle.get("distribution") or {}).get("pools") or []
     holders, positions = bundle.get("capTable") or [], bundle.get("positions") or []
     yield from _shares("pools", gettext("Pools"), pools)

@@ -9,10 +9,17 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.utils.translation import gettext_lazy
+
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.frameworks.specification import EVALUATORS, SCHEMA, SOURCES
 
+EVALUATOR_WORDS: Final = {
+    "auto": gettext_lazy("A language model if there is one, otherwise rules"),
+    "rules": gettext_lazy("Rules"),
+    "model": gettext_lazy("A language model"),
+}
 MAX_CRITERIA: Final = 25
 """In one form; a larger specification is edited by section, in pages of as many."""
 MAX_FIELDS: Final = 9_900

@@ -18,8 +18,9 @@ from muniment.web.translating import gettext, ngettext
 
 Members = Mapping[str, Any]
 _CHOSEN: Final = ' aria-current="true"'
-SHOWN_LINES: Final = 40
-"""Of a text on a page for reviewers; the others are one click away."""
+SHOWN_LINES: Final = 5
+"""Of a longer text on a page for reviewers; the others are one click away."""
+UNFOLDED_LINES: Final = 10
 _ROOM: Final = re.compile(r"(?<![\w/:.])(/(?:manage|review|docs|connect|companies|people|frameworks)(?:/[a-z-]+)*)\b")
 _URL: Final = re.compile(r"(https?://[^\s<>\"'()]+[^\s<>\"'().,;:!?])")
 
@@ -43,14 +44,26 @@ def folded_html(text: str) -> SafeString:
     """Return a text as :func:`linked_html` does, its further lines behind a button that shows them."""
     lines = text.split("\n")
     more = len(lines) - SHOWN_LINES
-    if more <= 0:
-        return linked_html(text)
+    if len(lines) <= UNFOLDED_LINES:
+        return _rows(lines)
     words = ngettext("Show %(count)s more line", "Show %(count)s more lines", more) % {"count": number(more)}
     return format_html(
         "{}<details><summary>{}</summary>{}</details>",
-        linked_html("\n".join(lines[:SHOWN_LINES])),
+        _rows(lines[:SHOWN_LINES]),
         words,
-        linked_html("\n".join(lines[SHOWN_LINES:])),
+        _rows(lines[SHOWN_LINES:]),
+    )
+
+
+def _rows(lines: Sequence[str]) -> SafeString:
+    return format_html_join("", "<div>{}</div>", ((linked_html(line),) for line in lines))
+
+
+def coded_html(text: str) -> SafeString:
+    """Return a text with what is between backquotes as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if n % 2 else part,) for n, part in enumerate(parts))
     )
 
 

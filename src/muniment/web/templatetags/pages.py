@@ -33,10 +33,12 @@ from muniment.web.presenters.differences import label_of
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.presenters.parts import (
     chips_html,
+    coded_html,
     crumbs_html,
     facts_html,
     folded_html,
     graph_html,
+    linked_html,
     orders_html,
     pager_html,
     pathed_html,
@@ -47,7 +49,9 @@ from muniment.web.presenters.parts import (
     timeline_html,
 )
 from muniment.web.translating import gettext
-from muniment.web.wording.states import happened, state, transferred
+from muniment.web.wording import labels
+from muniment.web.wording.imports import outcome as import_outcome
+from muniment.web.wording.states import happened, ledger, state, transferred
 
 register = template.Library()
 
@@ -66,7 +70,10 @@ def plain(text: str | None, limit: int = 200) -> str:
 register.filter("amount", amount)
 register.filter("day", day_or_text)
 register.filter("percent", percent)
+register.filter("label", labels.label)
 register.filter("folded", folded_html)
+register.filter("linked", linked_html)
+register.filter("coded", coded_html)
 register.filter("pathed", pathed_html)
 
 
@@ -95,6 +102,8 @@ register.filter("happened", happened)
 register.filter("spoken", gettext)
 register.filter("state_word", state)
 register.filter("transfer", transferred)
+register.filter("ledger", ledger)
+register.filter("import_outcome", import_outcome)
 
 
 @register.filter

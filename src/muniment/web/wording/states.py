@@ -129,6 +129,18 @@ def outcome(name: str) -> str:
     return gettext("Failed") if name == "failed" else state(name)
 
 
+LEDGERS: Final = {
+    "issued": gettext_lazy("Issued by the registry"),
+    "revenue": gettext_lazy("Spent on reports"),
+    "sold": gettext_lazy("Sold by the registry"),
+}
+
+
+def ledger(name: str) -> str:
+    """Return the word for a side of the ledger that is no account."""
+    return str(LEDGERS.get(name, name))
+
+
 def transferred(kind: str) -> str:
     """Return the word for a kind of transfer of credits; an unknown one is shown as it is stored."""
     return str(TRANSFERS.get(kind, kind))

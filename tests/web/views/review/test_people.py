@@ -43,6 +43,16 @@ def test_people_are_found_by_a_part_of_the_name_or_the_slug(page):
     assert "Person 39" in page.get("/review/people?page=2").content.decode()
 
 
+def test_the_list_tells_namesakes_apart_by_their_organizations_and_names_who_is_not_public(page):
+    Person.objects.create(slug="ada-moss-2", name="Ada Moss", published=False)
+    html = page.get("/review/people?q=Ada+Moss").content.decode()
+    public, hidden = html.partition(f'href="/review/people/{SLUG}-2"')[::2]
+    assert "2 people" in public
+    assert "<bdi>Harbour Board</bdi>" in public
+    assert "Not public" not in public
+    assert "Not public" in hidden
+
+
 def test_a_profile_is_corrected(page):
     html = page.get(f"/review/people/{SLUG}").content.decode()
     assert 'href="/review/companies/harbour-board"' in html

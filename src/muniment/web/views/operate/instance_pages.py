@@ -11,11 +11,13 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment import config
 from muniment.documents.cleanup import totals_by_state
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.masking import masked
 from muniment.registry.settings import operations as registry_operations
 from muniment.registry_toml import reading
 from muniment.scrub import checks, health, instance
+from muniment.setting_values import PERIODS
 from muniment.shown_settings import shown_settings
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
@@ -36,31 +38,54 @@ _KEPT: Final = {
 }
 
 
+def _number(label: Any, help_text: Any = "") -> forms.IntegerField:
+    return forms.IntegerField(label=label, help_text=help_text, min_value=0, max_value=9_999, required=False)
+
+
+def _rule(keep: str) -> dict[str, str]:
+    """Return the numbers of a rule such as recent=4,hourly=24, by their periods."""
+    return {name: number for name, _, number in (each.partition("=") for each in keep.split(",")) if number}
+
+
 class ScheduleForm(forms.Form):
     """When backups are made and which are kept, where the process's settings leave it to the operator."""
 
     interval_min = forms.IntegerField(
         label=gettext_lazy("Minutes between backups"),
-        help_text=gettext_lazy("At least 5. Without changes, none is made. Empty: the default."),
+        help_text=gettext_lazy("At least 5. Without changes, none is made. Leave it empty for the default."),
         min_value=5,
         max_value=10_000,
         required=False,
     )
-    keep = forms.CharField(
-        label=gettext_lazy("Backups to keep"),
-        help_text=gettext_lazy(
-            "How many of the newest, and of the newest of each hour, day, week and month."
-            " For example recent=4,hourly=24,daily=7,weekly=4. Empty: the default."
-        ),
-        max_length=200,
-        required=False,
-    )
+    recent = _number(gettext_lazy("Newest backups to keep"), gettext_lazy("Leave all of these empty for the default."))
+    hourly = _number(gettext_lazy("Hourly backups to keep"))
+    daily = _number(gettext_lazy("Daily backups to keep"))
+    weekly = _number(gettext_lazy("Weekly backups to keep"))
+    monthly = _number(gettext_lazy("Monthly backups to keep"))
 
     def __init__(self, data: Any, *, schedule: contributed.BackupSchedule) -> None:
-        super().__init__(data, initial={"interval_min": schedule.interval_min, "keep": schedule.keep})
-        for name, is_fixed in (("interval_min", schedule.is_interval_fixed), ("keep", schedule.is_keep_fixed)):
-            if is_fixed:
+        super().__init__(data, initial={"interval_min": schedule.interval_min, **_rule(schedule.keep)})
+        if schedule.is_interval_fixed:
+            del self.fields["interval_min"]
+        if schedule.is_keep_fixed:
+            for name in PERIODS:
                 del self.fields[name]
+
+    def clean(self) -> JSONObject:
+        """Require one of the newest where anything is chosen, as the setting does."""
+        numbers = [self.cleaned_data.get(name) for name in PERIODS]
+        if any(numbers) and "recent" in self.fields and not numbers[0] and "recent" not in self.errors:
+            self.add_error("recent", gettext("Keep at least one of the newest backups."))
+        return self.cleaned_data
+
+    def chosen(self) -> JSONObject:
+        """Return what is chosen in the form of the settings; an empty field means the default."""
+        found: JSONObject = {}
+        if "interval_min" in self.fields:
+            found["interval_min"] = self.cleaned_data["interval_min"] or 0
+        if "recent" in self.fields:
+            found["keep"] = ",".join(f"{name}={n}" for name in PERIODS if (n := self.cleaned_data[name]))
+        return found
 
 
 @operator("POST")
@@ -118,8 +143,7 @@ def backups(request: HttpRequest) -> HttpResponse:
 
 def _kept(keep: str) -> list[str]:
     """Return the parts of a rule such as recent=4,hourly=24 in words."""
-    parts = (each.partition("=") for each in keep.split(","))
-    return [str(_KEPT[name]) % {"n": number} if name in _KEPT else f"{name} {number}" for name, _, number in parts]
+    return [str(_KEPT[name]) % {"n": number} for name, number in _rule(keep).items()]
 
 
 def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
@@ -127,7 +151,7 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     latest = registry_operations.latest_version()
     chosen = msgspec.to_builtins(latest.settings.backups)
     if do == "save":
-        chosen |= {name: value for name, value in form.cleaned_data.items() if value is not None}
+        chosen |= form.chosen()
     elif do in {"pause", "resume"}:
         chosen["paused"] = do == "pause"
     document = {**msgspec.to_builtins(latest.settings), "backups": chosen}

@@ -307,6 +307,12 @@ def _field_of(place: str) -> str | None:
     return name if name in SettingsForm.base_fields else None
 
 
+def label_of(place: str) -> str:
+    """Return what the page calls a place in the file; the place itself if the page has no field for it."""
+    name = _field_of(place)
+    return str(SettingsForm.base_fields[name].label) if name else place
+
+
 def _page(
     request: HttpRequest, form: SettingsForm, shown: RegistrySettings, number: int, *, is_preview: bool = False
 ) -> HttpResponse:

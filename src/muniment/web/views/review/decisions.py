@@ -10,6 +10,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments import scores
 from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company import operations
@@ -17,10 +18,11 @@ from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.inbox import assigning, checks, claimants, deciding, replies
 from muniment.registry.inbox.checks import Check
 from muniment.registry.inbox.deciding import Chosen, Decision
-from muniment.registry.models import ItemChecks, PendingChange, Petition
+from muniment.registry.models import ItemChecks, Ownership, PendingChange, Petition
 from muniment.registry.people import unlinked
 from muniment.registry.review import claims, decisions
 from muniment.registry.verification.proofs import evidence_for
+from muniment.web.authoring.checks import unfinished_of
 from muniment.web.forms import plain
 from muniment.web.presenters import company_lists, differences
 from muniment.web.presenters.company import links_of
@@ -71,9 +73,17 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         if value not in (None, [], "") and key not in derived
     }
     team = company_lists.team_of(plain(mine.bundle["positions"]))
+    if len(team) <= TEAM_SHOWN and not any(each.more for each in team):
+        shown.pop("positions", None)  # the team below shows all of it
+    text = {name: shown.pop(name) for name in ("body",) if name in shown}
     context = {
         **_frame(actor, f"company:{slug}", mine.name),
         **_compared(actor, mine, shown, subject=f"company:{slug}"),
+        "body": next(iter(differences.lines_of(text)), None),
+        "is_content": True,
+        "is_unlisting": mine.state == "published",
+        "has_owners": Ownership.objects.filter(company__slug=slug).exists(),
+        "pending": _pending(slug),
         "history": operations.company_history(actor, slug, page_size=8, with_values=False).items,
         "names": unlinked.list_unlinked(actor, slug),
         "team": team[:TEAM_SHOWN],
@@ -81,6 +91,15 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "scores": scores.list_public_scores(actor, slug),
     }
     return review_page(request, "review/company.html", context)
+
+
+def _pending(slug: str) -> list[JSONObject]:
+    """Return the changes of a listing that wait for a decision."""
+    found = PendingChange.objects.filter(company__slug=slug, decision="").order_by("pk")
+    return [
+        {"number": each.pk, "asked_at": each.asked_at, "fields": ", ".join(map(differences.label_of, each.changes))}
+        for each in found
+    ]
 
 
 @reviewer("POST")
@@ -163,6 +182,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         **_frame(actor, subject, name),
         "petition": found,
+        "key": public.rpartition("/")[2],
         "name": name,
         "public": public,
         "links": links,
@@ -230,10 +250,16 @@ def _compared(
     changes: JSONObject | None = None,
 ) -> JSONObject:
     stored = ItemChecks.objects.filter(subject=subject).first()
+    found = _shown(checks.company_checks(actor, mine, changes, stored=stored))
+    if unfinished := [each.text for each in unfinished_of(plain(mine.bundle), now().date().isoformat())]:
+        words = gettext("the owner's check says: %(findings)s") % {"findings": " ".join(unfinished)}
+        found.append(
+            {"what": gettext("Unfinished"), "tone": "wait", "state": gettext("Check"), "found": words, "links": []}
+        )
     return {
         "mine": mine,
         "facts": mine.bundle["company"],
         "diff": differences.lines_of(shown),
         "links": links_of({**mine.bundle["company"], **(changes or {})}),
-        "checks": _shown(checks.company_checks(actor, mine, changes, stored=stored)),
+        "checks": found,
     }

@@ -1,5 +1,6 @@
 """People for reviewers: find, correct, unlist, merge and erase."""
 
+from collections.abc import Iterable
 from urllib.parse import quote
 
 from django.contrib import messages
@@ -10,7 +11,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.translated import stated
 from muniment.registry.company.company_change import BadFields
-from muniment.registry.models import Position
+from muniment.registry.models import Company, Position
 from muniment.registry.people import erasing, moderation, unlinked
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
@@ -24,7 +25,19 @@ def home(request: HttpRequest) -> HttpResponse:
     """List people by name; search by name or slug."""
     query = request.GET.get("q", "").strip()[:200]
     found = moderation.list_people(actor_of(request), query, page=asked_page(request.GET), page_size=PAGE_SIZE)
-    context = {"tab": "people", "people": found.items, "query": query, "pager": pager(request, ("q", "page"), found)}
+    names: dict[int, list[str]] = {each.pk: [] for each in found.items}
+    positions = (
+        Position.objects.filter(person__in=names).order_by("company__name").values_list("person", "company__name")
+    )
+    for person, company in positions.distinct():
+        names[person].append(company)
+    context = {
+        "tab": "people",
+        "people": [(each, names[each.pk]) for each in found.items],
+        "found": found,
+        "query": query,
+        "pager": pager(request, ("q", "page"), found),
+    }
     return manage_page(request, "review/people.html", context)
 
 
@@ -105,8 +118,14 @@ def erase(request: HttpRequest, slug: str) -> HttpResponse:
             return manage_page(request, "review/erased.html", context)
         fault = gettext("Type the slug exactly as shown.")
     dry = erasing.erase_person(actor_of(request), slug, dry_run=True)
-    context = {**_frame(name), "person": found, "erased": dry, "fault": fault}
+    context = {**_frame(name), "person": found, "erased": dry, "companies": _named(dry.companies), "fault": fault}
     return manage_page(request, "review/erase.html", context, status=422 if fault else 200)
+
+
+def _named(slugs: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the slugs of companies with their names."""
+    names = dict(Company.objects.filter(slug__in=slugs).values_list("slug", "name"))
+    return [(slug, names.get(slug, slug)) for slug in slugs]
 
 
 def _address(slug: str) -> str:

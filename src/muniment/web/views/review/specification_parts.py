@@ -16,10 +16,11 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, Problem
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.frameworks import drafts, operations
-from muniment.registry.frameworks.specification import EVALUATORS, SOURCES, faults_of
+from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Framework, SpecificationDraft
 from muniment.web.authoring.specification_form import (
     EMPTY,
+    EVALUATOR_WORDS,
     MAX_CRITERIA,
     fields_of,
     new_criterion,
@@ -155,6 +156,7 @@ def _section(
         "draft": draft,
         "place": place,
         "number": place + 1,
+        "sections_total": len(document["sections"]),
         "has_next": place + 1 < len(document["sections"]),
         "fields": fields,
         "section": fields.sections[0],
@@ -266,7 +268,7 @@ def _page(  # noqa: PLR0917 - what is shown, and of what
             "home": _home(framework),
             "version": version,
             "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
-            "evaluators": EVALUATORS,
+            "evaluators": EVALUATOR_WORDS.items(),
             "crumbs": [
                 (gettext("Frameworks"), "/review/frameworks"),
                 (framework.name, f"/review/frameworks/{framework.slug}"),

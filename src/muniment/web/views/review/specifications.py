@@ -20,10 +20,11 @@ from muniment.languages.translated import translated
 from muniment.languages.writing import digits
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.frameworks import drafts, operations
-from muniment.registry.frameworks.specification import EVALUATORS, SOURCES, faults_of
+from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, State
 from muniment.web.authoring.specification_form import (
     EMPTY,
+    EVALUATOR_WORDS,
     CriterionFields,
     SectionFields,
     SpecificationFields,
@@ -187,7 +188,7 @@ def _page(
         "preview": preview,
         "listing": request.POST.get("listing", ""),
         "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
-        "evaluators": EVALUATORS,
+        "evaluators": EVALUATOR_WORDS.items(),
         "crumbs": [
             (gettext("Frameworks"), "/review/frameworks"),
             (framework.name, f"/review/frameworks/{framework.slug}"),
