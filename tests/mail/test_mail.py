@@ -10,11 +10,12 @@ from django.db import transaction
 from make.accounts import Letters, deliver_mail
 from make.declared import declared
 from muniment import config
+from muniment.accounts.security import effective_settings
 from muniment.jobs import queue
 from muniment.jobs.models import Job, State
 from muniment.jobs.outcomes import Abandoned, Postponed
 from muniment.kernel.ids import now
-from muniment.mail import delivery, outgoing
+from muniment.mail import delivery, outgoing, places
 from muniment.mail.html import as_html
 from services.mail import Mailbox, text_of
 from services.ports import free_port
@@ -256,3 +257,33 @@ def test_lines_that_begin_with_a_dash_are_a_list_and_the_registrys_colors_are_us
         html = as_html("", "Hello.")
     assert "background:#0b5d3b;color:#ffffff" in html
     assert "#8a2b2b" not in html
+
+
+def test_a_named_address_is_a_link_of_these_words_and_the_first_one_of_its_own_the_button(settings):
+    settings.BASE_URL = "https://registry.example"
+    text = (
+        "You can:\n\n1. Change it: https://registry.example/a\n2. Leave\n\n"
+        "Open <it>: https://registry.example/b\n\nOpen that: https://registry.example/c\n\n"
+        "Look. Open it: https://registry.example/d\n\nOpen it: https://evil.example/e"
+    )
+    html = as_html("", text)
+    assert '<li style="padding:4px 0"><a href="https://registry.example/a">Change it</a></li>' in html
+    assert html.count("</ol>") == html.count('class="button"') == 1
+    assert ">Open &lt;it&gt;</a>" in html.partition('class="button" href="https://registry.example/b"')[2]
+    assert '<p style="margin:0 0 16px"><a href="https://registry.example/c">Open that</a></p>' in html
+    assert '<a href="https://registry.example/d">https://registry.example/d</a>' in html
+    assert "Open it: https://evil.example/e" in html
+
+
+def test_a_command_names_the_page_or_uses_the_address_of_the_last_server(settings, monkeypatch):
+    settings.BASE_URL = ""
+    assert places.link("Open it", "/manage") == "Open it: the page /manage of this registry"
+    assert "<a " not in as_html("", places.link("Open it", "/manage"))
+    current = config.current()
+    kept = {setting.name: getattr(current, setting.name) for setting in config.SETTINGS}
+    monkeypatch.setattr(config, "_current", config.Config({}, **{**kept, "base_url": "https://registry.example"}))
+    effective_settings.record_settings()
+    assert places.place("/manage") == "https://registry.example/manage"
+    html = as_html("", places.link("Open it", "/manage"))
+    assert 'class="button" href="https://registry.example/manage"' in html
+    assert "· https://registry.example" in html

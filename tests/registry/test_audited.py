@@ -18,6 +18,8 @@ from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.imports import undoing
+from muniment.registry.imports.undoing import undo_import
 from muniment.registry.models import PendingChange, Person
 from muniment.registry.people import moderation
 from muniment.registry.people.profiles import ProfileChange
@@ -129,6 +131,37 @@ def test_an_import_that_stops_is_recorded_with_what_it_wrote(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         import_registry(tmp_path / "people.jsonl", progress=stop)
     assert newest().event == "records_imported"
+
+
+def test_an_undone_import_is_one_entry_with_its_files_and_counts(tmp_path):
+    lines(tmp_path / "people.jsonl", {"slug": "ada-quill", "name": "Ada Quill", "bio": "First"})
+    import_registry(tmp_path)
+    lines(
+        tmp_path / "people.jsonl",
+        {"slug": "ada-quill", "name": "Ada Quill", "bio": "Second"},
+        {"slug": "joe", "name": "Joe"},
+    )
+    run = import_registry(tmp_path).import_run
+    before = len(audited())
+    operator = account("operator@harbour.example", "operator").actor("web")
+    undo_import(operator, run)
+    (event,) = audited()[before:]
+    assert (event.event, event.actor_id) == ("import_undone", operator.account_id)
+    assert (event.detail["import"], event.detail["files"]) == (run, ["people.jsonl"])
+    assert event.detail["result"] == "1 rows restored, 1 unpublished, 0 kept"
+
+
+def test_an_undo_that_stops_is_recorded(tmp_path, monkeypatch):
+    lines(tmp_path / "people.jsonl", {"slug": "ada-quill", "name": "Ada Quill"})
+    run = import_registry(tmp_path).import_run
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(undoing, "publish", stop)
+    with pytest.raises(KeyboardInterrupt):
+        undo_import(COMMAND, run)
+    assert (newest().event, newest().detail["import"]) == ("import_undone", run)
 
 
 @pytest.mark.usefixtures("django_admin")

@@ -28,6 +28,16 @@ def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
     assert (wrong.returncode, "is used by the database and missing here" in wrong.stdout) == (1, True)
 
 
+def test_doctor_tells_pages_what_is_not_set_up(demo):
+    told = run("doctor", "--json", data=demo.data, rate_limit="off").stdout
+    states = {each["what"]: (each["mark"], each["state"]) for each in json.loads(told)}
+    assert states["mail"] == ("OK", "not set up")
+    assert states["backups"] == ("OK", "none yet")
+    assert states["limits by address"] == states["limits by account"] == ("OK", "partly off")
+    assert states["language model"] == ("OK", "off")
+    assert states["database"] == ("OK", "")
+
+
 def test_doctor_says_which_setting_to_change_when_the_proxy_sends_another_header(tmp_path):
     data = new_instance(tmp_path / "data")
     with Product(data, "--workers", "1", trusted_proxies="127.0.0.1") as product:
@@ -77,7 +87,7 @@ def test_an_instance_that_is_not_there_yet_is_left_alone(tmp_path):
 
 def test_an_empty_database_is_no_error_and_comes_with_a_hint(tmp_path, postgres):
     told = run("doctor", "--ledger", "--storage", data=tmp_path / "data", database_url=postgres.create("new")).stdout
-    assert "OK    database: postgresql, no migrations applied yet; run muniment migrate, or serve" in told
+    assert "OK    database: PostgreSQL, no migrations applied yet; run muniment migrate, or serve" in told
     assert "FAIL" not in told
 
 

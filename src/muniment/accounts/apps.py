@@ -19,9 +19,11 @@ class AccountsConfig(AppConfig):
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.accounts.security import effective_settings, retention, signals, step_up
+        from muniment.mail import places
 
         personal_data.register(own.PART)
         kept.register(effective_settings.KEPT)
+        places.recorded = effective_settings.recorded_base_url
         reporter = holders.Reporter()
         watch_clock(reporter.look, reporter.leave)
         when_set_back(cache.clear)  # counts of rate limits that would last until the former time is reached again

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -21,6 +20,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, Asks, PersonalToken
 from muniment.accounts.operations import find_account, require_operator
+from muniment.accounts.security import mailing
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
@@ -35,7 +35,7 @@ from muniment.kernel.wire import UNSET, Unset
 from muniment.languages import writing
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import speaking
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 
 LIFETIMES_DAYS: Final = (30, 90, 365, None)
@@ -307,15 +307,17 @@ def _mail_owner(row: PersonalToken, subject: Promise, text: Promise, *, is_chang
             str(text) % {"day": _day(row)},
             "",
             gettext("Name: %(name)s") % {"name": row.name},
-            gettext("Permissions: %(scopes)s") % {"scopes": row.scopes.replace(" ", ", ")},
+            gettext("Account: %(email)s") % {"email": row.account.email},
             gettext("Expires: %(day)s") % {"day": _day(row)},
+            *(mailing.lines_of_request() if is_change else ()),
             "",
-            gettext("Revoke or regenerate your tokens at %(address)s.")
-            % {"address": f"{settings.BASE_URL}/manage/tokens"},
+            gettext("It can:"),
+            "",
+            *(f"- {scopes.WORDS[scope]}" for scope in row.scopes.split() if scope in scopes.WORDS),
+            "",
+            places.link(gettext("Review your tokens"), "/manage/tokens"),
         ]
         if is_change:
-            said = gettext(
-                "If you didn't do this, revoke the token and change your password. Your security log: %(address)s"
-            )
-            lines += ["", said % {"address": f"{settings.BASE_URL}/manage/security"}]
+            asked = gettext("If you didn't do this, revoke the token and change your password.")
+            lines += ["", asked, "", places.link(gettext("Open your security log"), "/manage/security")]
         outgoing.send(row.account.email, str(subject), "\n".join(lines))

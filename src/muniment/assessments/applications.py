@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
@@ -17,7 +16,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 from muniment.registry import history
 from muniment.registry.company.access import decides
@@ -224,7 +223,7 @@ def _decided(application: Application, *, accept: bool) -> tuple[str, str]:
         subject = gettext("%(program)s: declined")
         outcome = gettext("Your application to %(program)s was declined.")
     noted = f"{gettext('Note:')}\n{application.note}\n\n" if application.note else ""
-    text = f"{outcome % _names(application)}\n\n{noted}{gettext('Your applications:')}"
+    text = f"{outcome % _names(application)}\n\n{noted}"
     return subject % _names(application), text
 
 
@@ -232,8 +231,9 @@ def _notify_owners(
     company: Company, said: Callable[[], tuple[str, str]], application: Application | None = None
 ) -> None:
     """Mail every owner of *company* the subject and the text that *said* returns, in the owner's language."""
-    where = f"{settings.BASE_URL}/manage/applications" + (f"/{application.pk}" if application else "")
+    page = "/manage/applications" + (f"/{application.pk}" if application else "")
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
             subject, text = said()
-            outgoing.send(owner.email, subject, f"{text}\n{where}\n")
+            where = places.link(gettext("Open your applications"), page)
+            outgoing.send(owner.email, subject, f"{text.rstrip()}\n\n{where}\n")

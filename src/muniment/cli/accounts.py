@@ -6,9 +6,11 @@ from pathlib import Path
 
 import click
 
-from muniment import config
 from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.kernel.actor import COMMAND, SCOPES
+
+LISTENING = "http://127.0.0.1:8000"
+"""Where a server listens by default."""
 
 
 @main.group()
@@ -49,11 +51,11 @@ def user_invite(email: str, role: str, own: str) -> None:
     It works also where sign-up is closed. Operators see, resend and revoke invitations at /operate/invitations.
     """
     migrated()
+    from muniment.mail.places import base_url
     from muniment.registry.inviting.operations import invite_person
 
-    base_url = config.current().base_url or "http://127.0.0.1:8000"
     with problems_as_errors():
-        made = invite_person(COMMAND, email, role=role, own=own, base_url=base_url)
+        made = invite_person(COMMAND, email, role=role, own=own, base_url=base_url() or LISTENING)
     click.echo(f"An invitation to {made.email} as {made.role} is on its way; it expires on {made.expires_at:%Y-%m-%d}.")
 
 
@@ -142,10 +144,11 @@ def user_sign_in_link(email: str) -> None:
     """
     migrated()
     from muniment.accounts.identities.only import sign_in_link
+    from muniment.mail.places import base_url
 
     with problems_as_errors():
         link = sign_in_link(COMMAND, email)
-    click.echo(f"{config.current().base_url or 'http://127.0.0.1:8000'}{link}")
+    click.echo(f"{base_url() or LISTENING}{link}")
 
 
 @user.command("export")

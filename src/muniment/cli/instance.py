@@ -71,7 +71,10 @@ def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, as_json: bo
 
 def _show_all(findings: list[Finding], *, as_json: bool) -> None:
     if as_json:
-        shown = [{"mark": finding.mark, "what": finding.what, "says": finding.says} for finding in findings]
+        shown = [
+            {"mark": finding.mark, "what": finding.what, "says": finding.says, "state": finding.state}
+            for finding in findings
+        ]
         click.echo(json.dumps(shown, ensure_ascii=False))
         return
     for finding in findings:

@@ -1,9 +1,13 @@
-"""The HTML part of a message, made from its text: paragraphs, codes in large type, and links to this registry."""
+"""
+The HTML part of a message, made from its text: paragraphs, lists, codes in large type, and links to this registry.
+
+A line such as ``Review your tokens: https://registry.example/manage/tokens`` becomes a link of these words. The first
+such line, or address, that is a paragraph of its own is the button of the message.
+"""
 
 import re
 from typing import Final
 
-from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import mark_safe
@@ -11,6 +15,7 @@ from django.utils.translation import gettext
 
 from muniment.languages.offered import base_direction
 from muniment.languages.speaking import language
+from muniment.mail import places
 from muniment.mail.mark import CONTENT_ID, HEIGHT, Mark
 from muniment.registry_toml import applied, contrast
 
@@ -20,6 +25,8 @@ _ACCENT: Final = "#8a2b2b"
 _ACCENT_DARK: Final = "#e08a80"
 """The built-in colors of links and buttons."""
 _CODE: Final = re.compile(r"\s*[A-Z0-9]{3,}(?:-[A-Z0-9]+)*\s*")
+_LABEL: Final = r"[^\n:.]{1,60}"
+_NUMBER: Final = re.compile(r"\d\. ")
 
 
 def as_html(subject: str, text: str, mark: Mark | None = None) -> str:
@@ -29,8 +36,9 @@ def as_html(subject: str, text: str, mark: Mark | None = None) -> str:
     Args:
         mark: the picture of the registry, which the message contains.
     """
-    name = applied.registry_name()
-    blocks = [_block(each) for each in re.split(r"\n\s*\n", _without_signature(text.strip(), name))]
+    name, base = applied.registry_name(), places.base_url()
+    blocks = [_block(each, base) for each in re.split(r"\n\s*\n", _without_signature(text.strip(), name, base))]
+    main = next((each for each in blocks if each["address"]), None)
     brand = applied.current().brand
     light, dark = contrast.pair(brand.accent, brand.accent_dark)
     light, dark = light or _ACCENT, dark or _ACCENT_DARK
@@ -44,41 +52,54 @@ def as_html(subject: str, text: str, mark: Mark | None = None) -> str:
         "direction": base_direction(language()),
         "heading": subject.removeprefix(f"[{name}] "),
         "blocks": blocks,
+        "main": main,
         "registry": name,
         "mark": mark,
         "mark_address": f"cid:{CONTENT_ID}",
         "mark_height": HEIGHT,
         "initial": next((each for each in name if each.isalnum()), "·").upper(),
-        "address": settings.BASE_URL,
+        "address": base,
         "open_label": gettext("Open in %(registry)s") % {"registry": name},
     }
     return render_to_string("mail/message.html", context)
 
 
-def _block(text: str) -> dict[str, object]:
-    """Return a paragraph; one that is only an address of this registry becomes a button."""
-    address = re.fullmatch(re.escape(settings.BASE_URL) + _REST, text.strip()) if settings.BASE_URL else None
+def _block(text: str, base: str) -> dict[str, object]:
+    """Return a paragraph. ``address`` and ``label`` are those of one that is only a link to this registry."""
     lines = text.strip().split("\n")
+    address = re.fullmatch(re.escape(base) + _REST, text.strip()) if base else None
+    named = _named(text.strip(), base)
     is_list = all(each.startswith("- ") for each in lines)
+    is_numbered = all(_NUMBER.match(each) for each in lines)
+    cut = 2 if is_list else 3
     return {
-        "text": mark_safe(_linked(text)),  # noqa: S308 - escaped there
-        "items": [mark_safe(_linked(each[2:])) for each in lines] if is_list else (),  # noqa: S308 - escaped there
+        "text": mark_safe("<br>\n".join(_line(each, base) for each in lines)),  # noqa: S308 - escaped there
+        "items": [mark_safe(_line(each[cut:], base)) for each in lines] if is_list or is_numbered else (),  # noqa: S308 - escaped there
+        "is_numbered": is_numbered,
         "is_code": bool(_CODE.fullmatch(text)),
-        "address": address[0] if address else "",
+        "label": named["label"] if named else "",
+        "address": named["address"] if named else address[0] if address else "",
     }
 
 
-def _without_signature(text: str, name: str) -> str:
+def _named(line: str, base: str) -> "re.Match[str] | None":
+    """Return the label and the address of a line that is a named link to this registry."""
+    return re.fullmatch(f"(?P<label>{_LABEL}): (?P<address>{re.escape(base)}{_REST})", line) if base else None
+
+
+def _without_signature(text: str, name: str, base: str) -> str:
     """Return *text* without the lines with the registry's name and host at its end, which the page has around it."""
-    host = settings.BASE_URL.partition("://")[2]
+    host = base.partition("://")[2]
     return re.sub(rf"\n\s*\n{re.escape(name)}\n{re.escape(host)}\s*\Z", "", text) if host else text
 
 
-def _linked(block: str) -> str:
-    link = re.compile(re.escape(settings.BASE_URL) + _REST)
+def _line(line: str, base: str) -> str:
+    if named := _named(line, base):
+        return f'<a href="{escape(named["address"])}">{escape(named["label"])}</a>'
+    link = re.compile(re.escape(base) + _REST)
     parts, end = [], 0
-    for found in link.finditer(block) if settings.BASE_URL else ():
+    for found in link.finditer(line) if base else ():
         target = escape(found[0])
-        parts += [escape(block[end : found.start()]), f'<a href="{target}">{target}</a>']
+        parts += [escape(line[end : found.start()]), f'<a href="{target}">{target}</a>']
         end = found.end()
-    return "".join([*parts, escape(block[end:])]).replace("\n", "<br>\n")
+    return "".join([*parts, escape(line[end:])])

@@ -11,7 +11,6 @@ from email.utils import make_msgid
 from typing import Final
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.core.mail import EmailMessage, EmailMultiAlternatives
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db.models import TextField
@@ -22,7 +21,7 @@ from muniment.jobs.models import Job
 from muniment.jobs.queue import enqueue
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
-from muniment.mail import mark
+from muniment.mail import mark, places
 from muniment.mail.html import as_html
 from muniment.registry_toml import applied
 
@@ -94,7 +93,7 @@ def without_links(text: str, limit: int = 80) -> str:
 
 
 def _host() -> str:
-    return urlsplit(settings.BASE_URL).hostname or "localhost"
+    return urlsplit(places.base_url()).hostname or "localhost"
 
 
 class Backend(BaseEmailBackend):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext
@@ -21,6 +20,7 @@ from django.utils.translation import gettext
 from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account, Asks
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.accounts.security import mailing
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed
@@ -31,7 +31,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.kernel.wire import timestamp
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
@@ -338,8 +338,14 @@ def _mail_new_app(grant: Grant) -> None:
             "",
             *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
             "",
-            gettext("If you didn't do this, disconnect the app at %(address)s and change your password.")
-            % {"address": f"{settings.BASE_URL}/manage/tokens"},
+            gettext("Account: %(email)s") % {"email": grant.account.email},
+            *mailing.lines_of_request(),
+            "",
+            places.link(gettext("Review your apps"), "/manage/tokens"),
+            "",
+            gettext("If you didn't do this, disconnect the app and change your password."),
+            "",
+            places.link(gettext("Open your security log"), "/manage/security"),
         ]
         outgoing.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
 

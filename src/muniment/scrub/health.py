@@ -32,11 +32,12 @@ AT_MOST_EVERY_S: Final = 60
 
 
 class HealthFinding(msgspec.Struct, frozen=True):
-    """The result of one check; *mark* is OK, WARN or FAIL."""
+    """The result of one check; *mark* is OK, WARN or FAIL, *state* what an OK has found missing."""
 
     mark: str
     what: str
     says: str
+    state: str = ""
 
 
 class Health(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.masking import masked
 from muniment.server import replication
 from muniment.server.app.startup import writable
-from muniment.server.findings import Finding, bad, good, warning
+from muniment.server.findings import NONE_YET, OFF, PARTLY, UNSET, Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
 from muniment.server.installed_checks import plugin_findings, template_findings
 from muniment.server.limits import by_account, by_address
@@ -65,7 +65,12 @@ def examine(config: Config) -> list[Finding]:
 
 
 def _limits(config: Config) -> list[Finding]:
-    return [good("limits by address", by_address(config)), good("limits by account", by_account(config))]
+    address = PARTLY if not config.rate_limit else ""
+    account = PARTLY if not (config.rate_limit and config.account_writes and config.account_cpu_ms) else ""
+    return [
+        good("limits by address", by_address(config), address),
+        good("limits by account", by_account(config), account),
+    ]
 
 
 def _templates(config: Config) -> list[Finding]:
@@ -88,7 +93,7 @@ def _folder(folder: Path) -> Finding:
     room = os.statvfs(folder)
     return good(
         "data folder",
-        Phrase("{folder}, {megabytes:,} MB free", folder=folder, megabytes=room.f_bavail * room.f_frsize >> 20),
+        Phrase("{folder}, {gigabytes:.1f} GB free", folder=folder, gigabytes=room.f_bavail * room.f_frsize / (1 << 30)),
     )
 
 
@@ -123,7 +128,10 @@ def _database(config: Config) -> Finding:
     if is_new:
         return good(
             "database",
-            Phrase("{database}, no migrations applied yet; run muniment migrate, or serve", database=connection.vendor),
+            Phrase(
+                "{database}, no migrations applied yet; run muniment migrate, or serve",
+                database=connection.display_name,
+            ),
         )
     if missing:
         return bad(
@@ -132,7 +140,7 @@ def _database(config: Config) -> Finding:
     return Finding(
         "database",
         not found,
-        "; ".join((Phrase("{database}, all migrations applied", database=connection.vendor), *found)),
+        "; ".join((Phrase("{database}, all migrations applied", database=connection.display_name), *found)),
     )
 
 
@@ -270,7 +278,9 @@ def _backups(config: Config) -> Finding:
     if found is None:
         return good(what, "begin after the migrations")
     says, needs_attention = status.described(found, config)
-    return warning(what, masked(says)) if needs_attention else good(what, masked(says))
+    if needs_attention:
+        return warning(what, masked(says))
+    return good(what, masked(says), "" if found.last else NONE_YET if config.backup_place else OFF)
 
 
 def _proxies(config: Config) -> Finding:
@@ -297,7 +307,7 @@ def _mail(config: Config) -> Finding:
         "{folder}; set MUNIMENT_MAIL_URL to send over SMTP", folder=config.data / "mail"
     )
     if not config.on_postgresql and not config.database_file.exists():
-        return good("mail", Phrase("goes to {place}", place=place))
+        return good("mail", Phrase("goes to {place}", place=place), "" if config.mail_url else UNSET)
     from muniment.mail import delivery, status  # the check of the database has set up Django
 
     if config.mail_url:
@@ -324,7 +334,7 @@ def _mail(config: Config) -> Finding:
         return warning(
             "mail", Phrase("{says}; the oldest waits for {minutes:,.0f} min", says=says, minutes=found.oldest_s / 60)
         )
-    return good("mail", says)
+    return good("mail", says, "" if config.mail_url else UNSET)
 
 
 def _connections(config: Config) -> Finding:
@@ -343,7 +353,7 @@ def _billing(config: Config) -> Finding:
     needed = ("credit_packs", "stripe_secret_key", "stripe_webhook_secret")
     missing = [f"MUNIMENT_{name.upper()}" for name in needed if not getattr(config, name)]
     if len(missing) == len(needed):
-        return good("buying credits", "off; operators grant them")
+        return good("buying credits", "off; operators grant them", OFF)
     if missing:
         return bad(
             "buying credits", Phrase("off, missing {missing}; set all three or none", missing=" and ".join(missing))
@@ -368,7 +378,7 @@ def _billing(config: Config) -> Finding:
 def _model(config: Config) -> Finding:
     """Check the client of the language model. The model itself is not called, since calls cost money."""
     if not config.model_url:
-        return good("language model", "off; rules evaluate reports")
+        return good("language model", "off; rules evaluate reports", OFF)
     if told := lacking():
         return bad("language model", told)
     return good(

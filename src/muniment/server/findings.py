@@ -9,21 +9,34 @@ WARN: Final = 3
 """2 is the exit status of a command line that is not understood."""
 
 
+OFF: Final = "off"
+PARTLY: Final = "partly off"
+UNSET: Final = "not set up"
+NONE_YET: Final = "none yet"
+
+
 class Finding(NamedTuple):
-    """The result of one check. ``warns``: it is good, but needs attention."""
+    """
+    The result of one check.
+
+    Args:
+        warns: it is good, but needs attention.
+        state: what a check that is OK has found missing, so that pages don't call it OK; empty if nothing is.
+    """
 
     what: str
     is_good: bool
     says: str
     warns: bool = False
+    state: str = ""
 
     @property
     def mark(self) -> str:
         return "FAIL" if not self.is_good else "WARN" if self.warns else "OK"
 
 
-def good(what: str, says: str) -> Finding:
-    return Finding(what, is_good=True, says=str(says))
+def good(what: str, says: str, state: str = "") -> Finding:
+    return Finding(what, is_good=True, says=str(says), state=state)
 
 
 def bad(what: str, says: str) -> Finding:

@@ -5,11 +5,13 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_
 from django.test import Client, TestCase
 
 from make.accounts import PASSWORD, Letters, account
+from make.declared import declared
 from make.events import events_of
 from muniment.accounts.models import Account, SecurityEvent
 from muniment.accounts.security import mailing, origin, signals
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.kernel.actor import COMMAND
 
 ME = "owner@harbour.example"
 NEXT = "other@harbour.example"
@@ -55,7 +57,7 @@ def test_only_a_sign_in_from_a_new_browser_is_mailed(owner):
     assert letters.to(ME) == []
     sign_in()
     [(subject, text)] = letters.to(ME)
-    assert subject == "[Muniment] Signed in"
+    assert subject == "[Muniment] New sign-in to your account"
     assert "Firefox on Linux" in text
     assert "IP address: 127.0.0.1" in text
     assert "/accounts/password/change/" in text
@@ -108,8 +110,8 @@ def test_a_second_factor_is_recorded_from_its_addition_to_its_end(owner):
     last = SecurityEvent.objects.filter(account=owner, event=Event.SIGNED_IN).order_by("-pk").first()
     assert last.detail == {"method": ["password", "second factor"]}
     told = [subject for subject, _ in letters.to(ME)]
-    assert "[Muniment] Second factor added" in told
-    assert "[Muniment] Second factor removed" in told
+    assert "[Muniment] A second factor was added to your account" in told
+    assert "[Muniment] A second factor was removed from your account" in told
     assert secret not in str(letters.to(ME)) + str(list(SecurityEvent.objects.values_list("detail", flat=True)))
     assert code not in str(letters.to(ME))
 
@@ -126,7 +128,7 @@ def test_a_changed_password_is_recorded_and_mailed(owner):
     client.post("/accounts/password/change/", {"oldpassword": PASSWORD, "password1": new, "password2": new})
     assert events_of(owner) == ["signed_in", "password_changed"]
     [(subject, text)] = letters.to(ME)
-    assert subject == "[Muniment] Password changed"
+    assert subject == "[Muniment] Your password was changed"
     assert new not in text
 
 
@@ -141,7 +143,7 @@ def test_a_changed_address_is_mailed_to_the_former_and_the_new_one(owner):
     assert event.detail == {"from": ME, "to": NEXT}
     for address in (ME, NEXT):
         subject, text = letters.to(address)[-1]
-        assert subject == "[Muniment] Email address changed"
+        assert subject == "[Muniment] Your email address was changed"
         assert ME in text
         assert "contact the operator" in text
 
@@ -169,7 +171,7 @@ def test_an_account_gets_few_mails_about_one_kind_of_event(owner):
     record(Event.PASSWORD_CHANGED, account=owner)
     subjects = [subject for subject, _ in letters.to(ME)]
     assert subjects.count("[Muniment] Owner invited") == mailing.SENT_A_DAY
-    assert subjects.count("[Muniment] Password changed") == 1, "another kind has a bound of its own"
+    assert subjects.count("[Muniment] Your password was changed") == 1, "another kind has a bound of its own"
     last = [text for subject, text in letters.to(ME) if subject == "[Muniment] Owner invited"]
     assert ["further events" in text for text in last] == [False] * 4 + [True]
     assert events_of(owner).count("owner_invited") == 8, "the log has all of them"
@@ -183,3 +185,28 @@ def test_a_mail_names_nothing_of_another_account(owner):
     assert "203.0.113.9" not in text
     assert other.email not in text
     assert "By: An operator or reviewer" in text
+
+
+def test_a_mail_about_a_listing_names_it_and_leads_to_it(owner, settings):
+    settings.BASE_URL = "https://registry.example"
+    letters = Letters()
+    subject = "companies/harbour"
+    record(Event.OWNERSHIP_GAINED, account=owner, actor=COMMAND, subject=subject, name="Harbour Commons")
+    detail = {"email": NEXT}
+    record(Event.OWNER_INVITED, account=owner, subject=subject, name="Harbour Commons", detail=detail)
+    (gained, text), (invited, _) = letters.to(ME)
+    assert gained == "[Muniment] You're now an owner of Harbour Commons"
+    assert invited == f"[Muniment] You invited {NEXT} to co-own Harbour Commons"
+    assert "Listing: Harbour Commons\n" in text
+    assert f"Account: {ME}\n" in text
+    assert "By: the operator, on the command line\n" in text
+    assert "Open the listing: https://registry.example/manage/companies/harbour\n" in text
+    assert "Open your security log: https://registry.example/manage/security\n" in text
+
+
+def test_a_mail_says_whom_to_contact(owner):
+    letters = Letters()
+    with declared(registry={"contact": "desk@harbour.example"}):
+        record(Event.PASSWORD_CHANGED, account=owner)
+    ((_, text),) = letters.to(ME)
+    assert "contact the operator of this registry (desk@harbour.example)." in text

@@ -57,6 +57,11 @@ def record_settings() -> bool:
     return True
 
 
+def recorded_base_url() -> str:
+    """Return the public address with which a server last started; empty if it is unknown."""
+    return str((_last() or {}).get("MUNIMENT_BASE_URL", ""))
+
+
 def _last() -> dict[str, Any] | None:
     rows = SecurityEvent.objects.filter(event=Event.SETTINGS_CHANGED).order_by("-pk")
     detail = rows.values_list("detail", flat=True).first()

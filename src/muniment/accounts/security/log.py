@@ -25,6 +25,7 @@ def record(
     detail: JSONObject | None = None,
     by: int | Unset | None = UNSET,
     mail_to: Sequence[str] | None = None,
+    name: str = "",
 ) -> SecurityEvent:
     """
     Record *event* in the log of *account*, in the audit log, or in both, with the client of the current request.
@@ -36,6 +37,7 @@ def record(
         detail: small values, as they may be shown to the account: never a secret.
         by: the account that did it, without an actor; None if it is unknown.
         mail_to: addresses to tell; by default that of *account*, if such events are mailed.
+        name: of the listing that it is about, for the mail alone.
     """
     account_id = account if account is None or isinstance(account, int) else account.pk
     here = origin.current()
@@ -57,7 +59,7 @@ def record(
     if mail_to is None:
         mail_to = _address(account_id) if MEANINGS[event].is_mailed and account_id is not None else ()
     if mail_to:
-        mailing.send_mail(row, to=mail_to)
+        mailing.send_mail(row, to=mail_to, name=name)
     return row
 
 

@@ -3,23 +3,31 @@
 from collections.abc import Iterable
 from typing import Final
 
-from django.conf import settings
 from django.core.cache import cache
 from django.utils.translation import gettext
 
-from muniment.accounts.security import words
+from muniment.accounts.security import origin, words
+from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.ids import now
 from muniment.languages.speaking import known, speaking
 from muniment.languages.writing import moment
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
+from muniment.registry_toml import applied
 
 SENT_A_DAY: Final = 5
 """Mails about one kind of event that an account gets in a day; the log has all events."""
+_OF_OWNERS: Final = frozenset({Event.OWNER_INVITED, Event.OWNER_ADDED, Event.OWNER_LEFT, Event.OWNERSHIP_GAINED})
+"""Events of a listing that the account owns."""
 
 
-def send_mail(event: SecurityEvent, *, to: Iterable[str]) -> None:
-    """Mail the addresses about *event*, in the transaction that records it."""
+def send_mail(event: SecurityEvent, *, to: Iterable[str], name: str = "") -> None:
+    """
+    Mail the addresses about *event*, in the transaction that records it.
+
+    Args:
+        name: of the listing that it is about.
+    """
     addresses = sorted({address for address in to if not address.endswith(outgoing.NO_MAIL)})
     if not addresses:
         return
@@ -29,31 +37,94 @@ def send_mail(event: SecurityEvent, *, to: Iterable[str]) -> None:
     if sent > SENT_A_DAY:
         return
     with speaking(known(event.account.language if event.account else "")):
-        text = text_of(event)
+        text = text_of(event, name)
         if sent == SENT_A_DAY:
             text += "\n" + gettext("We don't email you about further events of this kind today.") + "\n"
         for address in addresses:
-            outgoing.send(address, words.title_of(event), text, kind="security_event")
+            outgoing.send(address, _subject_of(event, name), text, kind="security_event")
 
 
-def text_of(event: SecurityEvent) -> str:
-    """Return the text of the mail: what happened, when, from where, by what, and how to react."""
-    lines = [gettext("This happened in your account: %(event)s.") % {"event": words.title_of(event)}, ""]
-    lines += [f"{label}: {value}" for label, value in words.details_of(event)]
-    lines.append(gettext("Time: %(time)s UTC") % {"time": moment(event.at)})
+def _subject_of(event: SecurityEvent, name: str) -> str:
+    """Return what happened, as a sentence; a few words if what it names is unknown."""
+    template = str(MEANINGS[Event(event.event)].subject)
+    values = {
+        "name": outgoing.without_links(name) or event.subject.rpartition("/")[2],
+        "email": str(event.detail.get("email", "")),
+    }
+    is_complete = all(values[each] for each in values if f"%({each})s" in template)
+    return template % values if template and is_complete else words.title_of(event)
+
+
+def text_of(event: SecurityEvent, name: str = "") -> str:
+    """Return the text of the mail: for which account it is, when it happened, from where, and how to react."""
+    lines = [gettext("Account: %(email)s") % {"email": event.account}] if event.account else []
+    if event.subject.startswith("companies/"):
+        shown = outgoing.without_links(name) or event.subject.rpartition("/")[2]
+        lines.append(gettext("Listing: %(name)s") % {"name": shown})
+    elif event.subject:
+        lines.append(gettext("About: %(page)s") % {"page": places.place(f"/{event.subject}")})
+    lines += [f"{label}: {value}" for label, value in words.facts_of(event)]
+    lines += [_time(event), *_place(event)]
+    return "\n".join([*lines, "", *_reaction(event), "", _log(), ""])
+
+
+def lines_of_request() -> list[str]:
+    """Return when something is done now, and the client of the request that does it, for mails of other features."""
+    here = origin.current()
+    lines = [gettext("Time: %(time)s UTC") % {"time": moment(now())}]
+    if here.address:
+        lines.append(gettext("IP address: %(address)s") % {"address": here.address})
+    if here.agent:
+        lines.append(gettext("Device: %(browser)s") % {"browser": words.browser(here.agent)})
+    return lines
+
+
+def ask_operator() -> str:
+    """Return whom to ask: the contact of the registry, if it has one."""
+    contact = applied.current().registry.contact
+    if contact:
+        return gettext("the operator of this registry (%(contact)s)") % {"contact": contact}
+    return gettext("the operator of this registry")
+
+
+def _time(event: SecurityEvent) -> str:
+    return gettext("Time: %(time)s UTC") % {"time": moment(event.at)}
+
+
+def _place(event: SecurityEvent) -> list[str]:
+    lines = []
     if event.address and not event.is_by_other:
         lines.append(gettext("IP address: %(address)s") % {"address": event.address})
-    lines.append(gettext("By: %(means)s") % {"means": words.means_of(event)})
-    pages = {"base": settings.BASE_URL}
-    if event.actor_id == event.account_id:
-        reaction = gettext(
-            "If this was you, you don't need to do anything. If it wasn't:\n\n"
-            "1. Change your password: %(base)s/accounts/password/change/\n"
-            "2. Sign out everywhere else: %(base)s/accounts/sessions/\n"
-            "3. Revoke tokens and apps that you don't know: %(base)s/manage/tokens\n\n"
-            "If you can't sign in, contact the operator of this registry."
-        )
+    means = words.means_of(event)
+    if event.via == "web" and event.agent and not event.is_by_other:
+        lines.append(gettext("Device: %(browser)s") % {"browser": means})
+    elif event.via == "command":
+        lines.append(gettext("By: %(means)s") % {"means": gettext("the operator, on the command line")})
     else:
-        reaction = gettext("If you didn't expect this, contact the operator of this registry.")
-    log = gettext("Your security log: %(base)s/manage/security") % pages
-    return "\n".join([*lines, "", reaction % pages, "", log, ""])
+        lines.append(gettext("By: %(means)s") % {"means": means})
+    return lines
+
+
+def _reaction(event: SecurityEvent) -> list[str]:
+    listing = f"/manage/{event.subject}" if event.event in _OF_OWNERS and event.subject else ""
+    if event.actor_id != event.account_id:
+        asked = gettext("If you didn't expect this, contact %(operator)s.") % {"operator": ask_operator()}
+        return [places.link(gettext("Open the listing"), listing), "", asked] if listing else [asked]
+    steps = [
+        places.link(gettext("Change your password"), "/accounts/password/change/"),
+        places.link(gettext("Sign out everywhere else"), "/accounts/sessions/"),
+        places.link(gettext("Revoke tokens and apps that you don't know"), "/manage/tokens"),
+    ]
+    if event.event == Event.OWNER_INVITED and listing:
+        steps.insert(0, places.link(gettext("See who owns the listing"), listing))
+    return [
+        gettext("If this was you, you don't need to do anything. If it wasn't:"),
+        "",
+        *(f"{number}. {step}" for number, step in enumerate(steps, 1)),
+        "",
+        gettext("If you can't sign in, contact %(operator)s.") % {"operator": ask_operator()},
+    ]
+
+
+def _log() -> str:
+    return places.link(gettext("Open your security log"), "/manage/security")

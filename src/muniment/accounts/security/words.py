@@ -5,11 +5,15 @@ from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
+from muniment.accounts import scopes
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
+from muniment.kernel.actor import ALL_SCOPES
 from muniment.languages import writing
+from muniment.languages.recalled import recalled
 
 BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -58,6 +62,7 @@ _LABELS: Final[dict[str, str | Promise]] = {
     "merged": gettext_lazy("Merged profile"),
     "companies": gettext_lazy("Companies"),
     "slugDigest": gettext_lazy("Digest of the slug"),
+    "import": gettext_lazy("Import"),
     "files": gettext_lazy("Files"),
     "options": gettext_lazy("Options"),
     "result": gettext_lazy("Result"),
@@ -114,7 +119,13 @@ def means_of(event: SecurityEvent) -> str:
 
 def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
     """Return label and value of each detail."""
-    lines = [(gettext("About"), f"/{event.subject}")] if event.subject else []
+    about = [(gettext("About"), f"/{event.subject}")] if event.subject else []
+    return about + facts_of(event)
+
+
+def facts_of(event: SecurityEvent) -> list[tuple[str, str]]:
+    """Return label and value of each detail but the page that the event is about."""
+    lines: list[tuple[str, str]] = []
     for name, value in event.detail.items():
         if name == "changed" and isinstance(value, list):  # places in the registry's own settings
             lines.append((gettext("Changed"), ", ".join(map(str, value))))
@@ -122,14 +133,26 @@ def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
             lines += [(setting, " → ".join(map(_setting, pair))) for setting, pair in value.items()]
         elif value in ("", [], None):
             continue
+        elif name == "scopes":
+            lines.append((str(_LABELS[name]), _permitted(value)))
         elif name == "owner":
             owner = get_user_model().objects.filter(pk=value).first()
             lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
         elif name == "expires":
             lines.append((str(_LABELS[name]), _day(str(value))))
+        elif name == "result":
+            lines.append((str(_LABELS[name]), recalled(str(value))))
         elif name in _LABELS:
             lines.append((str(_LABELS[name]), _shown(value)))
     return lines
+
+
+def _permitted(value: Any) -> str:
+    """Return what scopes permit: in two words if they are all, or all that only read."""
+    held = scopes.read(" ".join(value) if isinstance(value, list) else str(value))
+    if held == ALL_SCOPES:
+        return gettext("Full access")
+    return gettext("Read only") if held == scopes.READ_SCOPES else _shown(value)
 
 
 def _day(stored: str) -> str:
@@ -146,5 +169,9 @@ def _setting(value: str | None) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_shown, value))
+        return capfirst(", ".join(map(_word, value)))
+    return capfirst(_word(value)) if value in _VALUES else _word(value)
+
+
+def _word(value: Any) -> str:
     return str(_VALUES.get(value, value)) if isinstance(value, str) else str(value)

@@ -37,7 +37,8 @@ def make_owner(actor: Actor, company: Company, account_id: int) -> None:
     if created:
         history.entry(actor, "owner added", before={}, after={"owner": account_id}, company=company).save()
         publish_owners(company)
-        record(Event.OWNERSHIP_GAINED, account=account_id, actor=actor, subject=f"companies/{company.slug}")
+        subject = f"companies/{company.slug}"
+        record(Event.OWNERSHIP_GAINED, account=account_id, actor=actor, subject=subject, name=company.name)
         _tell_others(Event.OWNER_ADDED, actor, company, account_id)
 
 
@@ -60,7 +61,8 @@ def leave_company(actor: Actor, slug: str) -> None:
         Invitation.objects.filter(company=company, invited_by=actor.account_id, accepted_at__isnull=True).delete()
         history.entry(actor, "owner left", before={"owner": actor.account_id}, after={}, company=company).save()
         publish_owners(company)
-        record(Event.OWNERSHIP_ENDED, account=actor.account_id, actor=actor, subject=f"companies/{company.slug}")
+        subject = f"companies/{company.slug}"
+        record(Event.OWNERSHIP_ENDED, account=actor.account_id, actor=actor, subject=subject, name=company.name)
         _tell_others(Event.OWNER_LEFT, actor, company, actor.account_id)
 
 
@@ -69,7 +71,7 @@ def _tell_others(event: Event, actor: Actor, company: Company, owner_id: int | N
     others = Ownership.objects.filter(company=company).exclude(account=owner_id).order_by("pk")
     for account_id in others.values_list("account_id", flat=True):
         subject = f"companies/{company.slug}"
-        record(event, account=account_id, actor=actor, subject=subject, detail={"owner": owner_id})
+        record(event, account=account_id, actor=actor, subject=subject, detail={"owner": owner_id}, name=company.name)
 
 
 def make_room_for_draft(account_id: int) -> None:

@@ -231,8 +231,9 @@ def import_registry(
         finally:  # also of an interrupted import, whose rows are complete
             ended = {"ended_at": now(), "result": str(work.summary)}
             ImportRun.objects.filter(pk=key).update(**ended)
-            detail = {"import": key, "files": files, "options": options, "result": str(work.summary)}
-            record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
+            if restores is None:  # an undo is recorded as one
+                detail = {"import": key, "files": files, "options": options, "result": str(work.summary)}
+                record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
 
     with _bulk_write_settings():
         if not dry_run and not strict:

@@ -18,6 +18,8 @@ from django.conf import settings
 from django.db import transaction
 
 from muniment.accounts.operations import require_operator
+from muniment.accounts.security.events import Event
+from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -117,10 +119,33 @@ def begin_undo(actor: Actor, key: int) -> ImportRun:
 
 def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
     """Restore what was stored before the import that *undo* undoes; a second call continues a first one."""
+    found, result = Undone(undo.pk), ""
+    try:
+        _restore(actor, undo, found)
+        result = Phrase(
+            "{restored:,} rows restored, {unpublished:,} unpublished, {kept:,} kept",
+            restored=found.restored,
+            unpublished=found.unpublished,
+            kept=len(found.kept),
+        )
+        kept = [each._asdict() for each in found.kept[:SHOWN_KEPT]]
+        report = {
+            "restored": found.restored,
+            "unpublished": found.unpublished,
+            "kept": kept,
+            "kept_total": len(found.kept),
+        }
+        ImportRun.objects.filter(pk=undo.pk).update(ended_at=now(), result=result, report=report)
+    finally:  # also of an undo that is interrupted: what it restored until then stays
+        detail = {"import": undo.undoes_id, "files": undo.files, "result": result}
+        record(Event.IMPORT_UNDONE, actor=actor, detail=detail)
+    return found
+
+
+def _restore(actor: Actor, undo: ImportRun, found: Undone) -> None:
     run: Any = undo.undoes
     undone = _undone()
     cancelled = {*undone, *undone.values(), undo.pk}
-    found = Undone(undo.pk)
     lines: dict[str, list[JSONObject]] = {"person": [], "company": []}
     states: list[tuple[str, int, JSONObject]] = []
     for subject, entry in _first_entries(run):
@@ -142,16 +167,6 @@ def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
     found.kept += _import(actor, lines, undo)
     for start in range(0, len(states), BATCH):
         _set_states(actor, states[start : start + BATCH], undo)
-    result = Phrase(
-        "{restored:,} rows restored, {unpublished:,} unpublished, {kept:,} kept",
-        restored=found.restored,
-        unpublished=found.unpublished,
-        kept=len(found.kept),
-    )
-    kept = [each._asdict() for each in found.kept[:SHOWN_KEPT]]
-    report = {"restored": found.restored, "unpublished": found.unpublished, "kept": kept, "kept_total": len(found.kept)}
-    ImportRun.objects.filter(pk=undo.pk).update(ended_at=now(), result=result, report=report)
-    return found
 
 
 def _first_entries(run: ImportRun) -> Iterator[tuple[str, HistoryEntry]]:

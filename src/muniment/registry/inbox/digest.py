@@ -7,7 +7,6 @@ Nothing is sent while nothing waits, or while all that waits came a few minutes 
 from datetime import timedelta
 from typing import Final
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext, ngettext
 
@@ -16,7 +15,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import SYSTEM
 from muniment.kernel.ids import now
 from muniment.languages.writing import number
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 from muniment.registry.inbox import items
 from muniment.registry.inbox.items import QueueItem
@@ -67,6 +66,6 @@ def _text(oldest: QueueItem, counts: dict[str, int]) -> str:
     values = {"name": outgoing.without_links(oldest.name), "waited": waited}
     return (
         f"{lines}\n\n{gettext('The oldest is %(name)s, waiting for %(waited)s.') % values}\n\n"
-        f"{settings.BASE_URL}/review\n\n"
-        f"{gettext('To stop these emails, change your review settings:')}\n\n{settings.BASE_URL}/review/settings\n"
+        f"{places.link(gettext('Open the review queue'), '/review')}\n\n"
+        f"{places.link(gettext('Stop these emails'), '/review/settings')}\n"
     )

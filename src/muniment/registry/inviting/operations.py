@@ -27,6 +27,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.tokens import token_digest
+from muniment.languages import writing
 from muniment.mail import outgoing
 from muniment.registry.company.owners import make_owner
 from muniment.registry.inviting.tables import AccountInvitation
@@ -298,9 +299,10 @@ def _send(invitation: AccountInvitation, token: str, base_url: str) -> None:
     }
     sentences = " ".join(filter(None, (said, roles.get(invitation.role, ""))))
     closing = gettext(
-        "The link expires in 7 days and works once. If you didn't expect this invitation, ignore it: without you, no"
-        " account is created."
-    )
-    text = f"{sentences}\n\n{base_url}/invitations/{token}\n\n{closing}\n"
+        "The link works once, until %(day)s. If you didn't expect this invitation, ignore it: without you, no account"
+        " is created."
+    ) % {"day": writing.day(invitation.expires_at)}
+    link = f"{gettext('View invitation')}: {base_url}/invitations/{token}"
+    text = f"{sentences}\n\n{link}\n\n{closing}\n"
     subject = gettext("Invitation to %(registry)s") % {"registry": registry}
     outgoing.send(invitation.email, subject, text, kind="invitation", expires_at=invitation.expires_at)

@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from muniment.accounts.models import Account
@@ -23,6 +24,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound, TooMany
+from muniment.languages import writing
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_at
 from muniment.registry import history
@@ -30,6 +32,7 @@ from muniment.registry.company.access import owned, require_account
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.owners import make_owner
 from muniment.registry.models import Company, Invitation, Ownership
+from muniment.registry_toml import applied
 from muniment.schema.validation import Fault
 
 VALID_FOR = timedelta(days=14)
@@ -71,9 +74,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
-        waiting = Invitation.objects.filter(
-            company=company, accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
-        ).exclude(email=address)
+        waiting = _open(company).exclude(email=address)
         if waiting.count() >= MAX_OPEN:
             message = Phrase("This listing already has {limit} open invitations.", limit=MAX_OPEN)
             raise Conflict(message, "Wait until they are accepted or expire.")
@@ -88,11 +89,38 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             actor=actor,
             subject=f"companies/{company.slug}",
             detail={"email": address},
+            name=company.name,
         )
         with in_language_at(address):
             subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
             outgoing.send(address, subject, text, kind="invitation")
         return invitation
+
+
+def list_invitations(actor: Actor, slug: str) -> list[Invitation]:
+    """Return the open invitations to a listing that the actor owns, the newest first."""
+    return list(_open(owned(actor, slug)).order_by("-invited_at", "-pk"))
+
+
+def revoke_invitation(actor: Actor, slug: str, key: int) -> Invitation:
+    """
+    Revoke an open invitation: its link no longer works.
+
+    Raises:
+        NotFound: the listing is unknown or not the actor's, or it has no such open invitation.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        invitation = _open(company).filter(pk=key).first()
+        if invitation is None:
+            raise NotFound("This invitation was used or has expired.", "Send a new one if it is still needed.")
+        history.entry(actor, "invitation revoked", before={"email": invitation.email}, after={}, company=company).save()
+        invitation.delete()
+        return invitation
+
+
+def _open(company: Company) -> QuerySet[Invitation]:
+    return Invitation.objects.filter(company=company, accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR)
 
 
 def _letter(company: Company, account_id: int, link: str) -> tuple[str, str]:
@@ -113,10 +141,13 @@ def _letter(company: Company, account_id: int, link: str) -> tuple[str, str]:
     else:
         subject = gettext("Invitation to co-own a listing")
         said = gettext("%(inviter)s invites you to co-own a listing that is not published yet.") % {"inviter": inviter}
+    means = gettext(
+        "%(registry)s is a registry of organizations. Owners edit the listing, invite other owners and run assessments."
+    ) % {"registry": applied.registry_name()}
     closing = gettext(
-        "The link expires in 14 days and works for one account. If you didn't expect this invitation, ignore it."
-    )
-    return subject, f"{said}\n\n{link}\n\n{closing}\n"
+        "The link works for one account, until %(day)s. If you didn't expect this invitation, ignore it."
+    ) % {"day": writing.day(now() + VALID_FOR)}
+    return subject, f"{said}\n\n{means}\n\n{gettext('View invitation')}: {link}\n\n{closing}\n"
 
 
 def _expired() -> NotFound:

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from django.conf import settings
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_at, in_language_of
 from muniment.registry.models import Company, Person, Petition
 
@@ -95,8 +94,16 @@ def notify_owners(company: Company, step: str, note: str) -> None:
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
             subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
-            text = f"{sentence}\n{_note_block(note)}\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
+            text = f"{sentence}\n{_note_block(note)}\n{_to_listing(company)}\n"
             outgoing.send(owner.email, subject, text)
+
+
+def _to_listing(company: Company) -> str:
+    return places.link(gettext("Open the listing"), f"/manage/companies/{company.slug}")
+
+
+def _to_account() -> str:
+    return places.link(gettext("Open your listings"), "/manage")
 
 
 def addresses_of(company: Company) -> list[str]:
@@ -110,7 +117,7 @@ def notify_about_deletion(name: str, addresses: Sequence[str]) -> None:
         with in_language_at(address):
             subject = gettext("%(name)s: draft deleted") % {"name": name}
             text = gettext("An owner deleted the draft of the listing %(name)s.") % {"name": name}
-            outgoing.send(address, subject, f"{text}\n\n{settings.BASE_URL}/manage\n")
+            outgoing.send(address, subject, f"{text}\n\n{_to_account()}\n")
 
 
 def notify_requester(petition: Petition) -> None:
@@ -119,7 +126,7 @@ def notify_requester(petition: Petition) -> None:
     with in_language_of(petition.account):
         sentence = _TO_REQUESTER[petition.kind, petition.decision] % {"name": name}
         subject = gettext("%(name)s: approved") if petition.decision == "approved" else gettext("%(name)s: declined")
-        text = f"{sentence}\n{_note_block(petition.note)}\n{settings.BASE_URL}/manage\n"
+        text = f"{sentence}\n{_note_block(petition.note)}\n{_to_account()}\n"
         outgoing.send(petition.account.email, subject % {"name": name}, text)
 
 
@@ -127,7 +134,7 @@ def notify_of_reopening(petition: Petition) -> None:
     """Mail the requester that their request waits again."""
     name = str(petition.company or petition.person)
     with in_language_of(petition.account):
-        text = f"{_REOPENED % {'name': name}}\n\n{settings.BASE_URL}/manage\n"
+        text = f"{_REOPENED % {'name': name}}\n\n{_to_account()}\n"
         outgoing.send(petition.account.email, gettext("%(name)s: back in review") % {"name": name}, text)
 
 
@@ -156,7 +163,8 @@ def _notify_person(person: Person, subject: Promise, text: Promise, company: Com
         return
     name = outgoing.without_links(company.name, 200) if company else None
     with in_language_of(person.account):
-        values = {"company": name, "titles": _lines(titles), "link": f"{settings.BASE_URL}/manage/profile#positions"}
+        link = places.link(gettext("Open your profile"), "/manage/profile#positions")
+        values = {"company": name, "titles": _lines(titles), "link": link}
         outgoing.send(person.account.email, subject % values, text % values)
 
 
@@ -169,7 +177,7 @@ def notify_owners_of_answer(company: Company, person: Person, titles: list[str],
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
             subject, sentence = (words % {"name": company.name, "person": person.name} for words in _ANSWERS[decision])
-            text = f"{sentence}\n\n{_lines(titles)}\n\n{settings.BASE_URL}/manage/companies/{company.slug}\n"
+            text = f"{sentence}\n\n{_lines(titles)}\n\n{_to_listing(company)}\n"
             outgoing.send(owner.email, subject, text)
 
 

@@ -4,10 +4,9 @@ from datetime import timedelta
 from typing import Final
 from urllib.parse import quote
 
-from django.conf import settings
 from django.utils.translation import gettext, gettext_noop
 
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 from muniment.registry.models import DomainProof
 
@@ -48,7 +47,7 @@ def send_code(proof: DomainProof, code: str, valid_for: timedelta) -> None:
         values = {
             **_values(proof),
             "account": proof.account.email,
-            "listing": f"{settings.BASE_URL}/companies/{quote(proof.company.slug)}",
+            "listing": places.place(f"/companies/{quote(proof.company.slug)}"),
             "code": code,
             "valid": gettext("%(days)d days") % {"days": days} if days else gettext("one hour"),
         }
@@ -70,5 +69,5 @@ def _values(proof: DomainProof) -> dict[str, str]:
         "domain": proof.domain,
         "address": proof.address,
         "finding": proof.finding,
-        "page": f"{settings.BASE_URL}/companies/{quote(proof.company.slug)}/domain",
+        "page": places.place(f"/companies/{quote(proof.company.slug)}/domain"),
     }

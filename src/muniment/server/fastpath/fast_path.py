@@ -84,10 +84,9 @@ class FastPath:
     def repeat(self, request: bytes, client: str) -> Ready | None:
         """Answer a whole request by its bytes, as :meth:`get` answered the same bytes before, or return None."""
         rest = self.rest
-        response = rest.by_request.get(request) if rest is not None else None
-        if rest is None or response is None:
+        if rest is None or (response := rest.by_request.get(request)) is None:
             return None
-        rest.hit()
+        rest.api.hits += 1
         if response.status == 304:
             return response, self._limiter.peek(client), "api"
         verdict = self._limiter.take(client)

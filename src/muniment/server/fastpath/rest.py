@@ -27,10 +27,10 @@ class RestAnswers:
     """Immediate responses of *api*."""
 
     def __init__(self, api: Api) -> None:
-        self._api = api
+        self.api = api
         self._cached = api.cache.ready
         self.by_request: dict[bytes, Response] = api.cache.by_request
-        """Responses to whole requests by their bytes, for reading; each is a :meth:`hit`."""
+        """Responses to whole requests by their bytes, for reading; each is a hit of the API's cache."""
         self._details = api.details()
         self._seen = bytearray(8 * MAX_SEEN)
         """One byte per hash of a target. A collision only caches a target too early."""
@@ -44,12 +44,12 @@ class RestAnswers:
             answer = self._cached.get(target)
             if answer is None:
                 return None
-            self._api.hits += 1
+            self.api.hits += 1
         if if_none_match and is_known(answer.tag, if_none_match):
             return answer.unchanged(answer.encoding(accept_encoding))
         if not accept_encoding:
             return answer.forms.get(_IDENTITY) or answer.make(_IDENTITY)
-        return answer.forms.get(negotiated(accept_encoding)) or self._api.encode(
+        return answer.forms.get(negotiated(accept_encoding)) or self.api.encode(
             target, answer, answer.encoding(accept_encoding), at_once=True
         )
 
@@ -57,16 +57,13 @@ class RestAnswers:
         """Remember *response* to a GET of *target* by the bytes of the request, while its answer is cached."""
         answer: Answer | None = self._cached.get(target)
         if answer is not None and answer.has(response):
-            self._api.cache.remember(request, target, answer, response)
-
-    def hit(self) -> None:
-        self._api.hits += 1
+            self.api.cache.remember(request, target, answer, response)
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes) -> Response | None:
         answer: Answer | None = self._cached.get(target)
         if answer is None or not answer.matches(if_none_match):
             return None
-        self._api.hits += 1
+        self.api.hits += 1
         return answer.unchanged(answer.encoding(accept_encoding))
 
     def detail(self, target: bytes) -> Detail | None:
@@ -83,7 +80,7 @@ class RestAnswers:
 
     def look_up(self, details: Sequence[Detail]) -> dict[bytes, Answer]:
         """Look up *details* in one query; return the answers of existing ones by target."""
-        found = self._api.reader.documents([(each.kind, each.key) for each in details])
+        found = self.api.reader.documents([(each.kind, each.key) for each in details])
         answers = {}
         for each in details:
             name = each.kind, each.key
@@ -93,8 +90,8 @@ class RestAnswers:
                 answers[each.target] = answer
                 if self._is_second_request(each.target):
                     size_bytes, version = len(document.body), document.version
-                    self._api.cache.put(each.target, answer, size_bytes=size_bytes, version=version, depends=(name,))
-        self._api.misses += len(answers)
+                    self.api.cache.put(each.target, answer, size_bytes=size_bytes, version=version, depends=(name,))
+        self.api.misses += len(answers)
         return answers
 
     def _is_second_request(self, target: bytes) -> bool:

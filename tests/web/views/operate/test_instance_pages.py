@@ -1,5 +1,7 @@
 """Health, storage and backups on the operator's pages."""
 
+import json
+import re
 import sys
 
 import pytest
@@ -58,6 +60,28 @@ def test_the_overview_asks_for_one_check_and_shows_what_it_found(browser, monkey
     assert "Checked on" in page
     browser.post("/operate/health")
     assert Job.objects.filter(kind=health.KIND, state=State.QUEUED).count() == 1
+
+
+def test_what_is_not_set_up_is_not_called_ok(browser, monkeypatch):
+    found = [
+        ("OK", "mail", "a folder", "not set up"),
+        ("OK", "backups", "none yet", "none yet"),
+        ("OK", "limits by address", "requests off", "partly off"),
+        ("OK", "language model", "off", "off"),
+        ("OK", "keys", "readable by their owner only", ""),
+    ]
+    findings = [{"mark": mark, "what": what, "says": says, "state": state} for mark, what, says, state in found]
+    monkeypatch.setattr(health, "COMMAND", (sys.executable, "-c", f"print({json.dumps(findings)!r})"))
+    browser.get("/operate")
+    worked(health.KIND)
+    page = browser.get("/operate").content.decode()
+    attention, passed = page.split("<summary>Passed checks")
+    assert re.findall(r'class="pill (\w*)">([^<]*)', attention) == [
+        ("wait", "Not set up"), ("wait", "None yet"), ("wait", "Partly off"),
+    ]  # fmt: skip
+    assert re.findall(r'class="pill (\w*)">([^<]*)', passed) == [("", "Off"), ("good", "OK")]
+    assert "2 checks passed" in page
+    assert "3 need your attention" in page
 
 
 def test_storage_shows_places_and_damage(browser, stand):

@@ -1,17 +1,21 @@
 """The first page of the console: what waits for an operator, and the health of the instance."""
 
-from typing import NamedTuple
+import re
+from typing import Final, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext
+from django.utils.text import capfirst
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from muniment import __version__
 from muniment.jobs.models import State
 from muniment.jobs.queue import queue_statuses
+from muniment.languages.recalled import recalled
 from muniment.mail.status import mail_status
 from muniment.registry.inbox.items import count_queue
 from muniment.scrub import checks, health, instance
 from muniment.web.requests.access import actor_of, operator
+from muniment.web.requests.pages import Words
 from muniment.web.views.operate.frame import operate_page
 
 
@@ -21,6 +25,39 @@ class TodoFigure(NamedTuple):
     label: str
     value: int
     address: str = ""
+
+
+class ShownFinding(NamedTuple):
+    """A result of a check with the words and the color of its state."""
+
+    what: str
+    says: str
+    state: Words
+    tone: str
+    needs_attention: bool
+
+
+_STATES: Final[dict[str, tuple[Words, str]]] = {
+    "FAIL": (pgettext_lazy("check", "Failed"), "bad"),
+    "WARN": (gettext_lazy("Warning"), "wait"),
+    "OK": (gettext_lazy("OK"), "good"),
+    "off": (gettext_lazy("Off"), ""),
+    "partly off": (gettext_lazy("Partly off"), "wait"),
+    "not set up": (gettext_lazy("Not set up"), "wait"),
+    "none yet": (gettext_lazy("None yet"), "wait"),
+}
+
+
+def _shown(found: health.HealthFinding) -> ShownFinding:
+    state = found.state if found.mark == "OK" and found.state in _STATES else found.mark
+    words, tone = _STATES.get(state, _STATES["WARN"])
+    return ShownFinding(_sentence(found.what), _sentence(found.says), words, tone, tone in {"bad", "wait"})
+
+
+def _sentence(stored: str) -> str:
+    """Return a text of `muniment doctor` in the reader's language, begun like a sentence unless it begins with code."""
+    text = recalled(stored)
+    return capfirst(text) if re.match(r"[^\W\d_]+[,;:]?(\s|$)", text) else text
 
 
 @operator("GET", "HEAD")
@@ -34,10 +71,18 @@ def overview(request: HttpRequest) -> HttpResponse:
         TodoFigure(gettext("Unfinished jobs"), waiting, "/operate/jobs"),
         TodoFigure(gettext("Failed jobs"), failed, "/operate/jobs?state=failed"),
         TodoFigure(gettext("Unsent messages"), mail.waiting, "/operate/mail"),
-        TodoFigure(gettext("Messages given up this week"), mail.failed, "/operate/mail?state=failed"),
+        TodoFigure(gettext("Failed messages"), mail.failed, "/operate/mail?state=failed"),
         TodoFigure(gettext("Damaged items"), len(instance.stored().open(checks.checks())), "/operate/storage"),
     ]
     if request.method == "GET":
         health.ask_for_health(every_s=health.FRESH_S)
-    context = {"figures": figures, "version": __version__, "health": health.last_health()}
+    found = health.last_health()
+    findings = [_shown(each) for each in found.findings]
+    context = {
+        "figures": figures,
+        "version": __version__,
+        "health": found,
+        "attention": [each for each in findings if each.needs_attention],
+        "passed": [each for each in findings if not each.needs_attention],
+    }
     return operate_page(request, "overview", "operate/overview.html", context)
