@@ -35,9 +35,9 @@ ENTRIES: Final = (
     Entry("backups", gettext_lazy("Backups"), "/operate/backups"),
     Entry("maintenance", gettext_lazy("Maintenance"), "/operate/maintenance"),
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit"),
-    Entry("settings", gettext_lazy("Settings"), "/operate/settings"),
+    Entry("settings", gettext_lazy("Server settings"), "/operate/settings"),
     Entry("fields", gettext_lazy("Fields"), "/operate/fields"),
-    Entry("registry", gettext_lazy("Registry"), "/operate/registry"),
+    Entry("registry", gettext_lazy("Registry settings"), "/operate/registry"),
 )
 
 

@@ -16,7 +16,7 @@ from muniment.masking import masked
 from muniment.registry.settings import operations as registry_operations
 from muniment.registry_toml import reading
 from muniment.scrub import checks, health, instance
-from muniment.shown_settings import shown_settings
+from muniment.web.presenters.process_settings import REGISTRY, setting_groups, settings_path
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown, show_problem
@@ -152,5 +152,12 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
 def settings(request: HttpRequest) -> HttpResponse:
     """Show every setting; a secret says only whether it is set."""
     current = config.current()
-    context = {"settings": list(shown_settings(current)), "unknown": current.unknown}
+    groups = setting_groups(current)
+    context = {
+        "groups": groups,
+        "changed": [row for group in groups for row in group.rows if row.is_changed],
+        "unknown": current.unknown,
+        "file": settings_path(current),
+        "registry_page": REGISTRY,
+    }
     return operate_page(request, "settings", "operate/settings.html", context)

@@ -214,7 +214,6 @@ def _form(
         **brand_context(shown, is_preview=is_preview),
         "form": form,
         "number": number,
-        "logos_fixed": config.current().origins["fetch_logos"] != "default",
         "presets": PRESETS if page.name == "words" else (),
         "starts": _STARTS if page.name == "legal" else (),
         "legal_texts": [(each.label, getattr(shown.legal, each.address[1:])) for each in legal_links(shown)],
