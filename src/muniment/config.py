@@ -69,7 +69,11 @@ class Config:
     secret_key = Setting(
         "", str, "Secret key, the same on all nodes; NEW,PRESENT during a rotation; default a file in the data folder."
     )
-    mail_url = Setting("", values.mail_url, "smtp://user:password@host:587; default writes mail to the data folder.")
+    mail_url = Setting(
+        "",
+        values.mail_url,
+        "smtp+tls://user:password@host:587, or smtps:// or smtp://; default writes mail to the data folder.",
+    )
     mail_from = Setting("", str, "Sender address of mail; default registry@ and the host of the public URL.")
     fetch_logos = Setting(
         "off", values.switch, "Fetch the logos that listings name by URL, once each, and serve them from this registry."

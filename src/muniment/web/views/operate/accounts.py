@@ -51,7 +51,10 @@ ACTIONS: Final = {
     "disable": AccountAction(
         lambda actor, email: operations.set_active(actor, email, active=False),
         gettext_lazy("Disable %(email)s?"),
-        (gettext_lazy("Its sessions, tokens and connected apps stop working at once. Its listings stay public."),),
+        (
+            gettext_lazy("All sessions, tokens and connected apps of this account stop working immediately."),
+            gettext_lazy("Its listings stay public. You can enable the account again."),
+        ),
         gettext_lazy("Disable account"),
         gettext_lazy("Account disabled."),
     ),

@@ -11,15 +11,18 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment import config
 from muniment.documents.cleanup import totals_by_state
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
+from muniment.languages.translated import translated
 from muniment.masking import masked
 from muniment.registry.settings import operations as registry_operations
 from muniment.registry_toml import reading
 from muniment.scrub import checks, health, instance
+from muniment.setting_values import PERIODS
 from muniment.web.presenters.process_settings import REGISTRY, setting_groups, settings_path
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import problems_shown, show_problem
+from muniment.web.requests.pages import Words, problems_shown, show_problem
 from muniment.web.views.operate import contributed
 from muniment.web.views.operate.frame import operate_page
 
@@ -36,31 +39,42 @@ _KEPT: Final = {
 }
 
 
+def _number(label: Words, help_text: Words = "") -> forms.IntegerField:
+    return forms.IntegerField(label=label, help_text=help_text, min_value=0, max_value=9_999, required=False)
+
+
 class ScheduleForm(forms.Form):
     """When backups are made and which are kept, where the process's settings leave it to the operator."""
 
     interval_min = forms.IntegerField(
         label=gettext_lazy("Minutes between backups"),
-        help_text=gettext_lazy("At least 5. Without changes, none is made. Empty: the default."),
+        help_text=gettext_lazy("At least 5. Without changes, none is made. Leave it empty for the default."),
         min_value=5,
         max_value=10_000,
         required=False,
     )
-    keep = forms.CharField(
-        label=gettext_lazy("Backups to keep"),
-        help_text=gettext_lazy(
-            "How many of the newest, and of the newest of each hour, day, week and month."
-            " For example recent=4,hourly=24,daily=7,weekly=4. Empty: the default."
-        ),
-        max_length=200,
-        required=False,
-    )
+    recent = _number(gettext_lazy("Newest backups to keep"), gettext_lazy("Leave all five empty for the default."))
+    hourly = _number(gettext_lazy("Hourly backups to keep"))
+    daily = _number(gettext_lazy("Daily backups to keep"))
+    weekly = _number(gettext_lazy("Weekly backups to keep"))
+    monthly = _number(gettext_lazy("Monthly backups to keep"))
 
     def __init__(self, data: Any, *, schedule: contributed.BackupSchedule) -> None:
-        super().__init__(data, initial={"interval_min": schedule.interval_min, "keep": schedule.keep})
-        for name, is_fixed in (("interval_min", schedule.is_interval_fixed), ("keep", schedule.is_keep_fixed)):
-            if is_fixed:
-                del self.fields[name]
+        kept = dict(each.split("=", 1) for each in schedule.keep.replace(",", " ").split())
+        super().__init__(data, initial={"interval_min": schedule.interval_min, **kept})
+        fixed = ["interval_min"] if schedule.is_interval_fixed else []
+        for name in (*fixed, *(PERIODS if schedule.is_keep_fixed else ())):
+            del self.fields[name]
+
+    def clean(self) -> JSONObject:
+        """Put the numbers together as the setting writes them; require one of the newest if there are others."""
+        super().clean()
+        if "recent" in self.fields:
+            numbers = {name: self.cleaned_data.pop(name, None) for name in PERIODS}
+            self.cleaned_data["keep"] = ",".join(f"{name}={number}" for name, number in numbers.items() if number)
+            if self.cleaned_data["keep"] and not numbers["recent"] and "recent" not in self.errors:
+                self.add_error("recent", gettext("Keep at least one of the newest backups."))
+        return self.cleaned_data
 
 
 @operator("POST")
@@ -138,7 +152,7 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     except reading.InvalidSettings as refusal:
         for place, fault in refusal.faults.items():
             name = place.partition(".")[2]
-            form.add_error(name if name in form.fields else None, fault)
+            form.add_error(name if name in form.fields else None, translated(fault))
         return False
     except Conflict as refusal:
         show_problem(request, refusal)

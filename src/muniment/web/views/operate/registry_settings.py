@@ -150,7 +150,7 @@ class SettingsForm(forms.Form):
                 *("brand__typeface", "font_text_file", "font_headings_file"),
             ),
         ),
-        (gettext_lazy("Words"), ("words__company", "words__companies")),
+        (gettext_lazy("What listings are called"), ("words__company", "words__companies")),
         (gettext_lazy("Texts"), ("texts__heading", "texts__lead", "texts__tagline", "texts__footer")),
         (
             gettext_lazy("Suggested values"),
