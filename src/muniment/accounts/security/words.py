@@ -115,16 +115,18 @@ def means_of(event: SecurityEvent) -> str:
     return browser(event.agent) if event.agent else gettext("Website")
 
 
-def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
-    """Return label and value of each detail."""
+def details_of(event: SecurityEvent, *, but: str = "") -> list[tuple[str, str]]:
+    """Return label and value of each detail except *but*."""
     about = [(gettext("About"), f"/{event.subject}")] if event.subject else []
-    return about + facts_of(event)
+    return about + facts_of(event, but=but)
 
 
-def facts_of(event: SecurityEvent) -> list[tuple[str, str]]:
+def facts_of(event: SecurityEvent, *, but: str = "") -> list[tuple[str, str]]:
     """Return label and value of each detail but the page that the event is about."""
     lines: list[tuple[str, str]] = []
     for name, value in event.detail.items():
+        if name == but:
+            continue
         if name == "changed" and isinstance(value, list):  # places in the registry's own settings
             lines.append((gettext("Changed"), ", ".join(map(str, value))))
         elif name == "changed":

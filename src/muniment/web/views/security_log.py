@@ -8,6 +8,7 @@ from typing import Final, cast
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.translation import gettext
 
 from muniment.accounts.security import reading, words
 from muniment.accounts.security.models import SecurityEvent
@@ -15,6 +16,7 @@ from muniment.kernel.json import JSONObject
 from muniment.web.requests.access import actor_of, reviewer, signed_in
 from muniment.web.requests.pages import manage_page
 from muniment.web.requests.pagination import asked_page, pager
+from muniment.web.views.operate.registry_settings import label_of
 
 FORMATS: Final = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 _PIECE: Final = 200
@@ -69,9 +71,18 @@ def shown_event(event: SecurityEvent) -> JSONObject:
         "event": event,
         "title": words.title_of(event),
         "means": words.means_of(event),
-        "details": words.details_of(event),
+        "details": _details(event),
         "times": 1,
     }
+
+
+def _details(event: SecurityEvent) -> list[tuple[str, str]]:
+    """Return the details, with the settings of the registry by the labels of their form."""
+    changed = event.detail.get("changed")
+    if not isinstance(changed, list):
+        return words.details_of(event)
+    names = ", ".join(label_of(str(place)) for place in changed)
+    return [*words.details_of(event, but="changed"), (gettext("Changed"), names)]
 
 
 def _folded(events: list[SecurityEvent]) -> list[JSONObject]:

@@ -77,12 +77,16 @@ def test_settings_have_their_origin_and_no_secret(browser, monkeypatch, tmp_path
         assert secret not in page
 
 
-def test_a_change_of_the_registrys_own_settings_is_an_entry_that_names_the_places(browser):
-    record(Event.REGISTRY_CHANGED, actor=COMMAND, detail={"version": 1, "changed": ["legal.imprint", "brand.accent"]})
+def test_a_change_of_the_registrys_own_settings_is_an_entry_that_names_the_fields(browser):
+    record(
+        Event.REGISTRY_CHANGED,
+        actor=COMMAND,
+        detail={"version": 1, "changed": ["legal.imprint", "brand.accent", "fields.x"]},
+    )
     for path in ("/operate/audit", "/review/audit"):
         answer = browser.get(path)
         assert answer.status_code == 200
-        assert "legal.imprint, brand.accent" in answer.content.decode()
+        assert "Imprint, Accent color, fields.x" in answer.content.decode()
 
 
 def test_settings_are_shown_as_they_are_written(browser):

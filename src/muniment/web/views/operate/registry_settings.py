@@ -189,6 +189,12 @@ class SettingsForm(forms.Form):
         return [(title, fields) for title, fields in shown if fields]
 
 
+def label_of(place: str) -> str:
+    """Return the label of a place such as legal.imprint; the place itself if the form lacks it."""
+    field = SettingsForm.base_fields.get(_field_of(place) or "")
+    return str(field.label) if field is not None else place
+
+
 def form_values(settings: RegistrySettings) -> JSONObject:
     """Return *settings* as the values of the form."""
     document = msgspec.to_builtins(settings)
@@ -339,7 +345,9 @@ def _page(
         **brand_context(shown, is_preview=is_preview),
         "form": form,
         "number": number,
-        "versions": operations.list_versions(),
+        "versions": [
+            (each, [(label_of(place), *texts) for place, *texts in each.changes]) for each in operations.list_versions()
+        ],
     }
     return operate_page(request, "registry", "operate/registry.html", context)
 
