@@ -159,7 +159,8 @@ def _setting(value: str | None) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return capfirst(", ".join(map(_word, value)))
+        words = ", ".join(map(_word, value))
+        return capfirst(words) if all(each in _VALUES for each in value) else words
     return capfirst(_word(value)) if value in _VALUES else _word(value)
 
 

@@ -32,6 +32,7 @@ STATES: Final[dict[str, tuple[Words, tuple[str, ...]]]] = {
     "ended": (gettext_lazy("Ended"), (State.SUCCEEDED, State.CANCELED)),
 }
 TONES: Final = {State.RUNNING: "wait", State.SUCCEEDED: "good", State.FAILED: "bad"}
+_WRITTEN: Final = gettext_lazy("Written to the folder")
 MOST_CHARACTERS: Final = 300
 _OF_DELIVERY: Final = ("the mail server ", "the secret key ")
 """How the reasons begin that delivery gives itself; another error could quote the message."""
@@ -124,19 +125,20 @@ def _outcome(job: Job) -> Words:
         return ""
     if (job.result or {}).get("state") == EXPIRED:
         return gettext_lazy("Expired")
-    return gettext_lazy("Sent") if config.current().mail_url else gettext_lazy("Written to the folder")
+    return gettext_lazy("Sent") if config.current().mail_url else _WRITTEN
 
 
 def _line(job: Job) -> JobLine:
     is_mail, handler = job.kind == KIND, handlers.handler(job.kind)
+    word = _outcome(job) if is_mail else ""
     is_told = bool(job.error) and (not is_mail or job.error.startswith(_OF_DELIVERY))
     return JobLine(
         job=job,
-        tone=TONES.get(State(job.state), ""),
+        tone="wait" if word == _WRITTEN else TONES.get(State(job.state), ""),
         what=message_kind(str(job.payload.get("kind", ""))) if is_mail else job_kind(job.kind),
         recipient=", ".join(job.payload.get("to", ())) if is_mail else "",
         reason=masked(job.error.strip().splitlines()[-1])[:MOST_CHARACTERS] if is_told else "",
-        word=_outcome(job) if is_mail else "",
+        word=word,
         can_retry=job.state == State.QUEUED
         or (job.state == State.FAILED and handler is not None and handler.ended is None),
         can_cancel=job.state in UNFINISHED,
