@@ -79,6 +79,11 @@ def lines_of_request() -> list[str]:
     return lines
 
 
+def ways_to_review(label: str, reaction: str) -> list[str]:
+    """Return the end of a mail about a token or an app: a link to all of them, how to react, and the security log."""
+    return [places.link(label, "/manage/tokens"), "", reaction, "", _log()]
+
+
 def ask_operator() -> str:
     """Return whom to ask: the contact of the registry, if it has one."""
     contact = applied.current().registry.contact

@@ -14,7 +14,7 @@ from muniment.config import SETTINGS, Config
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.shown_settings import shown_settings
-from muniment.web.presenters.process_settings import GROUPS
+from muniment.web.wording.process_settings import GROUPS
 
 pytestmark = pytest.mark.django_db
 
