@@ -338,10 +338,8 @@ def _mail_new_app(grant: Grant) -> None:
             "",
             *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
             "",
-            gettext("Account: %(email)s") % {"email": grant.account.email},
-            *mailing.lines_of_request(),
-            "",
             *mailing.ways_to_review(
+                grant.account.email,
                 gettext("Review your apps"),
                 gettext("If you didn't do this, disconnect the app and change your password."),
             ),
