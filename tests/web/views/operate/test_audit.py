@@ -15,7 +15,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.registry.models import Company
 from muniment.shown_settings import shown_settings
-from muniment.web.presenters.process_settings import GROUPS
+from muniment.web.wording.process_settings import GROUPS
 
 pytestmark = pytest.mark.django_db
 

@@ -19,12 +19,12 @@ from muniment.registry.settings import operations as registry_operations
 from muniment.registry_toml import reading
 from muniment.scrub import checks, health, instance
 from muniment.setting_values import PERIODS
-from muniment.web.presenters.process_settings import REGISTRY, setting_groups, settings_path
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown, show_problem
 from muniment.web.views.operate import contributed
 from muniment.web.views.operate.frame import operate_page
+from muniment.web.wording.process_settings import REGISTRY, setting_groups, settings_path
 
 BACKUPS: Final = "/operate/backups"
 _RESTORE: Final = "muniment restore %s --at latest --data NEW-FOLDER\nmuniment serve --data NEW-FOLDER"

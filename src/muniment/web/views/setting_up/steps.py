@@ -22,7 +22,6 @@ from muniment.registry.settings import operations
 from muniment.registry_toml.document import DEFAULT, RegistrySettings
 from muniment.registry_toml.reading import InvalidSettings
 from muniment.web.branding import branding, legal_links
-from muniment.web.presenters.process_settings import settings_path
 from muniment.web.requests.access import account_of, actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, manage_page, problems_shown, show_problem
@@ -36,6 +35,7 @@ from muniment.web.views.operate.registry_settings import (
     proposed_settings,
     show_faults,
 )
+from muniment.web.wording.process_settings import settings_path
 
 HOME: Final = "/operate/setup"
 _MAIL_SETTINGS: Final = (
