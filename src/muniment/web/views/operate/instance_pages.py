@@ -141,7 +141,7 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     latest = registry_operations.latest_version()
     chosen = msgspec.to_builtins(latest.settings.backups)
     if do == "save":
-        chosen |= {name: value for name, value in form.cleaned_data.items() if value is not None}
+        chosen |= {name: value or 0 if name == "interval_min" else value for name, value in form.cleaned_data.items()}
     elif do in {"pause", "resume"}:
         chosen["paused"] = do == "pause"
     document = {**msgspec.to_builtins(latest.settings), "backups": chosen}
