@@ -248,7 +248,8 @@ def test_a_review_says_what_the_check_of_the_owner_says(submitted, first, owner)
     operations.update_company(owner.actor("web"), submitted, CompanyChange(proposals=proposals))
     html = unescape(signed_in(first).get(f"/review/companies/{submitted}").content.decode())
     assert (
-        "the owner's check says: Proposals that are active although their end date has passed: Lease the dyke." in html
+        "the owner's check says: Proposals that are still active or pending although their end date has passed: Lease the dyke."
+        in html
     )
 
 
