@@ -176,3 +176,11 @@ def test_the_shares_of_a_table_have_as_many_decimals_and_its_tokens_no_symbol():
 )
 def test_titles_that_differ_in_a_number_share_a_line(titles, lines):
     assert lists.joined_titles(titles) == lines
+
+
+def test_a_single_title_more_is_shown_rather_than_counted():
+    held = [{"person": {"slug": "ada", "name": "Ada"}, "title": title} for title in ("Chair", "Clerk", "Cook", "Crew")]
+    (ada,) = lists.team_of(held)
+    assert (ada.titles, ada.more) == (["Chair", "Clerk", "Cook", "Crew"], 0)
+    (ada,) = lists.team_of([*held, {"person": {"slug": "ada", "name": "Ada"}, "title": "Captain"}])
+    assert (ada.titles, ada.more) == (["Chair", "Clerk", "Cook"], 2)

@@ -111,10 +111,11 @@ def team_of(positions: Iterable[JSONObject]) -> list[Member]:
             person.get("name") or "",
             person.get("slug") or "",
             person.get("picture"),
-            joined_titles(titles[:TITLES_SHOWN]),
-            len(titles[TITLES_SHOWN:]),
+            joined_titles(titles[:shown]),
+            len(titles[shown:]),
         )
         for person, titles in held.values()
+        for shown in (len(titles) if len(titles) == TITLES_SHOWN + 1 else TITLES_SHOWN,)  # no "and 1 more"
     ]
 
 
