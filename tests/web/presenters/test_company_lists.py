@@ -85,11 +85,11 @@ def test_listed_holders_say_whether_they_are_all(shares, sentence):
 @pytest.mark.parametrize(
     ("shares", "label"),
     [
-        ([60, 40], "Token holders, largest 60%"),
+        ([60, 40], "Token holders, the largest with 60%"),
         ([100], "Token holder"),
-        ([30], "Listed holder of 30%"),
-        ([30.456, 0.1, 0.2], "Listed holders of 30.8%, largest 30.46%"),
-        ([0.0001, 0.0002], "Listed holders of 0.0003%, largest 0.0002%"),
+        ([30], "Listed holder, with 30% of all tokens"),
+        ([30.456, 0.1, 0.2], "Listed holders with 30.8% of all tokens, the largest 30.46%"),
+        ([0.0001, 0.0002], "Listed holders with 0.0003% of all tokens, the largest 0.0002%"),
         ([30, None], "Listed holders"),
     ],
 )
