@@ -69,8 +69,8 @@ def _block(text: str, base: str) -> dict[str, object]:
     """Return a paragraph. ``address`` and ``label`` are those of one that is only a link to this registry."""
     lines = text.strip().split("\n")
     address = re.fullmatch(re.escape(base) + _REST, text.strip()) if base else None
-    named = _named(text.strip(), base)
     is_list = all(each.startswith("- ") for each in lines)
+    named = None if is_list else _named(text.strip(), base)
     is_numbered = all(_NUMBER.match(each) for each in lines)
     cut = 2 if is_list else 3
     shown = _line if is_numbered or named else _linked

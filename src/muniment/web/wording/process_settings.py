@@ -164,7 +164,22 @@ def _rows(config: Config) -> Iterator[SettingRow]:
         if name in _OFF_AT_0 and each.value == "0":
             yield SettingRow(each._replace(value=""), gettext("Off"), "")
         else:
-            yield SettingRow(each, "" if each.value else str(_effect(config, name)), _note(config, name))
+            found = each if each.value else each._replace(value=_path(config, name))
+            yield SettingRow(found, "" if found.value else str(_effect(config, name)), _note(config, name))
+
+
+def _path(config: Config, name: str) -> str:
+    """Return the address or path that is in effect where a setting has no value; empty if words say it."""
+    match name:
+        case "database_url":
+            return str(config.database_file.absolute())
+        case "storage_url":
+            return str((config.data / "blobs").absolute())
+        case "backups":
+            return config.backup_place
+        case "mail_from":
+            return str(django_settings.SERVER_EMAIL)
+    return ""
 
 
 def _effect(config: Config, name: str) -> str | Promise:
@@ -180,17 +195,14 @@ _EFFECTS: Final[dict[str, Callable[[Config], str] | str | Promise]] = {
     "settings_file": lambda config: _existing(settings_path(config)),
     "registry_file": lambda config: _existing((config.data / "registry.toml").absolute()),
     "site_folder": lambda config: _existing(config.site),
-    "database_url": lambda config: f"SQLite: {config.database_file.absolute()}",
     "base_url": gettext_lazy("The address where the server listens"),
     "secret_key": gettext_lazy("A key in the data folder"),
     "mail_url": lambda config: (
         gettext("No mail server: messages are written to %(folder)s") % {"folder": config.data.absolute() / "mail"}
     ),
-    "mail_from": lambda _: str(django_settings.SERVER_EMAIL),
     "django_admin": gettext_lazy("On for instances of earlier versions, else off"),
     "admin_listen": gettext_lazy("The address of the registry"),
-    "storage_url": lambda config: str((config.data / "blobs").absolute()),
-    "backups": lambda config: config.backup_place or gettext("Off"),
+    "backups": gettext_lazy("Off"),
     "clamd": gettext_lazy("Documents are not scanned"),
     "dns_servers": gettext_lazy("Those of the system"),
     "model_url": gettext_lazy("No language model: rules assess"),

@@ -116,7 +116,7 @@ def test_settings_say_what_is_in_effect_where_no_value_is_set(browser, monkeypat
         f"None: {tmp_path}/settings.toml does not exist",
         "No mail server: messages are written to",
         "A key in the data folder",
-        f"SQLite: {tmp_path}/muniment.sqlite3",
+        f"{tmp_path}/muniment.sqlite3",
     ):
         assert effect in page, effect
     changed = page.partition('id="changed"')[2].partition('id="all"')[0]

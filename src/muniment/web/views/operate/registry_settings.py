@@ -46,7 +46,6 @@ def _built_in() -> dict[str, str]:
     """Return what is in effect while a field is empty."""
     return {
         "registry__name": config.current().registry_name,
-        "registry__languages": "\n".join(installed()),
         "words__company": gettext("company"),
         "words__companies": gettext("companies"),
         "texts__heading": gettext("The verified record of companies, DAOs and the people behind them"),
