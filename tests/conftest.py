@@ -279,12 +279,13 @@ def sample_data() -> Path:
 @pytest.fixture(scope="session")
 def django_db_setup(stand: Stand, django_db_blocker: Any) -> None:
     """Migrate this process's own database, once, and keep what it holds: a test that commits is followed by that."""
-    from django.core.management import call_command
     from django.db import connections
     from django.test import TransactionTestCase
 
+    from muniment.store.database import migrations
+
     def migrate(copy_at: Path | None = None) -> None:
-        call_command("migrate", verbosity=0, interactive=False)
+        migrations.migrate()
         connections.close_all()
         if copy_at is not None:
             _copy(stand.config.database_file, copy_at)

@@ -150,32 +150,30 @@ _HOW = """\
 
 ## What is left
 
-Profiles of one server process under wrk (`perf record -e cpu-clock`, `strace -c`), 23 and 24 November 2026:
+Profiles of one server process under wrk (`perf record -e cpu-clock`, `strace -c`): nginx on 23 November 2026, the
+product on 26 November, after repeated requests are looked up by their bytes (decision 84):
 
-| share of the CPU time | kernel | uvloop or nginx | Python |
+| share of the CPU time | kernel | uvloop or nginx | Python and C library |
 |---|--:|--:|--:|
-| 304, muniment | 53 % | 6 % | 41 % |
+| 304, muniment | 63 % | 5 % | 32 % |
 | 304, nginx | 76 % | 24 % | |
-| detail, muniment | 54 % | 5 % | 41 % |
+| detail, muniment | 60 % | 4 % | 36 % |
 | detail, nginx | 83 % | 17 % | |
-| list with zstd, muniment | 66 % | 4 % | 30 % |
+| list with zstd, muniment | 65 % | 5 % | 30 % |
 | list with zstd, nginx | 75 % | 25 % | |
 
 - Both servers make one read and one write system call for a request, and one epoll call for many requests. No system
   call is left to save.
-- The kernel's part of a 304 costs the product about 5.3 µs, and nginx needs 5.7 µs for all of it. A ratio of 0.95
-  leaves 0.7 µs for uvloop and Python together; uvloop alone takes 0.6 µs. **The goal of 0.95 for 304 and zstd is out of
-  reach in Python.** For zstd, nginx also sends the file's pages without copying them (sendfile), while copying 7 KB
-  takes 16 % of the product's time.
-- The Python part of a known request is 2.6 to 3.0 µs: 0.5 for the checks of the connection's state, 0.25 to look up the
-  block of headers, 0.45 for clock and client, 0.5 to 0.8 to find the response, 0.45 for request id and closing headers,
-  0.4 to hand over the buffers and 0.2 for metrics. The rate limit adds about 1 µs, which the rates above do not contain
-  (25 November 2026: a known request without a socket 1.7 µs without and 2.6 µs with it, before 1.8 and 2.9, in turns).
-- **No part of an import stands out.** Of the CPU time of the real registry, without start and migrations: reading and
-  checking rows 13 %, comparing and inserting them 21 %, rendering 19 %, the search index 20 %, documents, lists, feed
-  and chain 19 %, commits 8 %; SQLite has a quarter of all. The 89 migrations of a new database take
-  as long as a fifth of the import. The goal of 8 s needs a second process that reads and checks the rows (13 %), or
-  fewer documents: people are published with their own file, and again with the companies that name them.
+- The kernel's part of a 304 costs the product as much as nginx needs for all of it, so a ratio of 0.95 to a 304 of
+  nginx is out of reach in Python. For zstd, nginx also sends the file's pages without copying them (sendfile).
+- A repeated request without a socket takes 0.75 (list) to 0.95 µs (5,000 details, in turns with the version before:
+  1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over buffers, and
+  the counters. The rate limit adds about 0.85 µs, which the rates above do not contain.
+- **No part of an import stands out.** Of the CPU time of the real registry: start of Django 5 %, reading and checking
+  rows 12 %, comparing and inserting them 20 %, rendering 17 %, the search index 20 %, documents, lists, feed and chain
+  19 %, commits 7 %; SQLite has a quarter of all. The 96 migrations of a new database no longer count (decision 83).
+  People are published with their own file, and the 6,950 whom companies name again with these: without the second time,
+  an import would take about 5 % less. The goal of 8 s needs a second process that reads and checks rows, and more.
 - Tried without gain: joining headers and body for one buffer costs as much as `writev` up to 7 KB, and 10 to 40 % more
   from 12 KB on.
 

@@ -38,7 +38,7 @@ def test_an_operator_declares_a_field_that_comes_into_use(browser, site, scripts
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("heading", name="Preview")).to_be_visible()
     expect(page.locator(f"#preview_{key}")).to_have_value("Deep water")
-    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("button", name="Add field").click()
     page.wait_for_url(f"**{HOME}")
     expect(page.get_by_role("link", name=label, exact=True)).to_be_visible()
     in_use = page.get_by_text("The fields have been in use since")

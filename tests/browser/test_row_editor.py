@@ -79,7 +79,7 @@ def test_a_long_list_is_searched_edited_and_extended(browser, site, script):
     expect(page.get_by_role("status")).to_have_count(0)
     page.get_by_label("Remove row 30").check()
     if script:
-        page.get_by_role("group", name="Team").get_by_role("button", name="Add row").click()
+        page.get_by_role("group", name="Team").get_by_role("button", name="Add person").click()
     page.get_by_label("Name, New").last.fill(name)
     page.get_by_role("button", name="Save", exact=True).click()
     page.wait_for_url("**/edit/team?positions-page=6#positions")
@@ -127,6 +127,40 @@ def test_a_script_sends_only_the_rows_that_were_changed(browser, site):
     assert rows == {"capTable", "proposals", "proposals-2"}, "the searches, and one row"
     expect(page.get_by_role("status").first).to_contain_text("Saved.")
     assert rows_of(site, "proposals")[2]["votes"]["for"] == 77
+    context.close()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["with a script", "without"])
+def test_rows_to_fill_in_are_there_at_once_only_without_a_script(browser, site, script):
+    context = browser.new_context(base_url=origin(site), java_script_enabled=script)
+    page = sign_in(context, site, OWNER)
+    page.goto(TEAM)
+    blank = page.get_by_label("Street, New")
+    assert [each.is_visible() for each in blank.all()] == [not script] * 2
+    if script:
+        page.get_by_role("button", name="Add address").click()
+        expect(blank.last).to_be_focused()
+        assert [each.is_visible() for each in blank.all()] == [False, False, True]
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 320])
+def test_the_buttons_of_a_long_form_stay_in_sight_and_cover_no_field_that_has_the_focus(browser, site, width):
+    context = browser.new_context(base_url=origin(site), viewport={"width": width, "height": 740})
+    page = sign_in(context, site, OWNER)
+    page.goto(f"{TEAM}?positions-page=2")
+    save = page.get_by_role("button", name="Save", exact=True).last
+    page.get_by_label("Position, 26", exact=True).focus()
+    expect(save).to_be_in_viewport(ratio=1)
+    assert save.bounding_box()["y"] > 600
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        covered = page.evaluate(
+            "() => { const it = document.activeElement, at = it.getBoundingClientRect();"
+            " const top = document.querySelector('.stays').getBoundingClientRect().top;"
+            " return !it.closest('.stays') && at.bottom > top && at.top < innerHeight && it.tagName === 'INPUT' }"
+        )
+        assert not covered
     context.close()
 
 

@@ -48,7 +48,7 @@ def test_the_daos_on_an_issue_that_are_raising_are_found_in_three_steps_by_keybo
     page.keyboard.press("Enter")  # step 2
     page.wait_for_url("**/search?**")
     chips = page.locator("main .chips, main .chosen").first
-    for word in ("DAO", "solar energy", "aising"):
+    for word in ("DAO", "Solar energy", "aising"):
         expect(chips).to_contain_text(word)
     found = page.locator("main a[href^='/companies/']")
     assert {each.get_attribute("href") for each in found.all()} == {"/companies/sunhold", "/companies/raypool"}

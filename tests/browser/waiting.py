@@ -30,7 +30,7 @@ def a_days_work(page: Any, product: Product, framework: str, letter: Callable[[s
     there = origin(product)
     page.goto(f"{there}/manage/companies/{COMPANY}/edit/basics")
     page.get_by_label("Name", exact=True).fill("Tarnwick Tidal United")
-    page.get_by_role("button", name="Save").click()
+    page.get_by_role("button", name="Save", exact=True).click()
     page.get_by_role("status").first.wait_for()
     page.goto(f"{there}/manage/companies/{COMPANY}")
     page.get_by_label("Email address of a new owner").fill(REVIEWER)

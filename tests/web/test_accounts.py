@@ -387,3 +387,44 @@ def test_an_identity_provider_cannot_take_over_an_account_by_naming_its_address(
     come_back(client, issuer)
     assert client.get("/manage").status_code == 302
     assert not standing.socialaccount_set.exists()
+
+
+def test_the_rules_of_passwords_are_one_line():
+    html = Client().get("/accounts/signup/").content.decode()
+    assert "At least 10 characters, not a common password, and not like your email address." in html
+    assert "personal information" not in html
+
+
+def test_codes_are_not_offered_where_no_device_could_be_lost():
+    client = signed_in(account(NEW))
+    html = client.get("/accounts/2fa/recovery-codes/generate/").content.decode()
+    assert "Set up a security key or an authenticator app first." in html
+    assert "Create codes" not in html
+
+
+def test_a_new_key_is_named_by_the_device_that_adds_it():
+    client = signed_in(account(NEW))
+    agent = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
+    html = client.get("/accounts/2fa/webauthn/add/", HTTP_USER_AGENT=agent).content.decode()
+    assert 'value="Chrome on Linux"' in html
+    assert "asks for a fingerprint, your face or a PIN" in html
+
+
+def test_the_own_session_is_the_first_of_the_list():
+    account(NEW, password=PASSWORD)
+    browsers = [Client() for _ in range(3)]
+    for each in browsers:
+        each.post("/accounts/login/", {"login": NEW, "password": PASSWORD})
+    html = browsers[1].get("/accounts/sessions/").content.decode()
+    assert "This browser" in html.partition("<tbody>")[2].partition("</tr>")[0]
+    assert html.count("This browser") == 1
+
+
+@pytest.mark.parametrize(("amount", "shown"), [(90, "+90"), (-1_010, "−1,010"), (0, "+0")])
+def test_amounts_have_their_sign(amount, shown):
+    assert pages.signed(amount) == shown
+
+
+@pytest.mark.parametrize(("count", "shown"), [(561, "561\xa0bytes"), (500 * 2**20, "500\xa0MB"), (1_500, "1.5\xa0KB")])
+def test_sizes_have_no_decimal_that_says_nothing(count, shown):
+    assert pages.size(count) == shown

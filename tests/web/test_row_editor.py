@@ -107,7 +107,7 @@ def test_a_page_shows_its_rows_and_a_search_those_that_match():
     assert [row["place"] for row in found.rows()] == ["5,000", *["New"] * BLANK_ROWS]
     assert found.summary == "Rows 1 to 1 of 1 that match, of 5,000 in all."
     assert editor_of(HOLDERS, stored, **{"capTable-q": "unmatched"}).summary == "No row of 5,000 matches."
-    assert editor_of(HOLDERS, []).summary == "No rows yet."
+    assert editor_of(HOLDERS, []).summary == "No holders yet."
     assert editor_of(HOLDERS, stored, **{"capTable-page": "999"}).found.page == 200
     assert editor_of(HOLDERS, stored, **{"capTable-page": "x"}).found.page == 1
 
@@ -190,7 +190,7 @@ def test_a_page_of_rows_is_far_from_the_limit_of_fields(settings):
 
 @pytest.mark.parametrize("kind", [POSITIONS, PROPOSALS, CAP_TABLE])
 def test_the_columns_of_a_list_have_names_of_their_own(kind):
-    names = [column.name for column in RowList("rows", kind, "", "").columns]
+    names = [column.name for column in RowList("rows", kind, "", "", add="", none="").columns]
     assert len(set(names)) == len(names)
     assert "id" not in names
 

@@ -29,6 +29,7 @@ from muniment.accounts.confirming import identity_provider
 from muniment.accounts.identities import only, sign_up
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
+from muniment.accounts.security.words import browser
 from muniment.encryption import seal, unseal
 from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.ids import now
@@ -132,6 +133,11 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
 
     def _get_site_name(self) -> str:
         return applied.registry_name()
+
+    def generate_authenticator_name(self, user: Account, type: str) -> str:  # noqa: A002, ARG002 - allauth's signature
+        """Return the browser and system that a passkey or key is added on: "Chrome on Linux"."""
+        agent = current.request.headers.get("User-Agent", "") if current.request else ""
+        return browser(agent)
 
     def encrypt(self, text: str) -> str:
         return seal(text.encode(), _FACTOR)

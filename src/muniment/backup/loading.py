@@ -35,6 +35,7 @@ from muniment.registry.people import suppression
 from muniment.registry.people.erasing import erase_suppressed
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.redaction import compact_database
+from muniment.store.database.creation import create
 from muniment.store.database.migrations import migration_lock, pending
 
 HERE: Final = "default"
@@ -148,10 +149,8 @@ class _Loading:
         if rows.applied(HERE) != wanted:
             self._tell("database schema")
             _drop_everything()
-            executor = MigrationExecutor(connection)
-            nodes = executor.loader.graph.node_map
-            last = [key for key in sorted(wanted) if not wanted & {child.key for child in nodes[key].children}]
-            executor.migrate(last)
+            if not create(only=wanted, fills=False):
+                _migrate_to(wanted)
             if connection.vendor == "postgresql":  # Django makes foreign keys that it adds to a table immediate
                 connection.cursor().execute("SET CONSTRAINTS ALL DEFERRED")
             publisher.create_tables()
@@ -307,6 +306,13 @@ def _drop_everything() -> None:
     with connection.cursor() as cursor:
         for name in sorted({*known, *rows.LEFT_OUT, *rows.CACHES, "django_migrations"} & set(present)):
             cursor.execute(f"DROP TABLE {connection.ops.quote_name(name)} {how}")
+
+
+def _migrate_to(wanted: frozenset[tuple[str, str]]) -> None:
+    """Apply the migrations of an earlier version."""
+    executor = MigrationExecutor(connection)
+    nodes = executor.loader.graph.node_map
+    executor.migrate([key for key in sorted(wanted) if not wanted & {child.key for child in nodes[key].children}])
 
 
 def _migrate() -> None:

@@ -105,7 +105,10 @@ def form_field(field: Field) -> forms.Field:
         return forms.IntegerField(widget=forms.NumberInput({"min": 0}), **said)
     if isinstance(kind, Items):
         return ListField(
-            **{**said, "help_text": gettext('Separated by commas. Put a text with a comma in it in "quotes".')}
+            **{
+                **said,
+                "help_text": gettext("Separate them with commas. Use double quotes around a text that has a comma."),
+            }
         )
     if isinstance(kind, Link | Email | Profile):
         return _address_field(kind, said, has_help=field.is_additional and bool(field.help))

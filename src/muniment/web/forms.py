@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 from django import forms
 from django.conf import settings
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import parse_amount
@@ -20,7 +20,15 @@ from muniment.languages.translated import sentence, stated
 from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault, Validation
-from muniment.web.form_fields import form_field
+from muniment.web.authoring.team_size import counted_team
+from muniment.web.form_fields import TextField, form_field
+
+NEEDED: Final = {
+    "type": gettext_lazy("type"),
+    "description": gettext_lazy("summary"),
+    "website": gettext_lazy("website"),
+}
+"""What a submission needs."""
 
 
 class FormStep(forms.Form):
@@ -47,15 +55,20 @@ class FormStep(forms.Form):
         return [fields[name] for name in (*cls.names, *further) if name not in hidden]
 
     def to_wire(self) -> JSONObject:
-        """Return the submitted values that differ from those shown, as a change; an emptied field is cleared."""
+        """
+        Return the submitted values that differ from those shown, as a change; an emptied field is cleared.
+
+        Values that the form itself refuses are left out.
+        """
         data = self.cleaned_data
+        edited = {name for name in data if self.is_edited(name)}
         change: JSONObject = {}
         for field in self.schema_fields():
             if isinstance(field.kind, Record):
                 names = {inner.name: f"{field.name}_{inner.name}" for inner in field.kind.fields}
-                if parts := {inner: data[name] or None for inner, name in names.items() if self.is_edited(name)}:
+                if parts := {inner: data[name] or None for inner, name in names.items() if name in edited}:
                     change[field.name] = parts
-            elif self.is_edited(field.name):
+            elif field.name in edited:
                 value = data[field.name]
                 change[field.name] = value if field.required or value not in ("", None, []) else None
         return change
@@ -98,13 +111,26 @@ class FormStep(forms.Form):
             self.add_error(place, sentence(fault.reason) if place else stated(fault.sentence))
 
 
-class Basics(FormStep):
+class ListingStep(FormStep):
+    """A page of the listing's own form, which says what a submission needs."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in NEEDED.keys() & self.fields.keys():
+            self.fields[name].needed = True  # type: ignore[attr-defined]  # the tag that shows a field looks for it
+
+
+class Basics(ListingStep):
     """The name and what the organization is."""
 
     names = ("name", "type", "status", "website", "symbol", "industry", "orgKind")
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["name"].error_messages["required"] = gettext("Enter the name of the organization.")
 
-class About(FormStep):
+
+class About(ListingStep):
     """Descriptions and figures, and every field that has no other place."""
 
     names = ("description", "body", "themes", "teamSize", "treasury")
@@ -112,9 +138,10 @@ class About(FormStep):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if self.initial.get("counted"):
-            self.fields["teamSize"].disabled = True
-            self.fields["teamSize"].help_text = gettext("The number of listed positions.")
+        if counted := self.initial.get("counted"):
+            label, help_text = self.fields["teamSize"].label, gettext("Counted from the team of this listing.")
+            self.fields["teamSize"] = TextField(label=label, help_text=help_text, disabled=True, required=False)
+            self.initial["teamSize"] = counted
 
     def to_wire(self) -> JSONObject:
         """Return the change, with the exact treasury: the text alone may mean the rounded one that pages show."""
@@ -133,7 +160,7 @@ class About(FormStep):
         fields = settings.SCHEMA.company.by_name
         if exact := bundle["company"].get("treasuryAmount"):
             found["treasury"] = fields["treasury"].kind.wire(parse_amount(exact["amount"]))
-        return {**found, "counted": bool(bundle.get("positions"))}
+        return {**found, "counted": counted_team(bundle.get("positions") or [])}
 
 
 class Links(FormStep):

@@ -34,6 +34,8 @@ NEW: Final = "?new"
 """The choice of a different person of the same name; no slug contains a question mark."""
 
 
+EXAMPLES: Final = {"percentage": "12.5", "tokens": "500,000", "target": "$2.5M"}
+"""What new rows show in empty cells, by column."""
 _DAY: Final = re.compile(r"(?:\d{4}-\d\d-\d\d)?")
 """What a browser's date picker can show; any other stored date is edited as text."""
 
@@ -81,6 +83,7 @@ class RowEditor:
     def __init__(self, rows: RowList, stored: list[JSONObject], query: Mapping[str, str]) -> None:
         self.list, self.stored = rows, stored
         self.name, self.label, self.hint = rows.name, gettext(rows.label), gettext(rows.hint) if rows.hint else ""
+        self.add_label = gettext(rows.add)
         self.page_parameter, self.search_parameter = f"{rows.name}-page", f"{rows.name}-q"
         self.search = self.typed_search = _words(query.get(self.search_parameter, ""))
         number = query.get(self.page_parameter, "")
@@ -303,7 +306,7 @@ class RowEditor:
         if found.page_count > 1:
             return gettext("Rows %(first)s to %(last)s of %(total)s.") % values
         if not self.stored:
-            return gettext("No rows yet.")
+            return gettext(self.list.none)
         return ngettext("%(total)s row.", "%(total)s rows.", len(self.stored)) % values
 
     @property
@@ -345,6 +348,7 @@ class RowEditor:
             "wanted": row.place or ("" if row.at is None else row.at + 1),
             "is_new": row.at is None,
             "is_edited": row.is_edited,
+            "is_blank": row.at is None and not row.is_edited,
             "remove": row.remove,
             "note": row.note,
             "choices": row.choices,
@@ -370,6 +374,7 @@ class RowEditor:
             "choices": {**choices, **{each: each for each in sorted({text, was} - {*choices, ""})}} if choices else {},
             "numeric": column.is_number,
             "type": "date" if column.is_day and all(_DAY.fullmatch(each) for each in (text, was)) else "text",
+            "example": EXAMPLES.get(column.name, "") if row.at is None else "",
             "picks_person": self.name == TEAM.name and column.name == "name",
             "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
             "fault": row.faults.get(column.name, ""),

@@ -66,6 +66,8 @@ class RowList:
     Args:
         name: the list in a change, and the beginning of the names of its form fields.
         within: the object that holds the list.
+        add: what the button that adds a row says.
+        none: what is said while there are no rows.
         first: members whose columns come first.
         settle: decides by member what an object says in which only some members were changed.
     """
@@ -77,12 +79,14 @@ class RowList:
         label: str,
         hint: str,
         *,
+        add: str,
+        none: str,
         within: str = "",
         first: Sequence[str] = (),
         settle: Mapping[str, Settle] | None = None,
     ) -> None:
         self.name, self.kind, self.label, self.hint, self.within = name, kind, label, hint, within
-        self.settle = settle or {}
+        self.add, self.none, self.settle = add, none, settle or {}
         members = sorted(
             (field for field in kind.row.values if field.editable),
             key=lambda field: first.index(field.name) if field.name in first else len(first),
@@ -173,19 +177,46 @@ TEAM: Final = RowList(
     "positions",
     POSITIONS,
     gettext_noop("Team"),
-    gettext_noop("Enter a name and choose a suggested profile, or keep the name alone. A link is the profile's slug."),
+    gettext_noop("Enter a name. Choose a suggested profile to link it, or keep the name alone."),
+    add=gettext_noop("Add person"),
+    none=gettext_noop("No people yet."),
     first=("person",),
     settle={"person": _person},
 )
-PLACES: Final = RowList("address", ADDRESSES, gettext_noop("Addresses"), "", within="company")
+PLACES: Final = RowList(
+    "address",
+    ADDRESSES,
+    gettext_noop("Addresses"),
+    "",
+    add=gettext_noop("Add address"),
+    none=gettext_noop("No addresses yet."),
+    within="company",
+)
 DISTRIBUTED: Final = RowList(
-    "pools", POOLS, gettext_noop("Pools"), gettext_noop("How the tokens are distributed."), within="distribution"
+    "pools",
+    POOLS,
+    gettext_noop("Pools"),
+    gettext_noop("How the tokens are distributed: each pool and its share in percent."),
+    add=gettext_noop("Add pool"),
+    none=gettext_noop("No pools yet."),
+    within="distribution",
 )
 VOTED: Final = RowList(
-    "proposals", PROPOSALS, gettext_noop("Proposals"), gettext_noop("Governance proposals and their votes.")
+    "proposals",
+    PROPOSALS,
+    gettext_noop("Proposals"),
+    gettext_noop("Governance proposals and their votes."),
+    add=gettext_noop("Add proposal"),
+    none=gettext_noop("No proposals yet."),
 )
 HOLDERS: Final = RowList(
-    "capTable", CAP_TABLE, gettext_noop("Cap table"), gettext_noop("Who holds the tokens."), first=("name",)
+    "capTable",
+    CAP_TABLE,
+    gettext_noop("Cap table"),
+    gettext_noop("Who holds the tokens: names or wallet addresses, and their share in percent."),
+    add=gettext_noop("Add holder"),
+    none=gettext_noop("No holders yet."),
+    first=("name",),
 )
 
 
@@ -196,4 +227,5 @@ def funding_rounds() -> RowList:
     hint = gettext_noop(
         "A round is open from its opening date up to its closing date. Only one round can lack a closing date."
     )
-    return RowList(field.name, kind, gettext_noop("Funding rounds"), hint)
+    add, none = gettext_noop("Add round"), gettext_noop("No funding rounds yet.")
+    return RowList(field.name, kind, gettext_noop("Funding rounds"), hint, add=add, none=none)

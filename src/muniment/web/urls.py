@@ -76,11 +76,12 @@ urlpatterns = [
     path("manage/companies/<str:slug>/funding", companies.funding),
     path("manage/companies/<str:slug>/logo", pictures.logo),
     path("manage/companies/<str:slug>/invite", owners.invite),
+    path("manage/companies/<str:slug>/invitations/<int:key>/revoke", owners.revoke),
     path("manage/companies/<str:slug>/leave", owners.leave),
     path("manage/companies/<str:slug>/names", owners.change_name),
     path("manage/companies/<str:slug>/names/remove", owners.remove_name),
     re_path(
-        r"^manage/companies/(?P<slug>[^/]+)/(?P<step>delete|withdraw|unlist|relist)$",
+        r"^manage/companies/(?P<slug>[^/]+)/(?P<step>delete|withdraw|withdraw-change|unlist|relist)$",
         owners.take_step,
     ),
     path("review", inbox.home, name="review"),

@@ -81,6 +81,8 @@ def test_the_page_changes_pauses_and_resumes(chosen):
     for values in ({"interval_min": "1"}, {"hourly": "3"}):
         assert browser.post(PAGE, {"do": "save", **values}).status_code == 422
     assert latest_version().number == number
+    browser.post(PAGE, {"do": "save"})  # what is left empty has its default
+    assert latest_version().settings.backups == check({}).backups
 
 
 def test_the_page_offers_no_change_of_what_the_process_fixes(chosen):

@@ -13,7 +13,7 @@ from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.inbox import checks, links
 from muniment.registry.inbox.links import Finding
 from muniment.registry.inbox.waiting import CHECK
-from muniment.registry.models import Company, DomainProof, ItemChecks, PendingChange
+from muniment.registry.models import Company, DomainProof, ItemChecks, Ownership, PendingChange
 from muniment.registry.review import claims, decisions
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +52,7 @@ def test_a_poor_listing_is_looked_at():
     failed = [name for name, check in found.items() if check.passed is False]
     assert failed == ["website", "duplicates", "domain", "numbers", "missing"]
     assert found["duplicates"].rows == (("Kelp Works", "kelp-works", "name"),)
-    assert found["missing"].found == "summary, website, full description (optional)"
+    assert found["missing"].found == "required: summary, website; recommended: full description"
 
 
 def test_stored_values_that_break_a_rule_are_looked_at():
@@ -74,6 +74,12 @@ def test_a_verified_domain_or_an_address_there_passes():
     assert made(subject)["domain"] == ("domain", True, "kelp.example is verified", ())
     DomainProof.objects.update(website="https://former.example")
     assert made(subject)["domain"].passed is False
+
+
+def test_a_listing_without_an_owner_has_no_domain_to_check():
+    subject = submitted(owner())
+    Ownership.objects.all().delete()
+    assert made(subject)["domain"] == ("domain", None, "this listing has no owner", ())
 
 
 def test_a_claim_passes_by_the_claimants_domain():
@@ -109,10 +115,7 @@ def test_a_suggestion_is_checked_for_what_it_changes():
     listing = published(owner(), name="Kelp Works", website=WEBSITE, teamSize=12)
     published(owner(), name="Tide Works")
     words = claims.suggest_edit(owner(), listing.slug, CompanyChange(description="Better."), "")
-    assert {name: check.passed for name, check in made(f"petition:{words.pk}").items()} == {
-        "links": True,
-        "numbers": True,
-    }
+    assert {name: check.passed for name, check in made(f"petition:{words.pk}").items()} == {"numbers": True}
     change = CompanyChange(name="Tide Works", website="https://tide.example", teamSize=1_200)
     odd = made(f"petition:{claims.suggest_edit(owner(), listing.slug, change, '').pk}")
     assert {name: check.passed for name, check in odd.items()} == {
@@ -120,7 +123,7 @@ def test_a_suggestion_is_checked_for_what_it_changes():
         "links": None,
         "numbers": False,
     }
-    assert odd["numbers"].found == "teamSize: 12 becomes 1200"
+    assert odd["numbers"].found == "Team size: 12 becomes 1,200"
 
 
 def test_a_change_is_checked_with_what_it_changes():
@@ -173,7 +176,7 @@ def test_an_instance_that_opens_no_links_says_so(monkeypatch, set_config):
     set_config(link_checks=False)
     subject = submitted()
     worked_off()
-    assert made(subject)["links"].found == "not checked on this instance"
+    assert made(subject)["links"].found == "link checks are turned off"
     assert ItemChecks.objects.get().attention == " domain "
 
 

@@ -127,7 +127,8 @@ class Server:
             for turn in count():
                 await asyncio.sleep(0)
                 waits = connection.cycle is None or connection.cycle.more_body  # for the rest of the request
-                if not connection.is_busy or (waits and turn > TURNS):
+                # What follows on a connection that closes is not answered.
+                if not connection.is_busy or wire.closing or (waits and turn > TURNS):
                     break
             if found and found[-1][1]:
                 assert wire.written == b"", "nothing is answered after a refusal"

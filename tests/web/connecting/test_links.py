@@ -103,3 +103,15 @@ def test_mcp_remote_is_told_that_a_private_registry_has_no_certificate():
         given[base] = json.loads(both["text"])["mcpServers"]["registry"]["args"]
     assert given["https://registry.example"] == ["-y", "mcp-remote", "https://registry.example/api/mcp"]
     assert given["http://registry.local"][-1] == "--allow-http"
+
+
+@pytest.mark.parametrize(("base", "is_offered"), [("https://registry.example", True), ("http://127.0.0.1:8000", False)])
+def test_a_client_that_connects_from_elsewhere_is_offered_only_a_public_registry(base, is_offered):
+    found = {each["id"]: each for each in clients(*tool_servers(base, "Harbour"))}
+    for key in ("claude", "chatgpt"):
+        assert "https" in found[key]["needs"]
+        assert bool(found[key]["closed"]) != is_offered
+    assert bool(found["claude"]["links"]) == is_offered
+    for key in ("claude-desktop", "cursor"):
+        assert found[key]["links"]
+        assert not found[key]["closed"]

@@ -35,7 +35,7 @@ def test_a_link_adds_its_value_beside_others_and_keeps_the_rest():
     options = {each.label: each.address for each in facet("q=a&type=collective&raising=true&sort=name", "type").options}
     assert options == {
         "DAO": "/companies?q=a&type=DAO&type=collective&raising=true&sort=name",
-        "collective": "/companies?q=a&raising=true&sort=name",
+        "Collective": "/companies?q=a&raising=true&sort=name",
         "<b>": "/companies?q=a&type=%3Cb%3E&type=collective&raising=true&sort=name",
     }
     flags = {each.label: each.address for each in facet("raising=true", "raising").options}
@@ -50,14 +50,14 @@ def test_every_link_leads_to_a_canonical_address():
 
 def test_a_value_in_another_form_is_the_chosen_one_and_one_out_of_use_can_be_removed():
     chosen = [(each.label, each.total) for each in facet("type=daos&type=guild", "type").options if each.is_chosen]
-    assert chosen == [("DAO", 7), ("guild", 0)]
+    assert chosen == [("DAO", 7), ("Guild", 0)]
     addresses = {each.label: each.address for each in facet("type=daos&type=guild", "type").options if each.is_chosen}
-    assert addresses == {"DAO": "/companies?type=guild", "guild": "/companies?type=daos"}
+    assert addresses == {"DAO": "/companies?type=guild", "Guild": "/companies?type=daos"}
 
 
 def test_a_long_filter_folds_shows_what_is_chosen_and_takes_typed_values():
     folded = facet("theme=theme+50", "theme")
-    assert [each.label for each in folded.options] == [*(f"theme {n}" for n in range(SHOWN)), "theme 50"]
+    assert [each.label for each in folded.options] == [*(f"Theme {n}" for n in range(SHOWN)), "Theme 50"]
     assert (len(folded.more), folded.is_long) == (60 - SHOWN - 1, True)
     assert not facet("", "type").more
     assert not facet("", "type").is_long

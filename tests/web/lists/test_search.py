@@ -69,7 +69,7 @@ def test_each_chosen_value_is_a_chip_whose_link_removes_it_alone():
     assert [(chip.text, chip.address) for chip in links.chips(search)] == [
         ("“tide”", "/companies?type=DAO&type=collective&country=FR&raising=true&sort=name"),
         ("Type: DAO", "/companies?q=tide&type=collective&country=FR&raising=true&sort=name"),
-        ("Type: collective", "/companies?q=tide&type=DAO&country=FR&raising=true&sort=name"),
+        ("Type: Collective", "/companies?q=tide&type=DAO&country=FR&raising=true&sort=name"),
         ("Country: France", "/companies?q=tide&type=DAO&type=collective&raising=true&sort=name"),
         ("Fundraising: Raising now", "/companies?q=tide&type=DAO&type=collective&country=FR&sort=name"),
     ]

@@ -60,7 +60,7 @@ def test_tiles_say_what_a_company_raises_and_how_its_last_vote_ended():
         {"status": "pending", "endDate": "2026-01-01"},
     ]
     shown = tiles(company={"raising": False}, proposals=votes)
-    assert shown == {"Last vote, 1 March 2025": ("Failed", "#proposals")}
+    assert shown == {"Last decided vote, 1 March 2025": ("Failed", "#proposals")}
     assert tiles(company={"raising": True}) == {"Raising": ("Yes", "")}
     rounds = [{"name": "Seed", "target": "$2M", "opened": "2020-01-01"}]
     assert tiles(company={"raising": True}, fundingRounds=rounds) == {"Raising": ("$2M", "#funding")}
@@ -69,7 +69,7 @@ def test_tiles_say_what_a_company_raises_and_how_its_last_vote_ended():
 
 def test_a_subtype_that_repeats_the_type_is_no_fact():
     assert "Subtype" not in facts(type="DAO", orgKind="dao")
-    assert facts(type="DAO", orgKind="protocol")["Subtype"] == "protocol"
+    assert facts(type="DAO", orgKind="protocol")["Subtype"] == "Protocol"
 
 
 def test_several_addresses_are_one_fact():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from muniment.languages.speaking import speaking
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import words_of
 
@@ -13,7 +14,7 @@ def position(name, title, slug=""):
 def test_a_person_is_shown_once_with_the_first_titles_and_the_number_of_others():
     rows = [position("Ada", f"Author {n}", "ada") for n in range(5)] + [position("Ben", "Chair", "ben")]
     ada, ben = lists.team_of(rows)
-    assert (ada.name, ada.titles, ada.more) == ("Ada", ["Author 0", "Author 1", "Author 2"], 2)
+    assert (ada.name, ada.titles, ada.more) == ("Ada", ["Author 0, 1, 2"], 2)
     assert (ben.titles, ben.more) == (["Chair"], 0)
 
 
@@ -30,7 +31,7 @@ def test_a_title_is_shown_once_with_its_people():
 def test_positions_of_a_person_are_grouped_by_organization():
     rows = [{"title": f"Author {n}", "company": {"slug": "harbour", "name": "Harbour"}} for n in range(10)]
     harbour, tide = lists.organizations_of([*rows, {"title": "Chair", "company": {"slug": "tide", "name": "Tide"}}])
-    assert (len(harbour.titles), harbour.more) == (8, 2)
+    assert (harbour.titles, harbour.more) == ([f"Author {', '.join(map(str, range(8)))}"], 2)
     assert (tide.titles, tide.more) == (["Chair"], 0)
 
 
@@ -84,11 +85,11 @@ def test_listed_holders_say_whether_they_are_all(shares, sentence):
 @pytest.mark.parametrize(
     ("shares", "label"),
     [
-        ([60, 40], "Token holders, largest 60%"),
+        ([60, 40], "Token holders, the largest with 60%"),
         ([100], "Token holder"),
-        ([30], "Listed holder of 30%"),
-        ([30.456, 0.1, 0.2], "Listed holders of 30.8%, largest 30.46%"),
-        ([0.0001, 0.0002], "Listed holders of 0.0003%, largest 0.0002%"),
+        ([30], "Listed holder, with 30% of all tokens"),
+        ([30.456, 0.1, 0.2], "Listed holders with 30.8% of all tokens, the largest 30.46%"),
+        ([0.0001, 0.0002], "Listed holders with 0.0003% of all tokens, the largest 0.0002%"),
         ([30, None], "Listed holders"),
     ],
 )
@@ -144,3 +145,42 @@ def test_the_head_of_a_page_says_the_first_sentence_of_what_the_text_below_repea
     assert lists.lead_of(words, f"{words} in the hall.\n\nMore.") == words.rpartition(" It meets")[0]
     assert lists.lead_of(words, "Something else.") == words
     assert lists.lead_of("A short one.", "A short one. It goes on.") == "A short one."
+
+
+def test_the_shares_of_a_table_have_as_many_decimals_and_its_tokens_no_symbol():
+    rows = [
+        {"tokens": "20,508.39 OP", "percentage": 3.23},
+        {"tokens": "12 OPS", "percentage": 14.3021},
+        {"percentage": 1},
+        {"percentage": None},
+    ]
+    shown = lists.holders_shown(rows, "OP")
+    assert [each["share"] for each in shown] == ["3.2300%", "14.3021%", "1.0000%", ""]
+    assert [each["tokens"] for each in shown] == ["20,508.39", "12 OPS", "", ""]
+    assert [each["share"] for each in lists.holders_shown([{"percentage": 5}, {"percentage": 20}], "")] == ["5%", "20%"]
+    long = [{"percentage": 0.1234567891}, {"percentage": 5}]
+    assert [each["share"] for each in lists.holders_shown(long, "")] == ["0.1234567891%", "5%"]
+    with speaking("de"):
+        assert lists.holders_shown(rows, "OP")[0]["share"].replace("\xa0", " ") == "3,2300 %"
+
+
+@pytest.mark.parametrize(
+    ("titles", "lines"),
+    [
+        (["Author of EIP-2", "Author of EIP-7", "Chair"], ["Author of EIP-2, EIP-7", "Chair"]),
+        (["Member of board 1", "Member of team 2"], ["Member of board 1", "Member of team 2"]),
+        (["Chair", "Chair"], ["Chair", "Chair"]),
+        (["2024", "2025"], ["2024", "2025"]),
+        ([], []),
+    ],
+)
+def test_titles_that_differ_in_a_number_share_a_line(titles, lines):
+    assert lists.joined_titles(titles) == lines
+
+
+def test_a_single_title_more_is_shown_rather_than_counted():
+    held = [{"person": {"slug": "ada", "name": "Ada"}, "title": title} for title in ("Chair", "Clerk", "Cook", "Crew")]
+    (ada,) = lists.team_of(held)
+    assert (ada.titles, ada.more) == (["Chair", "Clerk", "Cook", "Crew"], 0)
+    (ada,) = lists.team_of([*held, {"person": {"slug": "ada", "name": "Ada"}, "title": "Captain"}])
+    assert (ada.titles, ada.more) == (["Chair", "Clerk", "Cook"], 2)

@@ -153,3 +153,10 @@ def test_a_member_has_the_label_of_its_kind():
     assert differences.label_of("positions") == "Team"
     assert differences.label_of("positions", "person") == "Positions"
     assert differences.label_of("registrationOffice") == "Registration office"
+
+
+def test_a_text_of_which_no_word_stays_is_marked_as_a_whole():
+    was, now = mark("Lenses from bottles.", "Ferrymen who own boats.", Budget())
+    assert was == "<del>Lenses from bottles.</del>"
+    assert now == "<ins>Ferrymen who own boats.</ins>"
+    assert mark("one two three", "one 2 three", Budget())[1] == "one <ins>2</ins> three"

@@ -117,3 +117,10 @@ def test_a_summary_ends_before_the_list_behind_its_first_paragraphs():
     assert plain("Checks of projects.\n\nRun weekly.\n\n- **Maintained** (High)") == "Checks of projects. Run weekly."
     assert plain("- one\n- two") == "one two"
     assert plain("# Title\n\n- one") == "Title one"
+
+
+def test_a_column_that_is_aligned_to_the_right_is_one_of_numbers():
+    html = markdown.render("| Power | Where |\n| ---: | :--- |\n| 380 kW | North |\n")
+    assert '<th class="number" dir="auto">Power</th>' in html or '<th dir="auto" class="number">Power</th>' in html
+    assert html.count('class="number"') == 2
+    assert "style" not in html

@@ -81,3 +81,24 @@ def test_initials_have_enough_contrast_on_both_shades(number, mode):
         ground = [share * a + (1 - share) * b for a, b in zip(tone, raised, strict=True)]
         light, dark = sorted((luminance(tone), luminance(ground)), reverse=True)
         assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("name", "letters"),
+    [
+        ("Gary C. Peters", "GP"),
+        ("Zofia Krzemieńska-Bór", "ZK"),
+        ("Ludwig van Beethoven", "LB"),
+        ("Martin Luther King, Jr.", "MK"),
+        ("Henry Ford III", "HF"),
+        ("Ada (Countess) Lovelace", "AL"),
+        ("Rajith Attapattu (Community Maintainer)", "RA"),
+        ("Plato", "P"),
+        ("Jr. Jr.", "JJ"),
+        ("山田 太郎", "山"),
+        ("Anna 田", "A"),
+        ("··· ---", "·"),
+    ],
+)
+def test_a_person_has_the_initials_of_the_first_and_of_the_last_name(name, letters):
+    assert initials(name, is_person=True) == letters

@@ -5,6 +5,7 @@ import pytest
 from muniment.api.contract import openapi_document
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
+from muniment.web.reference.object_words import OTHERS
 from muniment.web.reference.rest import groups, objects
 
 BASE = "https://registry.example"
@@ -39,6 +40,15 @@ def test_samples_name_a_document_of_the_registry_or_else_the_example(document):
 
 def test_every_object_is_shown_with_its_members(document):
     declared = document["components"]["schemas"]
-    assert {each.name: [row.name for row in each.rows] for each in objects(document)} == {
+    shown = [each for group in objects(document) for each in group.objects]
+    assert {each.name: [row.name for row in each.rows] for each in shown} == {
         name: list(schema.get("properties", {})) for name, schema in declared.items()
     }
+    assert len(shown) == len(declared)
+
+
+def test_every_object_is_in_a_group_and_described(document):
+    assert OTHERS not in [group.title for group in objects(document)]
+    assert all(each.description for group in objects(document) for each in group.objects)
+    unknown = {"components": {"schemas": {"Berth": {"description": "A place.", "properties": {}}}}}
+    assert [(group.title, group.objects[0].name) for group in objects(unknown)] == [(OTHERS, "Berth")]

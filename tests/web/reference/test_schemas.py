@@ -37,6 +37,23 @@ def test_descriptions_are_escaped_and_their_code_is_marked():
     assert inline("`a<b` & <script>") == "<code>a&lt;b</code> &amp; &lt;script&gt;"
 
 
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("notShown says how many.", "<code>notShown</code> says how many."),
+        ("Start it with execute_report_run.", "Start it with <code>execute_report_run</code>."),
+        ('Edit lists by {"add": [rows]}.', "Edit lists by <code>{&quot;add&quot;: [rows]}</code>."),
+        ('fields ["name","bio"] gives', "fields <code>[&quot;name&quot;,&quot;bio&quot;]</code> gives"),
+        ("withdraw: true takes it back", "<code>withdraw</code>: true takes it back"),
+        ("You may withdraw it. Read and/or write, e-mail, https://a.example/aB_c", ""),
+        ("come with …Total.", "come with <code>…Total</code>."),
+        ("needs companies:read", "needs <code>companies:read</code>"),
+    ],
+)
+def test_names_of_members_and_tools_are_code_without_being_marked(text, html):
+    assert inline(text, ["withdraw"]) == (html or text)
+
+
 def test_members_tell_what_is_required_and_show_objects_within_lists():
     inner = {"type": "object", "properties": {"name": {"type": "string"}}}
     found = members({"properties": {"rows": {"type": "array", "items": inner}, "x": inner}, "required": ["x"]}, depth=1)

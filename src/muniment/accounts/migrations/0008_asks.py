@@ -27,5 +27,5 @@ class Migration(migrations.Migration):
             "asks",
             models.CharField(choices=CHOICES, db_default="all", default="all", max_length=16),
         ),
-        migrations.RunPython(keep_as_before, migrations.RunPython.noop, elidable=False),
+        migrations.RunPython(keep_as_before, migrations.RunPython.noop, elidable=True),
     ]

@@ -21,5 +21,5 @@ class Migration(migrations.Migration):
             name="FormerDefault",
             fields=[("name", models.CharField(max_length=40, primary_key=True, serialize=False))],
         ),
-        migrations.RunPython(keep_admin, migrations.RunPython.noop, elidable=False),
+        migrations.RunPython(keep_admin, migrations.RunPython.noop, elidable=True),
     ]

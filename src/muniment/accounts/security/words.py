@@ -8,8 +8,10 @@ from django.utils.functional import Promise
 from django.utils.text import capfirst
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
+from muniment.accounts import scopes
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
+from muniment.kernel.actor import ALL_SCOPES
 from muniment.languages import writing
 from muniment.languages.recalled import recalled
 
@@ -133,16 +135,31 @@ def facts_of(event: SecurityEvent, *, but: str = "") -> list[tuple[str, str]]:
             lines += [(setting, " → ".join(map(_setting, pair))) for setting, pair in value.items()]
         elif value in ("", [], None):
             continue
-        elif name == "owner":
-            owner = get_user_model().objects.filter(pk=value).first()
-            lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
-        elif name == "expires":
-            lines.append((str(_LABELS[name]), _day(str(value))))
-        elif name == "result":
-            lines.append((str(_LABELS[name]), recalled(str(value))))
         elif name in _LABELS:
-            lines.append((str(_LABELS[name]), _shown(value)))
+            lines.append((str(_LABELS[name]), _told(name, value)))
     return lines
+
+
+def _told(name: str, value: Any) -> str:
+    """Return a detail in words."""
+    match name:
+        case "scopes":
+            return _permitted(value)
+        case "owner":
+            return str(get_user_model().objects.filter(pk=value).first() or gettext("former account"))
+        case "expires":
+            return _day(str(value))
+        case "result":
+            return recalled(str(value))
+    return _shown(value)
+
+
+def _permitted(value: Any) -> str:
+    """Return what scopes permit: in two words if they are all, or all that only read."""
+    held = scopes.read(" ".join(value) if isinstance(value, list) else str(value))
+    if held == ALL_SCOPES:
+        return gettext("Full access")
+    return gettext("Read only") if held == scopes.READ_SCOPES else _shown(value)
 
 
 def _day(stored: str) -> str:

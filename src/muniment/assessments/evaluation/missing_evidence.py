@@ -2,10 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
+from muniment.assessments.evaluation.inputs import Inputs, read_inputs
+from muniment.assessments.evaluation.rules import holds
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.registry.frameworks.specification import SOURCES
+from muniment.registry.frameworks.specification import PHRASES, SOURCES
 
 _HINTS: Final = {
     "profile": "Fill in the listing's profile.",
@@ -18,10 +21,22 @@ _HINTS: Final = {
 
 
 def missing_evidence(specification: JSONMapping, facts: JSONMapping, document_ids: Sequence[str]) -> list[JSONObject]:
-    """Return each missing source, the number of criteria that ask for it, and what to do."""
+    """
+    Return each missing source, the number of criteria that ask for it, and what to do.
+
+    Criteria that do not apply, as far as the listing tells, ask for nothing.
+    """
     wanted: Counter[str] = Counter()
+
+    @cache
+    def listing() -> Inputs:
+        return read_inputs(facts, ())
+
     for section in specification["sections"]:
         for criterion in section["criteria"]:
+            condition = criterion.get("appliesIf")
+            if condition and condition["op"] not in PHRASES and not holds(condition, listing())[0]:
+                continue
             sources = set((criterion.get("evidence") or {}).get("sources") or ())
             sources |= {check.get("in", "documents") for check in criterion.get("checks") or () if "terms" in check}
             if not sources and not criterion.get("checks"):

@@ -17,5 +17,5 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField(model_name="reportrun", name="criteria", field=models.PositiveIntegerField(db_default=0)),
-        migrations.RunPython(count, migrations.RunPython.noop),
+        migrations.RunPython(count, migrations.RunPython.noop, elidable=True),
     ]

@@ -59,5 +59,5 @@ class Migration(migrations.Migration):
                 "constraints": [models.UniqueConstraint(fields=("digest",), name="share_link_digest_unique")],
             },
         ),
-        migrations.RunPython(keep, migrations.RunPython.noop),
+        migrations.RunPython(keep, migrations.RunPython.noop, elidable=True),
     ]

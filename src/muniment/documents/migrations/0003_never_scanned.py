@@ -19,4 +19,4 @@ def open_again(apps: Apps, _: object) -> None:
 class Migration(migrations.Migration):
     dependencies: ClassVar = [("documents", "0002_blob_hold")]
 
-    operations: ClassVar = [migrations.RunPython(open_again, migrations.RunPython.noop)]
+    operations: ClassVar = [migrations.RunPython(open_again, migrations.RunPython.noop, elidable=True)]

@@ -134,7 +134,7 @@ def framework_tools(
         _tool(
             "list_frameworks",
             "List frameworks",
-            "All assessment frameworks, of both kinds, open or not; isOpen: can be run.",
+            "All frameworks, scores and programs. isOpen: whether it can be run.",
             listed(record_of(schema.framework, **more)),
             list_frameworks,
             keys={"company": "company"},
@@ -150,7 +150,7 @@ def framework_tools(
         _tool(
             "get_framework",
             "Get a framework",
-            "One assessment framework of either kind.",
+            "One framework, score or program.",
             single(record_of(schema.framework, companyDescription=STRING, topScores=ROWS, **more)),
             get_framework,
             keys={"frameworkId": "framework"},
@@ -254,7 +254,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
         _tool(
             "get_scoring_framework",
             "Get a scoring framework",
-            "One framework of kind score.",
+            "One scoring framework.",
             framework,
             tools.get_framework_of("score"),
             keys={"frameworkId": "framework"},
@@ -273,7 +273,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
         _tool(
             "get_program_framework",
             "Get a program",
-            "One framework of kind program.",
+            "One program.",
             framework,
             tools.get_framework_of("program"),
             keys={"frameworkId": "framework"},
@@ -282,7 +282,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
         ),
         _tool(
             "changes_since",
-            "Changes since a time",
+            "List changes",
             "Companies, people and frameworks published, updated or unlisted since then, oldest first, with kind, id "
             "(slug) and name.",
             CHANGED,

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final, NamedTuple
 
+from django.conf import settings
 from django.utils.translation import gettext
 
 from muniment import config
@@ -84,7 +85,7 @@ def company_checks(
         _duplicates(actor, facts, mine.slug),
         _domain(mine.slug),
         _numbers(numbers.odd_sums(mine.bundle)),
-        Check("values", not broken, values or gettext("all follow the rules")),
+        Check("values", not broken, values or gettext("valid")),
         _missing(lacking, has_body=bool(facts.get("body"))),
     ]
 
@@ -115,14 +116,19 @@ def petition_checks(actor: Actor, petition: Petition, *, stored: ItemChecks | No
     after = {name: each["after"] for name, each in difference.items()}
     mine = operations.get_company(actor, petition.company.slug)
     facts = {**mine.bundle["company"], **after}
-    odd = [f"{name}: {what}" for name, what in numbers.jumps(before, after)]
+    odd = [f"{_label(name)}: {what}" for name, what in numbers.jumps(before, after)]
     if after.keys() & {"distribution", "capTable"}:
         odd += numbers.odd_sums({**mine.bundle, **after})
     new_links = [link for link in links.links_in(after) if link not in links.links_in(mine.bundle["company"])]
-    found = [_links(new_links, stored), _numbers(odd)]
+    found = [*([_links(new_links, stored)] if new_links else []), _numbers(odd)]
     if after.keys() & {"name", "website", "symbol"}:
         found.insert(0, _duplicates(actor, facts, mine.slug))
     return found
+
+
+def _label(name: str) -> str:
+    fields = {**settings.SCHEMA.bundle.by_name, **settings.SCHEMA.company.by_name}
+    return gettext(fields[name].label) if name in fields else name
 
 
 def _website(website: str) -> Check:
@@ -139,7 +145,7 @@ def _links(wanted: list[str], stored: ItemChecks | None) -> Check:
     if dead:
         return Check("links", passed=False, found="; ".join(f"{each.url} {each.fault}" for each in dead))
     if len(found) < len(wanted):
-        words = gettext("not checked yet") if config.current().link_checks else gettext("not checked on this instance")
+        words = gettext("not checked yet") if config.current().link_checks else gettext("link checks are turned off")
         return Check("links", passed=None, found=words)
     if unknown := [each.url for each in found if not each.is_checked]:
         words = gettext("open it yourself: %(links)s") % {"links": ", ".join(unknown)}
@@ -173,6 +179,8 @@ def _domain(slug: str) -> Check:
         )
     if any(_is_at(email, mail_addresses(claim, email)) for _, email in owners):
         return Check("domain", passed=True, found=gettext("an owner has an email address at %s") % claim.domain)
+    if not owners:
+        return Check("domain", passed=None, found=gettext("this listing has no owner"))
     return Check("domain", passed=False, found=gettext("no owner has an email address at %s") % claim.domain)
 
 
@@ -206,13 +214,17 @@ def _claimant_of_profile(petition: Petition) -> Check:
 
 
 def _numbers(odd: list[str]) -> Check:
-    return Check("numbers", not odd, "; ".join(odd) or gettext("sums add up, no large jumps"))
+    return Check("numbers", not odd, "; ".join(odd) or gettext("no sum above 100%, no large jumps"))
 
 
 def _missing(lacking: list[str], *, has_body: bool) -> Check:
     words = {"type": gettext("type"), "description": gettext("summary"), "website": gettext("website")}
-    found = [words[name] for name in lacking] + ([] if has_body else [gettext("full description (optional)")])
-    return Check("missing", not lacking, ", ".join(found) or gettext("none"))
+    found = []
+    if lacking:
+        found.append(gettext("required: %(fields)s") % {"fields": ", ".join(words[name] for name in lacking)})
+    if not has_body:
+        found.append(gettext("recommended: full description"))
+    return Check("missing", not lacking, "; ".join(found) or gettext("none"))
 
 
 def open_stamps() -> dict[str, str]:

@@ -7,6 +7,7 @@ import msgspec
 from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONMapping
+from muniment.languages.writing import number
 
 TOLERANCE: Final = 0.5
 """Percentage points by which rounded shares may miss 100."""
@@ -47,8 +48,14 @@ def jumps(before: JSONMapping, after: JSONMapping) -> list[tuple[str, str]]:
             if was >= JUMP and will * 2 < was:
                 found.append((name, gettext("%(was)d rows become %(will)d") % {"was": was, "will": will}))
         elif old and new and max(old, new) / min(old, new) >= JUMP:
-            found.append((name, gettext("%(was)s becomes %(will)s") % {"was": before[name], "will": value}))
+            found.append(
+                (name, gettext("%(was)s becomes %(will)s") % {"was": _shown(before[name]), "will": _shown(value)})
+            )
     return found
+
+
+def _shown(value: object) -> str:
+    return number(value) if _is_number(value) else str(value)  # type: ignore[arg-type]  # checked
 
 
 _SUFFIXES: Final = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}

@@ -105,4 +105,4 @@ def _rounds(model: Any, keys: list[int]) -> None:
 class Migration(migrations.Migration):
     dependencies: ClassVar = [("registry", "0004_item_ids")]
 
-    operations: ClassVar = [migrations.RunPython(_give_ids, migrations.RunPython.noop)]
+    operations: ClassVar = [migrations.RunPython(_give_ids, migrations.RunPython.noop, elidable=True)]

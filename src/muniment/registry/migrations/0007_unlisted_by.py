@@ -21,5 +21,5 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "person", "unlisted_by", models.CharField(blank=True, choices=CHOICES, default="", max_length=16)
         ),
-        migrations.RunPython(take_down, migrations.RunPython.noop),
+        migrations.RunPython(take_down, migrations.RunPython.noop, elidable=True),
     ]

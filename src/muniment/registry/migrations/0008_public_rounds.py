@@ -19,5 +19,5 @@ class Migration(migrations.Migration):
     operations: ClassVar = [
         migrations.AddField("company", "raising", models.BooleanField(default=False)),
         migrations.AddField("fundinground", "public", models.BooleanField(default=True)),
-        migrations.RunPython(_keep_private, migrations.RunPython.noop),
+        migrations.RunPython(_keep_private, migrations.RunPython.noop, elidable=True),
     ]

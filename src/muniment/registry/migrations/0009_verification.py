@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.AddField("company", "reviewed_at", models.DateTimeField(blank=True, null=True)),
-        migrations.RunSQL(REVIEWED, migrations.RunSQL.noop),
+        migrations.RunSQL(REVIEWED, migrations.RunSQL.noop, elidable=True),
         migrations.CreateModel(
             name="DomainProof",
             fields=[

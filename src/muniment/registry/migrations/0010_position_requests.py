@@ -98,5 +98,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunPython(_tell_holders, migrations.RunPython.noop),
+        migrations.RunPython(_tell_holders, migrations.RunPython.noop, elidable=True),
     ]

@@ -27,5 +27,5 @@ class Migration(migrations.Migration):
 
     operations: ClassVar = [
         migrations.AddField("company", "listed_month_only", models.BooleanField(default=False)),
-        migrations.RunPython(_fill, migrations.RunPython.noop),
+        migrations.RunPython(_fill, migrations.RunPython.noop, elidable=True),
     ]

@@ -42,4 +42,4 @@ def _change(model: Any, column: str, change: Callable[[Any], bool]) -> None:
 class Migration(migrations.Migration):
     dependencies: ClassVar = [("registry", "0012_exact_values")]
 
-    operations: ClassVar = [migrations.RunPython(_store_paths, migrations.RunPython.noop)]
+    operations: ClassVar = [migrations.RunPython(_store_paths, migrations.RunPython.noop, elidable=True)]

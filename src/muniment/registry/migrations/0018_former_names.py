@@ -17,5 +17,5 @@ class Migration(migrations.Migration):
 
     operations: ClassVar = [
         migrations.AddField("company", "former_names", muniment.registry.fields.JSONText(null=True, blank=True)),
-        migrations.RunPython(_fill, migrations.RunPython.noop),
+        migrations.RunPython(_fill, migrations.RunPython.noop, elidable=True),
     ]

@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from muniment.accounts.models import Account
@@ -73,9 +74,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
     token = secrets.token_urlsafe(24)
     with transaction.atomic():
         company = owned(actor, slug, lock=True)
-        waiting = Invitation.objects.filter(
-            company=company, accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
-        ).exclude(email=address)
+        waiting = _open(company).exclude(email=address)
         if waiting.count() >= MAX_OPEN:
             message = Phrase("This listing already has {limit} open invitations.", limit=MAX_OPEN)
             raise Conflict(message, "Wait until they are accepted or expire.")
@@ -96,6 +95,32 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             subject, text = _letter(company, account_id, f"{base_url}/manage/invitations/{token}")
             outgoing.send(address, subject, text, kind="invitation")
         return invitation
+
+
+def list_invitations(actor: Actor, slug: str) -> list[Invitation]:
+    """Return the open invitations to a listing that the actor owns, the newest first."""
+    return list(_open(owned(actor, slug)).order_by("-invited_at", "-pk"))
+
+
+def revoke_invitation(actor: Actor, slug: str, key: int) -> Invitation:
+    """
+    Revoke an open invitation: its link no longer works.
+
+    Raises:
+        NotFound: the listing is unknown or not the actor's, or it has no such open invitation.
+    """
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        invitation = _open(company).filter(pk=key).first()
+        if invitation is None:
+            raise NotFound("This invitation was used or has expired.", "Send a new one if it is still needed.")
+        history.entry(actor, "invitation revoked", before={"email": invitation.email}, after={}, company=company).save()
+        invitation.delete()
+        return invitation
+
+
+def _open(company: Company) -> QuerySet[Invitation]:
+    return Invitation.objects.filter(company=company, accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR)
 
 
 def _letter(company: Company, account_id: int, link: str) -> tuple[str, str]:

@@ -1,5 +1,5 @@
 """
-What owners take back: a draft, a submission, a published listing.
+What owners take back: a draft, a submission, a change that waits, a published listing.
 
 Each operation is one transaction, is recorded in the history and mailed to the owners. It raises NotFound for a listing
 that is unknown or not the actor's, Forbidden for a reviewer who does not own it, and Conflict in another state.
@@ -15,7 +15,9 @@ from django.db.models import ProtectedError
 from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, Forbidden
+from muniment.registry.company import operations
 from muniment.registry.company.access import expect_version, owned
+from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, Person, State, Taking
 from muniment.registry.review import notifications
 from muniment.registry.review.steps import move_company
@@ -62,6 +64,19 @@ def delete_draft(actor: Actor, slug: str, *, expected_version: int | None = None
 def withdraw_submission(actor: Actor, slug: str, *, expected_version: int | None = None) -> Company:
     """Take a submitted listing out of the review queue: it is a draft again."""
     return _take_step(actor, slug, "submission withdrawn", expected_version=expected_version)
+
+
+def withdraw_change(actor: Actor, slug: str) -> None:
+    """Withdraw what an owner wants to change and a reviewer has not decided on: the published values stay."""
+    with transaction.atomic():
+        _own(actor, slug)
+        if actor.is_reviewer:
+            raise Forbidden("Reviewers decide on changes.", "Decide on this one in the queue at /review.")
+        mine = operations.get_company(actor, slug)
+        published = {name: mine.bundle["company"].get(name) for name in mine.pending_changes}
+        if not published:
+            raise Conflict("No change of this listing is waiting for a reviewer.", "See the history of the listing.")
+        operations.update_company(actor, slug, CompanyChange(published))
 
 
 def unlist_own_company(actor: Actor, slug: str) -> Company:

@@ -27,7 +27,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
             *("Ethereum", "Arbitrum", "Avalanche", "Base", "BNB Chain", "Celo", "Cosmos", "Gnosis", "Near", "Optimism"),
             *("Polygon", "Solana", "Starknet", "other"),
         ],
-        "help": marked("The chain on which the token's contract is."),
+        "help": marked("The chain that the token's contract is on."),
     },
     "github": {"key": "github", "label": "GitHub", "kind": "link", "help": marked("Starts with https://github.com/")},
     "discord": {
@@ -44,6 +44,8 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "help": marked("The day of the foundation."),
     },
 }
+OF_COMPANIES: Final = frozenset({"lei", "tokenContract", "tokenChain", "foundedOn"})
+"""Presets that are not offered for people."""
 SYNONYMS: Final = {
     "lei": "leicode legalentityidentifier",
     "tokenContract": "contractaddress tokenaddress contract smartcontract tokencontractaddress vertragsadresse",

@@ -164,7 +164,7 @@ def _show_on_pages(reader: Reader) -> None:
 
 
 def _make_tables(config: Config) -> None:
-    """Create the published tables, so that the first responses are empty lists, while migrations take seconds."""
+    """Create the published tables, so that the first responses are empty lists while Django starts."""
     file = config.published_file
     if config.on_postgresql:
         node_copy.open_copy(file, timeout_s=POLL_S).close()

@@ -16,8 +16,11 @@ _LOCK: Final = 0x6D756E696D656E74
 def pending() -> int:
     # Compared with the database's own list: a restored backup brings its list along, and migrations that a newer
     # version has applied are not pending here.
-    if _on_disk() <= _applied():
+    applied, on_disk = _applied(), _on_disk()
+    if on_disk <= applied:
         return 0
+    if not applied:
+        return len(on_disk)
     from django.db.migrations.executor import MigrationExecutor  # importing it takes half a second
 
     executor = MigrationExecutor(connection)
@@ -29,16 +32,26 @@ def has_begun() -> bool:
 
 
 def migrate() -> int:
-    """Apply pending migrations, after waiting for any other process that does, and return their number."""
+    """
+    Apply pending migrations, after waiting for any other process that does, and return their number.
+
+    A new database is created as if they had been applied.
+    """
     if not pending():
         return 0
     with migration_lock():
         missing = pending()
-        if missing:
+        if missing and (has_begun() or not _create()):
             from django.core.management import call_command
 
             call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
     return missing
+
+
+def _create() -> bool:
+    from muniment.store.database.creation import create  # imports the executor
+
+    return create()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """
 What a listing says and lacks, before it is submitted: every value, and what to look at, each with where it is edited.
 
-A *fault* prevents submission; a *warning* is for the owner to judge. Pure.
+A *fault* prevents submission, a *warning* is for the owner to judge, advice makes the listing better. Pure.
 """
 
 from collections import Counter
@@ -14,12 +14,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.languages.writing import number
+from muniment.languages.writing import digits, number
 from muniment.schema.item_lists import SHARES_TOLERANCE
 from muniment.schema.record import Record
-from muniment.web.forms import About, Basics, Links
+from muniment.web.authoring.team_size import counted_team
+from muniment.web.forms import NEEDED, About, Basics, Links
 from muniment.web.presenters import company_lists
-from muniment.web.presenters.charts import percent
+from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.presenters.company import address, day_or_text, links_of, rounds_of
 from muniment.web.presenters.values import field_of, kind_of, said
 from muniment.web.wording.states import outcome, state
@@ -45,27 +46,27 @@ _PLACES: Final = {
 }
 _RECOMMENDED: Final = {
     "body": gettext_lazy("Full description: what the organization does and why. Readers and agents use it most."),
-    "industry": gettext_lazy("Industry: lists filter by it."),
-    "themes": gettext_lazy("Themes: lists filter by them."),
-    "icon": gettext_lazy("Logo: lists show it."),
+    "industry": gettext_lazy("Industry: people filter lists by it."),
+    "themes": gettext_lazy("Themes: people filter lists by them."),
+    "icon": gettext_lazy("Logo: lists show it beside the name."),
     "socials": gettext_lazy("Links: an email address or a profile."),
     "address": gettext_lazy("Address: at least city and country."),
     "positions": gettext_lazy("Team: the people behind the organization."),
 }
-REQUIRED: Final = {
-    "type": gettext_lazy("type"),
-    "description": gettext_lazy("summary"),
-    "website": gettext_lazy("website"),
-}
-"""What a submission needs."""
 
 
 class Finding(NamedTuple):
-    """Something to look at; ``place`` is the page and anchor of the form that fixes it."""
+    """
+    Something to look at; ``place`` is the page and anchor of the form that fixes it.
+
+    Args:
+        is_advice: nothing is wrong, but the listing says more with it.
+    """
 
     text: str
     place: str
     is_fault: bool = False
+    is_advice: bool = False
 
 
 class ShownValue(NamedTuple):
@@ -75,6 +76,8 @@ class ShownValue(NamedTuple):
     Args:
         needs_review: a change of it waits for a reviewer once it is published.
         is_markdown: its markup is shown as it will look.
+        is_list: each line is a row.
+        name: the field, if it is a single one.
     """
 
     label: str
@@ -82,6 +85,13 @@ class ShownValue(NamedTuple):
     place: str
     needs_review: bool = False
     is_markdown: bool = False
+    is_list: bool = False
+    name: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """Return the rows of a list."""
+        return self.value.splitlines()
 
 
 class ShownStep(NamedTuple):
@@ -102,7 +112,7 @@ def place_of(name: str) -> str:
 
 def missing_of(facts: JSONMapping) -> list[str]:
     """Return the fields that a submission needs and the listing lacks."""
-    return [str(words) for name, words in REQUIRED.items() if not facts.get(name)]
+    return [str(words) for name, words in NEEDED.items() if not facts.get(name)]
 
 
 def findings_of(bundle: JSONMapping, today: str) -> list[Finding]:
@@ -110,11 +120,11 @@ def findings_of(bundle: JSONMapping, today: str) -> list[Finding]:
     facts = bundle["company"]
     found = [
         Finding(gettext("Missing: %(field)s.") % {"field": words}, place_of(name), is_fault=True)
-        for name, words in REQUIRED.items()
+        for name, words in NEEDED.items()
         if not facts.get(name)
     ]
     recommended = [
-        Finding(gettext("Recommended: %(text)s") % {"text": words}, place_of(name))
+        Finding(str(words), place_of(name), is_advice=True)
         for name, words in _RECOMMENDED.items()
         if not (bundle if name == "positions" else facts).get(name)
     ]
@@ -142,7 +152,7 @@ def unfinished_of(bundle: JSONMapping, today: str) -> Iterator[Finding]:
         ("positions", gettext("People without a title"), [row for row in positions if not row.get("title")]),
         (
             "proposals",
-            gettext("Proposals that are active although their end date has passed"),
+            gettext("Proposals that are still active or pending although their end date has passed"),
             [
                 row
                 for row in proposals
@@ -173,11 +183,11 @@ def _shares(name: str, label: str, rows: list[JSONObject]) -> Iterator[Finding]:
     total = fsum(given)
     if not given or NEARLY_WHOLE <= total <= WHOLE + SHARES_TOLERANCE:
         return
-    values = {"list": label, "total": f"{total:.4g}"}
+    values = {"list": label, "total": in_percent(digits(f"{total:.4g}")), "whole": in_percent(str(WHOLE))}
     if total > WHOLE + SHARES_TOLERANCE:
-        text = gettext("%(list)s: the shares add up to %(total)s %%, which is more than 100 %%.") % values
+        text = gettext("%(list)s: the shares add up to %(total)s, which is more than %(whole)s.") % values
     else:
-        text = gettext("%(list)s: the shares add up to %(total)s %%. Charts show the rest as not specified.") % values
+        text = gettext("%(list)s: the shares add up to %(total)s. Charts show the rest as not specified.") % values
     yield Finding(text, place_of(name))
 
 
@@ -212,7 +222,7 @@ def values_of(bundle: JSONMapping, titles: JSONMapping) -> list[ShownStep]:
     links = [each for each in links_of(dict(facts)) if each["label"] != _label("website")]
     return [
         ShownStep("basics", titles["basics"], [_value(facts, name) for name in Basics.names]),
-        ShownStep("about", titles["about"], [_value(facts, name) for name in (*About.names, *further)]),
+        ShownStep("about", titles["about"], [_about(bundle, name) for name in (*About.names, *further)]),
         ShownStep(
             "links",
             titles["links"],
@@ -243,14 +253,22 @@ def _value(facts: JSONMapping, name: str) -> ShownValue:
     value, kind = facts.get(name), kind_of(field_of(name))
     text = ", ".join(map(str, value)) if isinstance(value, list) else said(value, kind)
     review = settings.SCHEMA.company.by_name[name].review
-    return ShownValue(_label(name), text, place_of(name), review, name == "body")
+    return ShownValue(_label(name), text, place_of(name), review, name == "body", name=name)
+
+
+def _about(bundle: JSONMapping, name: str) -> ShownValue:
+    shown = _value(bundle["company"], name)
+    if name == "teamSize" and (counted := counted_team(bundle.get("positions") or [])):
+        return shown._replace(value=counted, place=place_of("positions"))
+    return shown
 
 
 def _rows(name: str, rows: list[JSONObject], words: Any) -> ShownValue:
-    lines = [words(row) for row in rows[:ROWS_SHOWN]]
+    lines = [" ".join(words(row).split()) for row in rows[:ROWS_SHOWN]]
     if more := len(rows) - len(lines):
         lines.append(ngettext("and %(count)s more", "and %(count)s more", more) % {"count": number(more)})
-    return ShownValue(_label(name) if name != "pools" else gettext("Pools"), "\n".join(lines), place_of(name))
+    label = _label(name) if name != "pools" else gettext("Pools")
+    return ShownValue(label, "\n".join(lines), place_of(name), is_list=True)
 
 
 def _position(row: JSONObject) -> str:
@@ -274,8 +292,9 @@ def _proposal(row: JSONObject) -> str:
 
 
 def _round(row: JSONObject) -> str:
-    parts = (row.get("name"), row.get("target"), day_or_text(row.get("opened")), state(row["state"]))
-    return " · ".join(str(each) for each in parts if each)
+    opened = day_or_text(row.get("opened"))
+    when = gettext("opened %(day)s") % {"day": opened} if opened else ""
+    return " · ".join(str(each) for each in (row.get("name"), row.get("target"), when, state(row["state"])) if each)
 
 
 def _token(bundle: JSONMapping) -> list[ShownValue]:

@@ -60,18 +60,18 @@ class FieldForm(forms.Form):
     )
     choices = _OfAKind(
         label=gettext_lazy("Choices"),
-        help_text=gettext_lazy("For a choice: one per line."),
+        help_text=gettext_lazy("One choice per line. Only for a choice."),
         widget=forms.Textarea({"rows": 4}),
     )
     check = forms.ChoiceField(
         label=gettext_lazy("Check"),
-        help_text=gettext_lazy("For an identifier."),
+        help_text=gettext_lazy("Only for an identifier."),
         choices=[(name, _CHECKS[name]) for name in ("", *filter(None, CHECKS))],
         required=False,
     )
     min = forms.CharField(
         label=gettext_lazy("Least number"),
-        help_text=gettext_lazy("For a number."),
+        help_text=gettext_lazy("Only for a number."),
         required=False,
         widget=forms.TextInput({"inputmode": "decimal"}),
     )
@@ -90,7 +90,7 @@ class FieldForm(forms.Form):
         required=False,
         widget=forms.TextInput({"maxlength": 40, "autocapitalize": "none", "spellcheck": "false"}),
     )
-    in_lists = forms.BooleanField(label=gettext_lazy("Tools also show it in the summaries of lists"), required=False)
+    in_lists = forms.BooleanField(label=gettext_lazy("Include in list summaries for agents"), required=False)
     retired = forms.BooleanField(
         label=gettext_lazy("Retired: values are kept, but neither shown, edited nor searched"), required=False
     )

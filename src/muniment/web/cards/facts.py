@@ -12,6 +12,7 @@ from muniment.registry_toml.document import Texts
 from muniment.web.presenters import company_lists, markdown
 from muniment.web.presenters.monograms import colour, initials
 from muniment.web.translating import gettext
+from muniment.web.wording.labels import label
 
 SUMMARY_CHARACTERS = 220
 NAME_CHARACTERS = 200
@@ -32,7 +33,7 @@ def company_card(bundle: JSONObject) -> JSONObject:
     ]
     return {
         **_company(company),
-        "above": _joined(company.get("type"), company.get("industry")),
+        "above": _joined(label(company.get("type") or ""), label(company.get("industry") or "")),
         "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
         "facts": [each for each in facts if each[0]],
     }
@@ -66,6 +67,7 @@ def person_card(person: JSONObject) -> JSONObject:
     ]
     return {
         **_named(person["name"], "people", person["slug"]),
+        "letters": initials(person["name"], is_person=True),
         "above": _joined(*islice(names, NAMES_SHOWN)),
         "summary": _summary(person.get("bio")),
         "facts": [(number(value), label) for value, label in facts if value],

@@ -26,12 +26,17 @@ def clients(public: ConnectableServer, manage: ConnectableServer) -> list[JSONOb
         )
         return (gettext("Public server"), public_line), (gettext("Owner server"), manage_line)
 
-    def client(key: str, name: str, words: str, *snippets: tuple[str, str]) -> JSONObject:
-        link = LINKS.get(key)
+    is_reachable = public.url.startswith("https://")
+    closed = "" if is_reachable else gettext("This registry has no https address, so this client can't reach it.")
+
+    def client(key: str, name: str, words: str, *snippets: tuple[str, str], needs: str = "") -> JSONObject:
+        link = LINKS.get(key) if is_reachable or not needs else None
         texts = (gettext("Add the public server to %(client)s"), gettext("Add the owner server to %(client)s"))
         return {
             "id": key,
             "name": name,
+            "needs": needs,
+            "closed": closed if needs else "",
             "words": words,
             "links": [
                 {"text": text % {"client": name}, "href": link(server)}
@@ -47,29 +52,27 @@ def clients(public: ConnectableServer, manage: ConnectableServer) -> list[JSONOb
             "claude",
             "Claude",
             gettext(
-                "Or open Settings > Connectors > Add custom connector and paste one of the addresses. For the owner "
-                "server, sign in when asked. Claude connects from Anthropic's servers: the registry must be public and "
-                "use https."
+                "In Claude, open Settings > Connectors > Add custom connector and paste one of the addresses. For the "
+                "owner server, sign in when asked."
             ),
+            needs=gettext("Claude connects from Anthropic's servers, so the registry must be public and use https."),
         ),
         {
             **client(
                 "claude-desktop",
                 gettext("Claude Desktop, private registry"),
-                gettext(
-                    "If only your own computer or network reaches this registry, download a bundle and open it with "
-                    "Claude Desktop. For the owner server it asks for a token from /manage/tokens."
-                ),
+                gettext("Claude Desktop opens the bundle. For the owner server it asks for a token."),
             ),
+            "needs": gettext("For a registry that only your own computer or network reaches."),
             "links": [
-                {"text": gettext("Download the bundle of the public server"), "href": f"/connect/{public.key}.mcpb"},
-                {"text": gettext("Download the bundle of the owner server"), "href": f"/connect/{manage.key}.mcpb"},
+                {"text": gettext("Download public server bundle"), "href": f"/connect/{public.key}.mcpb"},
+                {"text": gettext("Download owner server bundle"), "href": f"/connect/{manage.key}.mcpb"},
             ],
         },
         client(
             "claude-code",
             "Claude Code",
-            gettext("Run the command in a terminal. To sign in to the owner server, enter /mcp in Claude Code."),
+            gettext("Run the command in a terminal. To sign in to the owner server, enter `/mcp` in Claude Code."),
             *commands("claude mcp add --transport http {key} {url}"),
             (by_token, claude_command(manage.key, manage.url, TOKEN)),
         ),
@@ -81,6 +84,7 @@ def clients(public: ConnectableServer, manage: ConnectableServer) -> list[JSONOb
                 "address. Choose no authentication for the public server and OAuth for the owner server."
             ),
             *addresses,
+            needs=gettext("ChatGPT connects from OpenAI's servers, so the registry must be public and use https."),
         ),
         client(
             "codex",
@@ -92,14 +96,14 @@ def clients(public: ConnectableServer, manage: ConnectableServer) -> list[JSONOb
         client(
             "cursor",
             "Cursor",
-            gettext("Or add this to .cursor/mcp.json in a project, or to ~/.cursor/mcp.json for all projects."),
+            gettext("Or add this to `.cursor/mcp.json` in a project, or to `~/.cursor/mcp.json` for all projects."),
             (both, servers({server.key: {"url": server.url} for server in (public, manage)})),
             (by_token, servers({manage.key: with_token})),
         ),
         client(
             "vscode",
             "VS Code",
-            gettext("Or run a command in a terminal, or add the servers to .vscode/mcp.json in a workspace."),
+            gettext("Or run a command in a terminal, or add the servers to `.vscode/mcp.json` in a workspace."),
             *commands("code --add-mcp {json}"),
             (
                 both,
@@ -111,13 +115,13 @@ def clients(public: ConnectableServer, manage: ConnectableServer) -> list[JSONOb
         client(
             "gemini",
             "Gemini CLI",
-            gettext("Run the command in a terminal. To sign in to the owner server, enter /mcp auth my-registry."),
+            gettext("Run the command in a terminal. To sign in to the owner server, enter `/mcp auth my-registry`."),
             *commands("gemini mcp add --transport http {key} {url}"),
         ),
         client(
             "lm-studio",
             "LM Studio",
-            gettext("Or add this to mcp.json, under Program > Install > Edit mcp.json."),
+            gettext("Or add this to `mcp.json`, under Program > Install > Edit mcp.json."),
             (gettext("Public server"), servers({public.key: {"url": public.url}})),
             (by_token, servers({manage.key: with_token})),
         ),
@@ -125,13 +129,13 @@ def clients(public: ConnectableServer, manage: ConnectableServer) -> list[JSONOb
             "goose",
             "Goose",
             gettext(
-                "Or run goose configure in a terminal and add a remote extension (Streamable HTTP) by its address."
+                "Or run `goose configure` in a terminal and add a remote extension (Streamable HTTP) by its address."
             ),
         ),
         client(
             "mcp-remote",
             gettext("Clients that only run local commands"),
-            gettext("Use the npm package mcp-remote. It forwards standard input and output to the server."),
+            gettext("Use the npm package `mcp-remote`. It forwards standard input and output to the server."),
             (both, servers({server.key: _mcp_remote(server.url) for server in (public, manage)})),
         ),
         client(

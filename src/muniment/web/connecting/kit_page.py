@@ -28,7 +28,7 @@ def as_markdown(public: ConnectableServer, manage: ConnectableServer, name: str)
     title = "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!<>&|" else sign for sign in " ".join(name.split()))
     lines = [f"# Connect to {title}", "", f"Public server: <{public.url}>", "", f"Owner server: <{manage.url}>", ""]
     for client in clients(public, manage):
-        lines += [f"## {client['name']}", "", client["words"], ""]
+        lines += [f"## {client['name']}", "", " ".join(filter(None, (client["needs"], client["words"]))), ""]
         for link in client["links"]:
             # Bundles lie next to this page.
             lines += [f"- [{link['text']}](<{link['href'].removeprefix('/connect/')}>)"]

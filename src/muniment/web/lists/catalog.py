@@ -70,7 +70,7 @@ LISTS: Final[dict[ListName, tuple[Any, ...]]] = {
         "company",
         gettext_lazy("Companies"),
         gettext_lazy("Search companies"),
-        gettext_lazy("Name, symbol, domain or theme"),
+        gettext_lazy("Name, symbol or theme"),
         gettext_lazy("No companies match"),
         gettext_lazy("Newest"),
     ),

@@ -123,15 +123,17 @@ def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chose
     """Yield the values that are counted, then those that are chosen and that nothing has."""
     left = list(chosen)
     address = _addresses(search, parameter)
-    for value, total, is_selected in counted.values:
+    # What is or has something comes before what is not or lacks it, whichever are more.
+    values = counted.values if parameter.is_repeated else sorted(counted.values, key=lambda each: each.value != "true")
+    for value, total, is_selected in values:
         if not parameter.is_repeated:
             held = list(chosen) if is_selected else []
         else:
             held = [each for each in chosen if singular(each) == singular(value)] if is_selected else []
         left = [each for each in left if each not in held]
         kept = [each for each in chosen if each not in held] if parameter.is_repeated else []
-        values = kept if held else [*kept, value]
-        yield Option(_id(parameter, value), parameter.label_of(value), total, address(values), bool(held))
+        after = kept if held else [*kept, value]
+        yield Option(_id(parameter, value), parameter.label_of(value), total, address(after), bool(held))
     for value in left:
         kept = [each for each in chosen if each != value]
         yield Option(_id(parameter, value), parameter.label_of(value), 0, address(kept), is_chosen=True)

@@ -13,6 +13,7 @@ from muniment.languages.writing import number
 from muniment.web.presenters import markdown
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.translating import gettext, ngettext
+from muniment.web.wording.labels import label
 from muniment.web.wording.places import month_or_text
 
 SUMMARY_CHARACTERS = 180
@@ -45,6 +46,7 @@ class _PersonItem(msgspec.Struct, rename="camel"):
 
 class _NamedCompany(msgspec.Struct):
     name: str
+    id: str = ""
 
 
 class _HeldPosition(msgspec.Struct):
@@ -93,9 +95,9 @@ def framework_rows(items: Sequence[bytes]) -> SafeString:
 def _company_row(found: _CompanyItem) -> str:
     team = "" if found.team_size is None else number(found.team_size)
     people = ngettext("%(count)s person", "%(count)s people", found.team_size or 0) % {"count": team} if team else ""
-    facts = " · ".join(
-        f"<bdi>{escape(each)}</bdi>" for each in (found.type, found.industry, found.treasury, people) if each
-    )
+    kind, industry = label(found.type), label(found.industry)
+    treasury = gettext("%(amount)s treasury") % {"amount": found.treasury} if found.treasury else ""
+    facts = " · ".join(f"<bdi>{escape(each)}</bdi>" for each in (kind, industry, treasury, people) if each)
     states = [*(["raising"] if found.raising else []), *([found.status] if found.status not in {"", "active"} else [])]
     pills = "".join(f" {pill_html(each)}" for each in states)
     symbol = f' <span class="mono quiet tiny">{escape(found.symbol)}</span>' if found.symbol else ""
@@ -109,8 +111,8 @@ def _company_row(found: _CompanyItem) -> str:
     )
     return (
         f"<td>{listing}</td>\n"
-        f'<td class="if-room quiet" dir="auto">{escape(found.type)}</td>\n'
-        f'<td class="if-room quiet" dir="auto">{escape(found.industry)}</td>\n'
+        f'<td class="if-room quiet" dir="auto">{escape(kind)}</td>\n'
+        f'<td class="if-room quiet" dir="auto">{escape(industry)}</td>\n'
         f'<td class="number if-room">{team}</td>\n'
         f'<td class="number if-room">{escape(found.treasury)}</td>\n'
         f'<td class="if-room quiet listed">{escape(month_or_text(found.created_at))}</td>'
@@ -119,9 +121,12 @@ def _company_row(found: _CompanyItem) -> str:
 
 def _person_row(found: _PersonItem, positions: str) -> str:
     mark = mark_html(found.name, found.picture, is_round=True, key=found.slug)
-    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), positions)
+    companies = ngettext("%(count)s company", "%(count)s companies", found.company_count)
+    held = companies % {"count": number(found.company_count)} if found.company_count > POSITIONS_SHOWN else ""
+    facts = "<br>".join(filter(None, (positions, held)))
+    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), facts)
     count = number(found.company_count)
-    return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number">{count}</td>'
+    return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number if-room">{count}</td>'
 
 
 def _positions(body: bytes | None) -> str:
@@ -145,11 +150,12 @@ def _framework_row(found: _FrameworkItem) -> str:
     kinds = {"score": gettext("Score"), "program": gettext("Program")}
     kind = escape(kinds.get(found.kind, found.kind))
     operator = escape(found.company.name) if found.company else ""
+    is_told = found.kind == "program" or not found.is_open  # a score is open unless something is missing
     listing = _listing(
         f"/frameworks/{quote(found.framework_id)}",
         found.framework_name,
-        mark_html(found.framework_name, key=found.framework_id),
-        f" {pill_html('open' if found.is_open else 'not open')}",
+        mark_html(found.framework_name, key=(found.company and found.company.id) or found.framework_id),
+        f" {pill_html('open' if found.is_open else 'not open')}" if is_told else "",
         _summary(found.description) or gettext("No description yet."),
         f"{kind} · <bdi>{operator}</bdi>" if operator else kind,
     )

@@ -12,6 +12,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.languages.translated import translated
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import asked_page
+from muniment.web.wording.labels import labelled
 
 MAX_CHARACTERS: Final = 200
 MAX_VALUES: Final = 20
@@ -47,7 +48,7 @@ class ListFilter:
     hint: str = ""
 
     def label_of(self, value: str) -> str:
-        return str(self.words().get(value, value))
+        return str(self.words().get(value) or labelled(self.name, value))
 
     def read(self, query: QueryDict) -> tuple[str, ...]:
         """

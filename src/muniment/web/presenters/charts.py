@@ -110,14 +110,21 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     words = (
         ngettext("%(count)s other", "%(count)s others", len(rest))
         if kept
-        else ngettext("%(count)s share below 1%%", "%(count)s shares, each below 1%%", len(rest))
+        else ngettext("%(count)s with less than 1%%", "%(count)s with less than 1%% each", len(rest))
     )
     total = _sum(rest)
     return [*kept, ChartSlice(words % {"count": number(len(rest))}, float(total), percent(total), rest=True)]
 
 
 def shares_of_whole(
-    title: str, lead: str, slices: Sequence[ChartSlice], *, keep: int = TINTS - 1, centre: str = "", counted: str = ""
+    title: str,
+    lead: str,
+    slices: Sequence[ChartSlice],
+    *,
+    keep: int = TINTS - 1,
+    centre: str = "",
+    counted: str = "",
+    missing_label: str = "",
 ) -> SafeString:
     """
     Draw shares in percent: as a ring, with what is missing to the whole; as bars if they cannot be a whole.
@@ -126,6 +133,7 @@ def shares_of_whole(
         lead: the beginning of the description.
         keep: how many of the largest are drawn, if there are more than one above it.
         counted: what the number in the centre counts.
+        missing_label: what the part is called that is missing to the whole.
     """
     total = _sum(slices)
     parts = [slice_._replace(shown=slice_.shown or percent(slice_.value)) for slice_ in folded(slices, keep)]
@@ -140,7 +148,9 @@ def shares_of_whole(
         return bar(title, f"{lead}: {named}.", parts, unit=gettext("Share"), of=largest, note=note)
     if WHOLE - total > NEGLIGIBLE:
         missing = WHOLE - total
-        parts.append(ChartSlice(gettext("Not specified"), float(missing), percent(missing), tone="none"))
+        parts.append(
+            ChartSlice(missing_label or gettext("Not specified"), float(missing), percent(missing), tone="none")
+        )
     return donut(title, f"{lead}: {named}.", parts, centre=centre, counted=counted, unit=gettext("Share"))
 
 

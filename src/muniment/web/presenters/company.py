@@ -20,6 +20,7 @@ from muniment.schema.standard_kinds import Country
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext, ngettext
+from muniment.web.wording.labels import labelled
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import outcome
 
@@ -91,10 +92,15 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
 
 def _treasury_label(company: JSONObject) -> str:
     """Return what the treasury is called, with the note of its source where that fits: ``sum of grants received``."""
-    note = company.get("treasuryNote")
-    if not isinstance(note, str) or not 0 < len(note) <= MAX_NOTE:
+    if not has_short_note(company):
         return gettext("Treasury")
-    return gettext("Treasury: %(note)s") % {"note": note}
+    return gettext("Treasury: %(note)s") % {"note": company["treasuryNote"]}
+
+
+def has_short_note(company: JSONObject) -> bool:
+    """Return whether the note on the source of the treasury fits below the figure."""
+    note = company.get("treasuryNote")
+    return isinstance(note, str) and 0 < len(note) <= MAX_NOTE
 
 
 def _raising(company: JSONObject, bundle: JSONObject) -> tuple[str, Any, str]:
@@ -113,7 +119,7 @@ def _last_vote(proposals: list[JSONObject]) -> tuple[str, Any, str] | None:
         return None
     last = max(decided, key=lambda each: str(each["endDate"]))
     decision = outcome(str(last["status"]))
-    return gettext("Last vote, %(day)s") % {"day": day_or_text(last["endDate"])}, decision, "#proposals"
+    return gettext("Last decided vote, %(day)s") % {"day": day_or_text(last["endDate"])}, decision, "#proposals"
 
 
 def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
@@ -122,6 +128,7 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
     shown = {**company, "listed": listed_on(company)}
     if str(company.get("orgKind")).casefold() == str(company.get("type")).casefold():
         shown["orgKind"] = ""  # the chips say it
+    shown["orgKind"] = labelled("orgKind", shown.get("orgKind") or "")
     return [
         *_facts(shown, labels),
         *({"label": gettext("Formerly"), "value": former_name(each)} for each in company.get("formerNames") or ()),
@@ -328,6 +335,7 @@ def shares(bundle: JSONObject) -> JSONObject:
             keep=4,
             centre=number(len(holders)),
             counted=ngettext("holder", "holders", len(holders)),
+            missing_label=gettext("Holders that are not listed"),
         ),
     }
 
@@ -358,8 +366,8 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     ]
     title = str(proposal.get("title") or proposal.get("id") or gettext("Proposal"))
     ends = str(proposal.get("endDate") or "")
-    is_past = company_lists.has_passed(ends, company_lists.today())
-    has_ended = proposal.get("status") in DECIDED or (is_past and proposal.get("status") != "pending")
+    today = company_lists.today()
+    is_left = company_lists.is_left_open(proposal, today)
     draw = charts.stacked_bar if min(pro, contra) >= 0 else partial(charts.bar, of=max(pro, contra, 1))
     chart = draw(
         gettext("Votes on %(title)s") % {"title": title}, _said(gettext("Votes"), both), both, unit=gettext("Votes")
@@ -368,13 +376,13 @@ def proposal_row(proposal: JSONObject) -> JSONObject:
     return {
         **proposal,
         "title": title,
-        "outcome": outcome(str(proposal.get("status") or "")),
+        "state": company_lists.state_of(proposal, today),
+        "outcome": gettext("Ended") if is_left else outcome(str(proposal.get("status") or "")),
         "chart": chart,
         "cast": cast,
-        "is_undecided": has_ended and proposal.get("status") == "active",
+        "is_undecided": is_left,
         "ends": day_or_text(ends),
-        "has_ended": has_ended,
-        "is_overdue": is_past and not has_ended,
+        "has_ended": proposal.get("status") in DECIDED or company_lists.has_passed(ends, today),
     }
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -11,18 +12,26 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages.writing import digits
-from muniment.web.presenters.charts import percent
-from muniment.web.requests.pagination import Pager
+from muniment.web.presenters.charts import in_percent, percent
+from muniment.web.requests.pagination import Pager, pager_of
 from muniment.web.translating import gettext, ngettext
 
 TITLES_SHOWN: Final = 3
 """Of one person, where people are shown with their titles; their own page has all."""
 TITLES_OF_ORGANIZATION: Final = 8
+MAX_PLACES: Final = 6
+"""Decimals to which the shares of a table are filled up with zeros."""
 TOP: Final = 10
 """How many of the largest holders count as the top."""
 WHOLE: Final = Decimal(100)
 ROUNDING: Final = Decimal("0.5")
 """By how much shares that were rounded one by one may miss the whole."""
+UNDECIDED: Final = frozenset({"active", "pending"})
+"""The states of a proposal before its vote has an outcome."""
+ENDED: Final = "ended"
+"""What pages call a proposal that has ended without an outcome."""
+STATES: Final = ("active", "pending", "passed", "failed", ENDED)
+"""Of proposals, in the order of the page."""
 LINE_CHARACTERS: Final = 80
 REPEATED_WORDS: Final = 12
 """As many equal words at the beginning are a repetition."""
@@ -102,11 +111,27 @@ def team_of(positions: Iterable[JSONObject]) -> list[Member]:
             person.get("name") or "",
             person.get("slug") or "",
             person.get("picture"),
-            titles[:TITLES_SHOWN],
-            len(titles[TITLES_SHOWN:]),
+            joined_titles(titles[:shown]),
+            len(titles[shown:]),
         )
         for person, titles in held.values()
+        for shown in (len(titles) if len(titles) == TITLES_SHOWN + 1 else TITLES_SHOWN,)  # no "and 1 more"
     ]
+
+
+def joined_titles(titles: Sequence[str]) -> list[str]:
+    """Return titles, those that differ in a last word with a number in one line: ``Author of EIP-2, EIP-7``."""
+    found: list[str] = []
+    before = ""
+    for title in titles:
+        start, _, last = title.rpartition(" ")
+        is_numbered = bool(start) and any(map(str.isdecimal, last))
+        if found and is_numbered and start == before:
+            found[-1] += f", {last}"
+        else:
+            found.append(title)
+        before = start if is_numbered else ""
+    return found
 
 
 def organizations_of(positions: Iterable[JSONObject]) -> list[Organization]:
@@ -118,7 +143,7 @@ def organizations_of(positions: Iterable[JSONObject]) -> list[Organization]:
         if position.get("title"):
             titles.append(position["title"])
     return [
-        Organization(company, titles[:TITLES_OF_ORGANIZATION], len(titles[TITLES_OF_ORGANIZATION:]))
+        Organization(company, joined_titles(titles[:TITLES_OF_ORGANIZATION]), len(titles[TITLES_OF_ORGANIZATION:]))
         for company, titles in held.values()
     ]
 
@@ -136,6 +161,11 @@ def is_open(proposal: JSONObject, today: str) -> bool:
     return proposal.get("status") == "active" and not has_passed(proposal.get("endDate"), today)
 
 
+def is_left_open(proposal: JSONObject, today: str) -> bool:
+    """Return whether a proposal has ended and says no outcome: its status is what it was before."""
+    return proposal.get("status") in UNDECIDED and has_passed(proposal.get("endDate"), today)
+
+
 def has_passed(day: object, today: str) -> bool:
     """Return whether *day*, the beginning of a date of the wire, is before *today*."""
     text = str(day or "")[:10]
@@ -150,18 +180,47 @@ def by_relevance(proposals: Iterable[JSONObject], today: str) -> list[JSONObject
     return sorted(voting, key=lambda row: str(row.get("endDate") or "9999")) + others[::-1]
 
 
-def statuses_of(proposals: Iterable[JSONObject]) -> dict[str, int]:
-    """Return how many proposals have each status, the most frequent first."""
-    found: dict[str, int] = {}
-    for proposal in proposals:
-        status = proposal.get("status") or ""
-        found[status] = found.get(status, 0) + 1
-    return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+def state_of(proposal: JSONObject, today: str) -> str:
+    """Return the state in which pages show a proposal."""
+    return ENDED if is_left_open(proposal, today) else str(proposal.get("status") or "")
+
+
+def states_of(proposals: Iterable[JSONObject], today: str) -> dict[str, int]:
+    """Return how many proposals have each state, in the order of the page, unknown ones last."""
+    found = Counter(state_of(proposal, today) for proposal in proposals)
+    return {each: found[each] for each in (*STATES, *sorted(found.keys() - {*STATES})) if found[each]}
 
 
 def have_names(holders: Iterable[JSONObject]) -> bool:
     """Return whether a table of these holders needs a column of names."""
     return any(row.get("name") for row in holders)
+
+
+def holders_shown(holders: Sequence[JSONObject], symbol: str) -> list[JSONObject]:
+    """
+    Return holders as a table shows them: shares with as many decimals each, numbers of tokens without their symbol.
+
+    Args:
+        symbol: of the token; the head of the column has it.
+    """
+    exact = [Decimal(str(each["percentage"])) if _is_share(each) else None for each in holders]
+    places = max((-int(each.normalize().as_tuple().exponent) for each in exact if each is not None), default=0)
+
+    def written(share: Decimal) -> str:
+        return in_percent(digits(f"{share:,.{places}f}")) if 0 < places <= MAX_PLACES else percent(share)
+
+    return [
+        {
+            **row,
+            "tokens": amount(str(row.get("tokens") or "").removesuffix(f" {symbol}") if symbol else row.get("tokens")),
+            "share": "" if share is None else written(share),
+        }
+        for row, share in zip(holders, exact, strict=True)
+    ]
+
+
+def _is_share(row: JSONObject) -> bool:
+    return type(row.get("percentage")) in {int, float} and math.isfinite(row["percentage"])
 
 
 def amount(tokens: object) -> str:
@@ -201,10 +260,10 @@ def holders_label(holders: Sequence[JSONObject]) -> str:
     values = {"share": percent(round(held, 1) or held), "largest": percent(round(largest, 2) or largest)}
     is_whole = held >= WHOLE - ROUNDING
     if count == 1:
-        return gettext("Token holder") if is_whole else gettext("Listed holder of %(share)s") % values
+        return gettext("Token holder") if is_whole else gettext("Listed holder, with %(share)s of all tokens") % values
     if is_whole:
-        return gettext("Token holders, largest %(largest)s") % values
-    return gettext("Listed holders of %(share)s, largest %(largest)s") % values
+        return gettext("Token holders, the largest with %(largest)s") % values
+    return gettext("Listed holders with %(share)s of all tokens, the largest %(largest)s") % values
 
 
 def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:
@@ -286,7 +345,7 @@ def cut(rows: Sequence[Any], asked: str, size: int) -> Page[Any]:
 
 def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> Pager:
     """
-    Return the links from one page of a list to its neighbours.
+    Return the links from one page of a list to others.
 
     Args:
         kept: further parameters of the address.
@@ -295,7 +354,7 @@ def pager(path: str, page: Page[Any], kept: dict[str, str] | None = None) -> Pag
     def link(number: int | None) -> str:
         return address_of(path, number, kept) if number else ""
 
-    return Pager(page.page, page.page_count, page.total, link(page.previous_page), link(page.next_page), [])
+    return pager_of(page, link)
 
 
 def address_of(path: str, number: int, kept: dict[str, str] | None = None) -> str:

@@ -76,8 +76,9 @@ def label_of(name: str, kind: str = "company") -> str:
 
 
 def changed_label_of(name: str, kind: str = "company") -> str:
-    """Return what a list of changes calls a member: what is said with yes or no is called by what changes it."""
-    return gettext("Owner") if name == "maintainedByOwner" else label_of(name, kind)
+    """Return what a list of changes calls a member, which may be said with yes or no, or mean something else there."""
+    special = {"maintainedByOwner": gettext("Owner"), "assessments": gettext("Published scores")}
+    return special.get(name) or label_of(name, kind)
 
 
 def lines_of(difference: Mapping[str, JSONMapping]) -> list[DiffLine]:

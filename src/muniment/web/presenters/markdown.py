@@ -60,7 +60,7 @@ _parser = _Parser("commonmark", {"html": False}, renderer_cls=_Renderer).enable(
 
 
 def _outline(tokens: Sequence[Token], top: int) -> None:
-    """Move headings below *top*, none more than one step under the one before it."""
+    """Move headings below *top*, none more than one step under the one before it, and mark cells of numbers."""
     stack: list[int] = []
     for token in tokens:
         if token.type == "heading_open":
@@ -70,6 +70,8 @@ def _outline(tokens: Sequence[Token], top: int) -> None:
             stack.append(asked)
         if token.type in {"heading_open", "heading_close"}:
             token.tag = f"h{min(top + len(stack), 6)}"
+        if token.attrs.pop("style", "") == "text-align:right":  # of a cell; a page's policy allows no style
+            token.attrs["class"] = "number"
 
 
 def render(text: str, top: int = 2) -> SafeString:
@@ -102,6 +104,7 @@ def _public_only(tag: str, name: str, value: str) -> str | None:
 _cleaner = nh3.Cleaner(
     tags=_TAGS,
     attributes={"a": {"href"}, "ol": {"start"}},
+    allowed_classes={"td": {"number"}, "th": {"number"}},
     url_schemes={"http", "https", "mailto"},
     link_rel="nofollow ugc noopener noreferrer",
     attribute_filter=_public_only,

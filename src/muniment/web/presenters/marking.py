@@ -53,10 +53,17 @@ def mark(was: str, now: str, budget: Budget) -> tuple[SafeString, SafeString]:
     old, new = was[head : len(was) - tail], now[head : len(now) - tail]
     front, back = escape(was[:head]), escape(was[len(was) - tail :])
     left, right = [front], [front]
-    for is_same, before, after in _changes(old, new, budget):
+    for is_same, before, after in _whole(list(_changes(old, new, budget))):
         left.append(escape(before) if is_same else _element("del", before))
         right.append(escape(after) if is_same else _element("ins", after))
     return _safe("".join((*left, back))), _safe("".join((*right, back)))
+
+
+def _whole(changes: list[tuple[bool, str, str]]) -> list[tuple[bool, str, str]]:
+    """Return *changes*, as a single one where no word is the same: marks with gaps between would be hard to read."""
+    if any(is_same and before.strip() for is_same, before, _ in changes):
+        return changes
+    return [(False, "".join(before for _, before, _ in changes), "".join(after for *_, after in changes))]
 
 
 def _safe(html: str) -> SafeString:

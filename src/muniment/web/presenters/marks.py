@@ -35,7 +35,7 @@ def mark_html(name: str, logo: object = None, size: str = "", *, is_round: bool 
         pixels = 72 if size == "large" else 40
         image = f'<img class="mark{sized}" src="{address}" alt="" width="{pixels}" height="{pixels}" loading="lazy">'
         return mark_safe(image)  # noqa: S308 - our own address
-    letters = initials(name)
+    letters = initials(name.partition("@")[0] or name if is_round else name, is_person=is_round)
     classes = f"{sized}{' round' if is_round else ''}{' two' if len(letters) > 1 else ''}"
     shown = f'<span class="mark m{colour(key or name)}{classes}" aria-hidden="true">{letters}</span>'
     return mark_safe(shown)  # noqa: S308 - letters, digits and their signs, or a dot

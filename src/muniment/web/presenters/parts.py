@@ -45,13 +45,25 @@ def folded_html(text: str) -> SafeString:
     lines = text.split("\n")
     more = len(lines) - SHOWN_LINES
     if len(lines) <= UNFOLDED_LINES:
-        return linked_html(text)
+        return _rows(lines)
     words = ngettext("Show %(count)s more line", "Show %(count)s more lines", more) % {"count": number(more)}
     return format_html(
         "{}<details><summary>{}</summary>{}</details>",
-        linked_html("\n".join(lines[:SHOWN_LINES])),
+        _rows(lines[:SHOWN_LINES]),
         words,
-        linked_html("\n".join(lines[SHOWN_LINES:])),
+        _rows(lines[SHOWN_LINES:]),
+    )
+
+
+def _rows(lines: Sequence[str]) -> SafeString:
+    return format_html_join("", "<div>{}</div>", ((linked_html(line),) for line in lines))
+
+
+def coded_html(text: str) -> SafeString:
+    """Return a text with what is between backquotes as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if n % 2 else part,) for n, part in enumerate(parts))
     )
 
 

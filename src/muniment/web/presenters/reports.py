@@ -26,7 +26,7 @@ from muniment.web.presenters.company import day_or_text, words_of
 from muniment.web.presenters.values import kind_of, said
 
 SOURCES: Final = {
-    "profile": gettext_lazy("Profile"),
+    "profile": gettext_lazy("Listing"),
     "positions": gettext_lazy("Team"),
     "proposals": gettext_lazy("Proposals"),
     "capTable": gettext_lazy("Token holders"),
@@ -43,6 +43,8 @@ MOST_FIRST: Final = 5
 MAX_QUOTE: Final = 4_000
 SUPPORTED: Final = "The evidence below supports this level."
 """What evaluators say where the quotes alone tell why; a page shows only these."""
+EXCLUDED: Final = "Does not apply to this organization."
+"""What rules say of a criterion whose state says the same."""
 _VALUE: Final = re.compile(r"(?:^|; )([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*): ")
 """The beginning of a fact in a quote from a listing: its path, as the snapshot of a run names it."""
 SHOW_IT: Final = gettext_lazy("Add evidence to the listing or upload a document, then run the framework again.")
@@ -103,7 +105,7 @@ def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]], an
         "word": gettext(STATUSES[status]),
         "tone": TONES.get(status, ""),
         "citations": [_citation(one, names) for one in criterion["citations"]],
-        "rationale": "" if criterion["rationale"] == SUPPORTED else recalled(criterion["rationale"]),
+        "rationale": "" if criterion["rationale"] in {SUPPORTED, EXCLUDED} else recalled(criterion["rationale"]),
         "next": criterion["remediation"] or (SHOW_IT if status in FIRST else ""),
     }
 

@@ -18,7 +18,7 @@ from muniment.web.translating import gettext
 BASE: Final = "https://registry.example"
 COMPANY: Final = "example-company"
 """Stand for the instance's address and for one of its companies in the texts."""
-LANGUAGES: Final = {"sh": "curl", "python": "Python", "ts": "TypeScript", "mcp": "Python with MCP"}
+LANGUAGES: Final = {"sh": "curl", "python": "Python", "ts": "TypeScript", "mcp": "MCP"}
 
 
 class Guide(NamedTuple):
@@ -32,8 +32,12 @@ class Guide(NamedTuple):
 GUIDES: Final = (
     Guide("read", gettext_lazy("Read the registry"), gettext_lazy("Lists, search, filters and single items.")),
     Guide("follow", gettext_lazy("Follow changes"), gettext_lazy("Exports, the change feed and Atom feeds.")),
-    Guide("connect", gettext_lazy("Connect an agent"), gettext_lazy("Both tool servers, from any MCP client.")),
-    Guide("manage", gettext_lazy("Manage a listing"), gettext_lazy("Publish, keep current and be assessed.")),
+    Guide(
+        "connect",
+        gettext_lazy("Use the tool servers"),
+        gettext_lazy("Call tools from an agent or a program."),
+    ),
+    Guide("manage", gettext_lazy("Manage a listing"), gettext_lazy("Publish a listing, update it and get assessed.")),
 )
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 from django.utils.safestring import SafeString
 
 from muniment.kernel.json import JSONObject
+from muniment.web.reference.object_words import GROUPS, OTHERS
 from muniment.web.reference.schemas import Row, inline, kind_of, members
 
 _CONDITIONS: Final = frozenset({"If-None-Match", "If-Modified-Since"})
@@ -54,6 +55,13 @@ class Described(NamedTuple):
     rows: tuple[Row, ...]
 
 
+class ObjectGroup(NamedTuple):
+    """Objects of one kind of resource."""
+
+    title: str
+    objects: tuple[Described, ...]
+
+
 def groups(document: JSONObject, base: str, known: Mapping[str, str]) -> tuple[OperationGroup, ...]:
     """
     Return the operations by tag; HEAD is left out, for it answers every path like GET.
@@ -77,12 +85,20 @@ def groups(document: JSONObject, base: str, known: Mapping[str, str]) -> tuple[O
     )
 
 
-def objects(document: JSONObject) -> tuple[Described, ...]:
-    """Return the objects of answers in the order of their names."""
+def objects(document: JSONObject) -> tuple[ObjectGroup, ...]:
+    """Return the objects of answers in groups; those that no group has are in the last one, by name."""
     found = document["components"]["schemas"]
+    named = {name for words in GROUPS.values() for name in words}
+    groups = {**GROUPS, OTHERS: {name: found[name].get("description", "") for name in sorted(found.keys() - named)}}
     return tuple(
-        Described(name, inline(found[name].get("description", "")), members(found[name])) for name in sorted(found)
+        ObjectGroup(title, of)
+        for title, words in groups.items()
+        if (of := tuple(_object(name, text, found[name]) for name, text in words.items() if name in found))
     )
+
+
+def _object(name: str, text: str, schema: JSONObject) -> Described:
+    return Described(name, inline(text), members(schema))
 
 
 def _operation(path: str, declared: JSONObject, base: str, known: Mapping[str, str]) -> Operation:

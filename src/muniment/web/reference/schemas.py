@@ -1,7 +1,7 @@
 """JSON Schemas in words: "text", "list of Address", "whole number, 1 to 100"."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -42,9 +42,27 @@ class Row(NamedTuple):
     rows: tuple["Row", ...] = ()
 
 
-def inline(text: str) -> SafeString:
-    """Return a description as HTML: code between backquotes, the rest escaped."""
-    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text)))  # noqa: S308 - escaped
+_CODE = re.compile(
+    r"`([^`]+)`|"
+    r"(\{&quot;[^{}]*\}|\[&quot;[^\[\]]*\]|"  # JSON
+    r"(?<![\w./-])…?[a-z]+(?:[A-Z][a-z0-9]*)+(?![\w/-])|(?<![\w./-])…[A-Z][a-z]+|"  # camelCase, or its end
+    r"(?<![\w./-])[a-z]+(?:_[a-z]+)+(?![\w/-])|"  # the name of a tool
+    r"(?<![\w./-])[a-z]+:(?:read|write|spend|submit)\b)"  # a scope
+)
+
+
+def inline(text: str, names: Collection[str] = ()) -> SafeString:
+    """
+    Return a description as HTML: names of members and tools, and what is between backquotes, as code.
+
+    Args:
+        names: of arguments, which are code where a value follows them.
+    """
+    shown = _CODE.sub(lambda found: f"<code>{found[1] or found[2]}</code>", escape(text))
+    if names:
+        words = "|".join(map(re.escape, names))
+        shown = re.sub(rf"(?<![\w>])({words})(?=:? (?:true|false)\b| instead\b|:)", r"<code>\1</code>", shown)
+    return mark_safe(shown)  # noqa: S308 - escaped
 
 
 def kind_of(schema: JSONMapping) -> SafeString:

@@ -1,16 +1,19 @@
 """The pages of the documentation."""
 
+import msgspec
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.problems import NotFound
 from muniment.store.published import KINDS
+from muniment.store.queries import ListQuery
 from muniment.store.search.everything import COLLECTIONS
 from muniment.web.context import address
 from muniment.web.reference import rest
 from muniment.web.reference.guides import COMPANY, GUIDES, render
 from muniment.web.reference.interfaces import described
-from muniment.web.reference.schemas import members
+from muniment.web.reference.schemas import inline, members
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
 
@@ -29,7 +32,11 @@ def guide(request: HttpRequest, key: str) -> HttpResponse:
     if found is None:
         raise _missing()
     text = render(key, address(request), _known().get("companies") or COMPANY)
-    return _page(request, "guide", f"guides/{key}", str(found.title), text=text, purpose=found.purpose)
+    place = GUIDES.index(found)
+    following = GUIDES[place + 1] if place + 1 < len(GUIDES) else None
+    return _page(
+        request, "guide", f"guides/{key}", str(found.title), text=text, purpose=found.purpose, following=following
+    )
 
 
 @published()
@@ -57,27 +64,48 @@ def tools(request: HttpRequest, key: str) -> HttpResponse:
         {
             "name": tool["name"],
             "title": tool["title"],
-            "description": tool["description"],
+            "description": inline(tool["description"], tool["inputSchema"].get("properties", {})),
             "scope": server.scopes.get(tool["name"], ""),
-            "is_destructive": tool["annotations"]["destructiveHint"],
+            "may_ask": "confirm" in tool["inputSchema"].get("properties", {}),
             "arguments": members(tool["inputSchema"], depth=1),
         }
         for tool in server.tools
     ]
+    parts = (
+        ("companies", gettext("Listings")),
+        ("profile", gettext("Profile")),
+        ("documents", gettext("Documents")),
+        ("reports", gettext("Credits and reports")),
+        ("", gettext("Frameworks")),
+    )
     title = gettext("Owner tools") if key == "owner" else gettext("Public tools")
     shown = {"url": f"{address(request)}{server.path}", "instructions": server.instructions, "is_owner": key == "owner"}
+    if key == "owner":
+        grouped = [(label, [each for each in rows if part_of(each["scope"]) == of]) for of, label in parts]
+        shown["parts"] = [(label, found) for label, found in grouped if found]
     return _page(request, "tools", f"tools/{key}", title, tools=rows, **shown)
+
+
+def part_of(scope: str) -> str:
+    """Return the part of the account that a scope is about; reports are paid with credits."""
+    of = scope.partition(":")[0]
+    return "reports" if of in {"credits", "applications"} else of
 
 
 def _page(request: HttpRequest, template: str, key: str, title: str, **shown: object) -> HttpResponse:
     groups = [(tag["name"].lower(), tag["name"]) for tag in described().openapi["tags"]]
-    context = {"room": "docs", "key": key, "title": title, "all_guides": GUIDES, "all_groups": groups, **shown}
+    context = {"room": "connect", "key": key, "title": title, "all_guides": GUIDES, "all_groups": groups, **shown}
     return TemplateResponse(request, f"reference/{template}.html", context)
 
 
 def _known() -> dict[str, str]:
     """Return the key of one document of each kind, by the collection in addresses."""
-    return {COLLECTIONS[kind]: key for kind in KINDS for key in reader().keys(kind, "", 1)}
+    found = {COLLECTIONS[kind]: key for kind in KINDS for key in reader().keys(kind, "", 1)}
+    # A sample for the cap table should not answer with an empty list.
+    chosen = settings.SCHEMA.listings["company"].select({"hasCapTable": True})
+    full = reader().companies(ListQuery(filters=chosen.filters, sort="treasury")).items
+    slugs = sorted((str(msgspec.json.decode(each)["id"]) for each in full), key=lambda slug: not slug.isascii())
+    return found | ({"companies": slugs[0]} if slugs else {})
 
 
 def _missing() -> NotFound:

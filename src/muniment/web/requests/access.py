@@ -62,7 +62,8 @@ def signed_in(*methods: str) -> Callable[[View], View]:
                 response = view(request, **where)
             except NotFound as refusal:
                 raise NotFound(
-                    gettext("Not found in your account."), gettext("Your listings are at /manage.")
+                    gettext("Not found in your account."),
+                    gettext("It doesn't exist, or it belongs to another account. Your listings are at /manage."),
                 ) from refusal
             return _with_author(request, response)
 

@@ -1,10 +1,17 @@
 """Filters and tags of the pages: form controls with hint and error, monograms, state pills, Markdown."""
 
+import re
+from collections.abc import Iterable
 from datetime import datetime
 from html import escape
 
 from django import forms, template
+from django.contrib.auth.password_validation import (
+    get_default_password_validators,
+    password_validators_help_text_html,
+)
 from django.forms.boundfield import BoundField
+from django.template.defaultfilters import filesizeformat
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
@@ -15,14 +22,18 @@ from muniment.accounts.security.words import browser
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.languages.translated import within
+from muniment.languages.writing import number
 from muniment.web.lists.search import DEFAULT, Search
 from muniment.web.presenters import markdown as md
 from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import day_or_text, proof_method
 from muniment.web.presenters.company_lists import amount
+from muniment.web.presenters.differences import label_of
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.presenters.parts import (
     chips_html,
+    coded_html,
     crumbs_html,
     facts_html,
     folded_html,
@@ -38,7 +49,9 @@ from muniment.web.presenters.parts import (
     timeline_html,
 )
 from muniment.web.translating import gettext
-from muniment.web.wording.states import happened, state, transferred
+from muniment.web.wording import labels
+from muniment.web.wording.imports import outcome as import_outcome
+from muniment.web.wording.states import happened, ledger, state, transferred
 
 register = template.Library()
 
@@ -57,8 +70,10 @@ def plain(text: str | None, limit: int = 200) -> str:
 register.filter("amount", amount)
 register.filter("day", day_or_text)
 register.filter("percent", percent)
+register.filter("label", labels.label)
 register.filter("folded", folded_html)
 register.filter("linked", linked_html)
+register.filter("coded", coded_html)
 register.filter("pathed", pathed_html)
 
 
@@ -71,10 +86,30 @@ def elapsed(since: datetime) -> str:
     return timesince(since, depth=1)
 
 
+@register.filter
+def size(count: int) -> str:
+    """Return a number of bytes in its unit, without a decimal that says nothing: 500 MB."""
+    return re.sub(r"\D0(?=\s)", "", filesizeformat(count))
+
+
+@register.filter
+def signed(amount: int) -> str:
+    """Return a number with its sign, as the language writes numbers: +90, −10."""
+    return f"{'−' if amount < 0 else '+'}{number(abs(amount))}"
+
+
 register.filter("happened", happened)
 register.filter("spoken", gettext)
 register.filter("state_word", state)
 register.filter("transfer", transferred)
+register.filter("ledger", ledger)
+register.filter("import_outcome", import_outcome)
+
+
+@register.filter
+def field_labels(names: Iterable[str]) -> str:
+    """Return what the pages call some fields of a listing, for use within a sentence."""
+    return ", ".join(within(label_of(name)) for name in names)
 
 
 @register.filter
@@ -111,10 +146,10 @@ def _is_foreign(field: BoundField) -> bool:
 @register.simple_tag(name="field")
 def field_html(field: BoundField, given_label: str = "") -> SafeString:
     """Render a field: its label, its hint, its control and its errors."""
-    hint, faults = conditional_escape(field.help_text), field.errors
+    hint, faults = conditional_escape(_hint(field)), field.errors
     field.field.help_text = hint  # allauth's is made each time it is looked at
     text = escape(given_label or label(field))
-    optional = "" if field.field.required else f' <span class="quiet">{gettext("(optional)")}</span>'
+    optional = f' <span class="quiet">{need}</span>' if (need := _need(field.field)) else ""
     shown = f'<div class="hint" id="{field.auto_id}_hint">{hint}</div>' if hint else ""
     if note := getattr(field.field, "note", ""):
         shown += f'<div class="hint waits" id="{field.auto_id}_note">{conditional_escape(note)}</div>'
@@ -129,6 +164,22 @@ def field_html(field: BoundField, given_label: str = "") -> SafeString:
         inside = f"{named}{optional}</label>{shown}{_control(field, hint)}"
     checked = " check" if is_check(field) else ""
     return mark_safe(f'<div class="field{checked}">\n{inside}{under}\n</div>')  # noqa: S308 - every text is escaped
+
+
+def _hint(field: BoundField) -> str:
+    """Return the help of *field*; the rules of passwords, which Django has as a list, in one line."""
+    if field.help_text != password_validators_help_text_html():
+        return str(field.help_text)
+    least = next((each.min_length for each in get_default_password_validators() if hasattr(each, "min_length")), 0)
+    text = gettext("At least %(count)d characters, not a common password, and not like your email address.")
+    return text % {"count": least}
+
+
+def _need(field: forms.Field) -> str:
+    """Return whether a field must be filled in, in words; nothing if it must, or cannot be."""
+    if field.required or field.disabled:
+        return ""
+    return gettext("(needed to publish)") if getattr(field, "needed", False) else gettext("(optional)")
 
 
 def _control(field: BoundField, hint: str) -> SafeString:

@@ -25,7 +25,7 @@ from muniment.schema.declared.declarations import (
     sample_of,
 )
 from muniment.schema.declared.faults import FieldsError
-from muniment.schema.declared.presets import PRESETS
+from muniment.schema.declared.presets import OF_COMPANIES, PRESETS
 from muniment.schema.record import Record
 from muniment.searches.operations import count_searches_by
 from muniment.web.authoring.field_form import KINDS, PLACES, FieldForm, values_of
@@ -70,6 +70,7 @@ def fields(request: HttpRequest) -> HttpResponse:
     context = {
         "number": latest.number,
         "rooms": [_room(of, [each for each in found if each.declared.of == of]) for of in PLACES],
+        "is_declared": bool(found),
         "progress": progress.progress_of(publisher.head()[1]),
         "most": MAX_FIELDS,
     }
@@ -254,7 +255,7 @@ def _room(of: str, found: Sequence[editing.Field]) -> FieldRoom:
     presets = [
         (f"{HOME}/{of}?preset={name}", gettext(preset["label"]))
         for name, preset in PRESETS.items()
-        if name not in taken
+        if name not in taken and (of == "company" or name not in OF_COMPANIES)
     ]
     return FieldRoom(of, PLACES[of], rows, presets, len(found) >= MAX_FIELDS)
 

@@ -2,17 +2,20 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
+from urllib.parse import quote
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.utils.html import format_html
 from django.utils.translation import gettext
 
 from muniment.accounts.security import reading, words
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.json import JSONObject
+from muniment.registry.models import Company, Framework, Person
 from muniment.web.requests.access import actor_of, reviewer, signed_in
 from muniment.web.requests.pages import manage_page
 from muniment.web.requests.pagination import asked_page, pager
@@ -46,7 +49,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     found = reading.list_audit(actor, reading.AuditFilter(since=_start(since)), page=asked_page(request.GET))
     context = {
         "tab": "audit",
-        "entries": [shown_event(event) for event in found.items],
+        "entries": shown_events(found.items),
         "is_whole": actor.role == "operator",
         "since": since,
         "pager": pager(request, ("since", "page"), found),
@@ -66,14 +69,40 @@ def _start(since: str) -> datetime | None:
     return reading.read_since(since) if since else None
 
 
-def shown_event(event: SecurityEvent) -> JSONObject:
-    return {
-        "event": event,
-        "title": words.title_of(event),
-        "means": words.means_of(event),
-        "details": _details(event),
-        "times": 1,
-    }
+def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
+    """Return events for a page; what each is about is named, with a link to its page."""
+    names = _names_of({event.subject for event in events if event.subject})
+    return [
+        {
+            "event": event,
+            "title": words.title_of(event),
+            "means": words.means_of(event),
+            "details": [
+                (label, _about(event.subject, names) if value == f"/{event.subject}" else value)
+                for label, value in _details(event)
+            ],
+            "times": 1,
+        }
+        for event in events
+    ]
+
+
+def _names_of(subjects: set[str]) -> dict[str, str]:
+    """Return the names of companies, people and frameworks by their addresses; those that are gone have none."""
+    found: dict[str, str] = {}
+    models: tuple[tuple[str, Any], ...] = (("companies", Company), ("people", Person), ("frameworks", Framework))
+    for kind, model in models:
+        slugs = [slug for of, _, slug in (each.partition("/") for each in subjects) if of == kind]
+        if slugs:
+            named = model.objects.filter(slug__in=slugs).values_list("slug", "name")
+            found |= {f"{kind}/{slug}": name for slug, name in named}
+    return found
+
+
+def _about(subject: str, names: Mapping[str, str]) -> str:
+    if subject not in names:
+        return f"/{subject}"
+    return format_html('<a href="/{}">{}</a>', quote(subject), names[subject])
 
 
 def _details(event: SecurityEvent) -> list[tuple[str, str]]:
@@ -88,7 +117,7 @@ def _details(event: SecurityEvent) -> list[tuple[str, str]]:
 def _folded(events: list[SecurityEvent]) -> list[JSONObject]:
     """Return the events as they are shown: failed sign-ins in a row from one address are one line with their number."""
     lines: list[JSONObject] = []
-    for event in events:
+    for event, shown in zip(events, shown_events(events), strict=True):
         former = lines[-1]["event"] if lines else None
         if (
             former is not None
@@ -98,7 +127,7 @@ def _folded(events: list[SecurityEvent]) -> list[JSONObject]:
             lines[-1]["times"] += 1
             lines[-1]["since"] = event.at if event.at.date() != lines[-1]["event"].at.date() else None
         else:
-            lines.append(shown_event(event))
+            lines.append(shown)
     return lines
 
 

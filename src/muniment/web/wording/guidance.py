@@ -61,7 +61,7 @@ def guidance(text: str, labels: Mapping[str, object] | None = None) -> str:
         labels: what the page calls the parameters that a sentence can name.
     """
     if language() == SOURCE:
-        return text
+        return _QUOTED.sub(r"“\1”", text)
     for pattern, words in _PATTERNS:
         if found := pattern.fullmatch(text):
             values = found.groupdict()

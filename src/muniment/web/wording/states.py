@@ -34,6 +34,7 @@ STATES: Final = {
     "mapping": gettext_lazy("Mapping"),
     "no specification": gettext_lazy("No specification"),
     "not open": gettext_lazy("Not open"),
+    "not verified": gettext_lazy("Not verified"),
     "open": gettext_lazy("Open"),
     "paid": gettext_lazy("Paid"),
     "passed": gettext_lazy("Passed"),
@@ -83,6 +84,7 @@ ACTIONS: Final = {
     "former name shown": gettext_lazy("Former name shown again"),
     "import undone": gettext_lazy("Import undone"),
     "imported": gettext_lazy("Imported"),
+    "invitation revoked": gettext_lazy("Invitation revoked"),
     "joined": gettext_lazy("Owner linked"),
     "merged": gettext_lazy("Merged"),
     "owner added": gettext_lazy("Owner added"),
@@ -125,6 +127,18 @@ def state(name: str) -> str:
 def outcome(name: str) -> str:
     """Return the word for the status of a proposal, which does not fail as a job does."""
     return gettext("Failed") if name == "failed" else state(name)
+
+
+LEDGERS: Final = {
+    "issued": gettext_lazy("Issued by the registry"),
+    "revenue": gettext_lazy("Spent on reports"),
+    "sold": gettext_lazy("Sold by the registry"),
+}
+
+
+def ledger(name: str) -> str:
+    """Return the word for a side of the ledger that is no account."""
+    return str(LEDGERS.get(name, name))
 
 
 def transferred(kind: str) -> str:

@@ -10,6 +10,7 @@ from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.inbox.checks import list_dead_links
 from muniment.registry.models import Company, ItemChecks
 from muniment.registry.review import decisions
+from muniment.web.authoring.team_size import counted_team
 
 pytestmark = pytest.mark.django_db
 FACTS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
@@ -74,15 +75,17 @@ def test_what_looks_unfinished_is_named(owner):
     operations.update_company(owner.actor("web"), slug, CompanyChange(parts))
     html = checked(owner, slug)
     for words in (
-        "Cap table: the shares add up to 60 %",
-        "Pools: the shares add up to 41 %",
+        "Cap table: the shares add up to 60%.",
+        "Pools: the shares add up to 41%.",
         "Pools without a name or percentage",
         "Holders without tokens or percentage: Fund.",
+        "Check and submit",
+        "Before you submit, check these:",
         "People without a title: Ada Reef, Ada Reef.",
         "although their end date has passed: Dredge.",
         "Funding rounds without a name or target",
         "Duplicate rows (Team): Ada Reef.",
-        "Recommended: Full description",
+        "Full description: what the organization does",
     ):
         assert words in html, words
     assert "Submit for review" in html, "a warning prevents nothing"
@@ -101,7 +104,7 @@ def test_a_likely_duplicate_is_named(owner):
 def test_shares_above_the_whole_that_were_stored_before_the_rule_are_named(owner):
     slug = listing(owner)
     Company.objects.update(distribution={"pools": [{"id": "a", "name": "A", "percentage": 80}] * 2})
-    assert "more than 100 %" in checked(owner, slug)
+    assert "more than 100%" in checked(owner, slug)
 
 
 def test_of_a_published_listing_what_waits_for_a_reviewer_is_shown(owner):
@@ -114,6 +117,59 @@ def test_of_a_published_listing_what_waits_for_a_reviewer_is_shown(owner):
     assert "Pending review" in html
     assert "Tidal Power" in html
     assert "Submit for review" not in html
+    assert html.count("Change pending") == 1, "of the reviewed fields, the one that was changed"
+    assert "nothing to submit" not in html
+
+
+def published(owner, **facts):
+    slug = listing(owner, **facts)
+    decisions.submit_company(owner.actor("web"), slug)
+    decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
+    return slug
+
+
+def test_a_published_listing_has_nothing_to_submit_and_is_not_taken_for_a_duplicate(owner):
+    slug = published(owner)
+    second = listing(owner, name="Tidal works")
+    assert "may already be listed" in checked(owner, second)
+    decisions.submit_company(owner.actor("web"), second)
+    decisions.approve_company(account("other@harbour.example", "reviewer").actor("web"), second)
+    html = checked(owner, slug)
+    assert "Your listing is published, and there is nothing to submit." in html
+    assert "may already be listed" not in html
+    assert "Change pending" not in html
+
+
+def test_what_a_published_listing_lacks_is_named_without_a_demand_to_submit(owner):
+    slug = published(owner)
+    Company.objects.update(description="")
+    html = checked(owner, slug)
+    assert "Missing: summary." in html
+    assert "Check these:" in html
+    assert "Complete these fields" not in html
+
+
+def test_the_team_is_counted_by_people_and_positions(owner):
+    slug = listing(owner)
+    ada = {"name": "Ada Reef", "isNew": True}
+    parts = {"positions": [{"title": "Chair", "person": ada}, {"title": "Clerk", "person": {"name": "Bo Reef"}}]}
+    operations.update_company(owner.actor("web"), slug, CompanyChange(parts))
+    assert "2 people" in checked(owner, slug)
+    for step, words in (("about", "Counted from the team"), ("basics", "(needed to publish)")):
+        assert words in signed_in(owner).get(f"/manage/companies/{slug}/edit/{step}").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("slugs", "words"),
+    [
+        ((), ""),
+        (("ada",), "1 person"),
+        (("ada", "bo", "", ""), "4 people"),
+        (("ada", "bo", "ada"), "2 people, 3 positions"),
+    ],
+)
+def test_a_team_is_counted_in_people_and_in_positions_where_they_differ(slugs, words):
+    assert counted_team([{"person": {"slug": slug, "name": "Reef"}} for slug in slugs]) == words
 
 
 def test_a_name_that_a_profile_has_is_offered_for_choice(owner):

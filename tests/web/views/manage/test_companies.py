@@ -132,6 +132,28 @@ def test_the_input_is_kept_and_the_error_is_shown_beside_its_field(browser_of_ow
     assert 'value="a@b.example"' in html
 
 
+@pytest.mark.parametrize("page", ["/manage/companies/new", "edit/basics"])
+def test_every_wrong_value_is_marked_at_once(browser_of_owner, draft, page):
+    where_ = page if page.startswith("/") else f"/manage/companies/{draft}/{page}"
+    answer = browser_of_owner.post(where_, {"name": "", "website": "not a site"})
+    html = answer.content.decode()
+    fields = {each.get("name"): each.get("aria-invalid") for each in valid(html).iter("input")}
+    assert (answer.status_code, fields["name"], fields["website"]) == (422, "true", "true")
+    assert "Enter the name of the organization." in html
+    assert "Not saved." in html
+
+
+def test_a_listing_is_edited_step_by_step_and_is_left_out_of_the_last(browser_of_owner, draft):
+    base = f"/manage/companies/{draft}/edit"
+    for step, then in (("basics", "about"), ("about", "links"), ("links", "team"), ("team", "token")):
+        html = browser_of_owner.get(f"{base}/{step}").content.decode()
+        assert "Save and continue" in html, step
+        assert where(browser_of_owner.post(f"{base}/{step}", {**fields_of(html), "then": "next"})) == f"{base}/{then}"
+    html = browser_of_owner.get(f"{base}/token").content.decode()
+    assert "Save and continue" not in html
+    assert where(browser_of_owner.post(f"{base}/token", {**fields_of(html), "then": "next"})) == f"{base}/token"
+
+
 def test_an_error_in_a_row_is_shown_in_that_row(browser_of_owner, draft):
     rows = {"positions-0-name": "Ada", "positions-1-name": "", "positions-2-slug": "no-such-person"}
     html = browser_of_owner.post(f"/manage/companies/{draft}/edit/team", rows).content.decode()
@@ -400,7 +422,7 @@ def test_a_listing_is_claimed_and_an_edit_suggested(browser_of_owner, published,
     page = who.get(f"/companies/{published}/suggest").content.decode()
     valid(page)
     nothing = who.post(f"/companies/{published}/suggest", fields_of(page))
-    assert (nothing.status_code, b"no field has changed" in nothing.content) == (422, True)
+    assert (nothing.status_code, b"Change at least one field" in nothing.content) == (422, True)
     where(
         who.post(f"/companies/{published}/suggest", {**fields_of(page), "description": "Tidal power for nine towns."})
     )

@@ -123,7 +123,8 @@ def test_the_page_shows_states_quota_and_what_can_be_done(page, owner, slug):
     arrived = begin(owner, slug, name="arrived.txt")
     send(arrived)
     text = page.get(HOME).content.decode()
-    for words in ("ready.txt", "Waiting for the file", "Complete upload of arrived.txt", "of 500.0", "Extracting text"):
+    shown = ("ready.txt", "Waiting for the file", "Complete upload of arrived.txt", "of 500\xa0MB", "Extracting text")
+    for words in shown:
         assert words in text, words
     assert f'data-document="{pending.upload_id}" data-state="pending"' in text
     assert "<script>" not in text

@@ -47,7 +47,7 @@ def test_the_page_says_what_a_deletion_means(who):
     html = signed_in(who).get(HOME).content.decode()
     assert "Your profile is not public and is erased." in html
     assert html.index("have no other owner and are deleted") < html.index("Not Yet Known")
-    assert html.index("You are the last owner") < html.index("Harbour Board")
+    assert html.index("of which you are the last owner") < html.index("Harbour Board")
 
 
 def test_the_deletion_is_asked_for_with_the_address_and_can_be_canceled(who):

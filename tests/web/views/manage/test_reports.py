@@ -73,7 +73,8 @@ def test_an_owner_prepares_runs_and_reads_a_report(me):
     assert "attachment" in markdown["Content-Disposition"]
     left = page(browser, "/manage/credits")
     assert "Balance: <strong>90</strong> credits." in left
-    assert "-10" in left
+    assert "−10" in left
+    assert "<svg" not in left.partition("<main")[2], "two entries need no curve"
 
 
 def test_a_run_is_canceled_and_a_refusal_is_shown_on_the_page(me):

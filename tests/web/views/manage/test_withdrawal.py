@@ -11,10 +11,10 @@ from make.accounts import account, sign_in, signed_in
 from make.registry import document
 from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.models import Company, HistoryEntry
+from muniment.registry.models import Company, HistoryEntry, Invitation, Ownership
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.review import decisions
+from muniment.registry.review import decisions, invitations
 
 pytestmark = pytest.mark.django_db
 FACTS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
@@ -76,13 +76,13 @@ def follow(browser, question, step):
 
 def test_each_step_is_asked_for_and_taken(browser, listing, owner, judge):
     decisions.submit_company(owner.actor("web"), listing)
-    assert follow(browser, "Withdraw the submission?", "withdraw") == BASE
+    assert follow(browser, "Withdraw the submission of Tidal Works?", "withdraw") == BASE
     decisions.submit_company(owner.actor("web"), listing)
     decisions.approve_company(judge, listing)
-    assert follow(browser, "Unlist this listing?", "unlist") == BASE
+    assert follow(browser, "Unlist Tidal Works?", "unlist") == BASE
     assert document("company", listing) is None
     assert "An owner unlisted this listing" in page_of(browser.get(BASE))
-    assert follow(browser, "Publish this listing again?", "relist") == BASE
+    assert follow(browser, "Publish Tidal Works again?", "relist") == BASE
     assert document("company", listing)
     decisions.unlist_company(judge, listing, "Not an organization.")
     taken_down = page_of(browser.get(BASE))
@@ -100,7 +100,7 @@ def test_a_question_alone_changes_nothing(browser, published):
 
 
 def test_a_deleted_draft_is_gone(browser, listing):
-    assert follow(browser, "Delete this draft?", "delete") == "/manage"
+    assert follow(browser, "Delete the draft of Tidal Works?", "delete") == "/manage"
     assert "Draft deleted." in page_of(browser.get("/manage"))
     assert browser.get(BASE).status_code == 404
 
@@ -217,3 +217,70 @@ def test_a_visitor_signs_in_first(path):
         if answer.status_code != 405:
             assert where(answer).startswith("/accounts/login/?next=")
     assert where(Client().get("/manage/profile/history")).startswith("/accounts/login/?next=")
+
+
+def test_a_change_that_waits_is_withdrawn_by_its_owner_alone(browser, owner, published):
+    operations.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Power"))
+    html = page_of(browser.get(BASE))
+    assert f'href="{BASE}/withdraw-change"' in html
+    stranger = signed_in(account("stranger@reef.example"))
+    assert stranger.post(f"{BASE}/withdraw-change").status_code == 404
+    question = page_of(browser.get(f"{BASE}/withdraw-change"))
+    assert "Withdraw the pending change of Tidal Works?" in question
+    assert browser.post(f"{BASE}/withdraw-change", hidden(question)).status_code == 302
+    mine = operations.get_company(owner.actor("web"), published)
+    assert (mine.name, mine.pending_changes) == ("Tidal Works", {})
+    assert HistoryEntry.objects.filter(action="request withdrawn").count() == 1
+    html = page_of(browser.get(BASE))
+    assert "Change withdrawn." in html
+    assert "withdraw-change" not in html
+    browser.post(f"{BASE}/withdraw-change", {"once": "again"})
+    assert "No change of this listing is waiting" in page_of(browser.get(BASE))
+
+
+def test_a_reviewer_who_owns_a_listing_decides_on_its_change_instead(browser, owner, published):
+    operations.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Power"))
+    other = account("other@harbour.example", "reviewer")
+    Ownership.objects.create(company=Company.objects.get(slug=published), account=other)
+    desk = signed_in(other)
+    assert "withdraw-change" not in page_of(desk.get(BASE))
+    desk.post(f"{BASE}/withdraw-change", {"once": "first"})
+    assert "Reviewers decide on changes." in page_of(desk.get(BASE))
+    assert operations.get_company(owner.actor("web"), published).pending_changes == {"name": "Tidal Power"}
+
+
+def test_an_open_invitation_is_shown_and_revoked_by_an_owner_alone(browser, owner, published):
+    sent = invitations.invite_owner(owner.actor("web"), published, "crew@reef.example", base_url="https://reef.example")
+    html = page_of(browser.get(BASE))
+    assert "crew@reef.example" in html
+    address = f"{BASE}/invitations/{sent.pk}/revoke"
+    assert f'action="{address}"' in html
+    assert signed_in(account("stranger@reef.example")).post(address).status_code == 404
+    assert Invitation.objects.count() == 1
+    assert browser.post(address, {"once": "first"}).status_code == 302
+    html = page_of(browser.get(BASE))
+    assert "Invitation of crew@reef.example revoked." in html
+    assert "Open invitations" not in html
+    assert Invitation.objects.count() == 0
+    history = page_of(browser.get(f"{BASE}/history"))
+    assert "Invitation revoked" in history
+    assert "Email: <bdi>crew@reef.example</bdi>" in history.replace("\n", " ")
+    assert browser.post(address, {"once": "second"}).status_code == 404
+
+
+def test_the_question_before_a_step_names_the_listing(browser, published):
+    for step, words in (("unlist", "Unlist Tidal Works?"), ("leave", "Leave the listing of Tidal Works?")):
+        assert words in page_of(browser.get(f"{BASE}/{step}")), step
+
+
+def test_without_a_profile_there_is_none_to_unlist(browser):
+    answer = browser.get("/manage/profile/unlist")
+    assert (answer.status_code, answer["Location"]) == (302, "/manage/profile")
+    assert "You don&#x27;t have a profile yet." in page_of(browser.get("/manage/profile"))
+
+
+@pytest.mark.parametrize(
+    ("path", "title"), [("claim", "Claim Tidal Works"), ("suggest", "Suggest an edit to Tidal Works")]
+)
+def test_a_request_names_the_organization(browser, published, path, title):
+    assert f"<h1>{title}</h1>" in page_of(browser.get(f"/companies/{published}/{path}"))

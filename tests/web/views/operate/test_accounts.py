@@ -40,7 +40,8 @@ def test_accounts_are_found_by_words_role_and_state(browser, other, operator):
         page = browser.get(f"/operate/accounts?{query}").content.decode()
         assert f'href="/operate/accounts/{other.pk}"' in page, query
         assert f'href="/operate/accounts/{operator.pk}"' not in page, query
-    assert b"No accounts found" in browser.get("/operate/accounts?q=nothing").content
+    assert "No account matches “nothing”" in browser.get("/operate/accounts?q=nothing").content.decode()
+    assert b"No accounts found" in browser.get("/operate/accounts?role=reviewer").content
     assert browser.get("/operate/accounts?role=king").status_code == 400
     assert browser.get("/operate/accounts/987654321").status_code == 404
 

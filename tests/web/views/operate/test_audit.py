@@ -13,6 +13,7 @@ from muniment.accounts.security.log import record
 from muniment.config import SETTINGS, Config
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
+from muniment.registry.models import Company
 from muniment.shown_settings import shown_settings
 from muniment.web.wording.process_settings import GROUPS
 
@@ -53,6 +54,17 @@ def test_the_log_is_filtered_and_downloaded_by_actor_event_and_date(browser, que
         answer = browser.get(f"{path}?{query.format(**days)}")
         text = b"".join(answer).decode()
         assert ("companies/quillmere" in text, "republish" in text) == (has_listing, has_command), path
+
+
+def test_what_an_entry_is_about_is_named_with_a_link_and_settings_by_their_labels(browser):
+    Company.objects.create(slug="quillmere", name="Quillmere <Foundation>", state="published")
+    record(Event.PERSON_CORRECTED, actor=COMMAND, subject="people/gone")
+    record(Event.REGISTRY_CHANGED, actor=COMMAND, detail={"version": 1, "changed": ["registry.contact", "legal.other"]})
+    html = browser.get("/operate/audit").content.decode()
+    assert '<a href="/companies/quillmere">Quillmere &lt;Foundation&gt;</a>' in html
+    assert "<bdi>/people/gone</bdi>" in html
+    assert "Changed: <bdi>Contact, legal.other</bdi>" in html
+    assert "Quillmere" in browser.get("/review/audit").content.decode()
 
 
 def test_values_that_are_no_date_or_event_are_refused(browser):

@@ -57,7 +57,8 @@ def sent(client, address, **values):
 
 
 def test_a_field_is_added_with_a_key_made_of_its_label_and_comes_into_use(operator):
-    assert "No fields are declared yet." in page(operator)
+    assert "No fields of your own yet." in page(operator)
+    assert "The fields are in use." not in page(operator)
     answer = sent(operator, f"{HOME}/company", label="Größe of quay", kind="number", min="0", max="2.5", help="In m.")
     assert answer.status_code == 302
     assert tables() == [

@@ -88,13 +88,22 @@ def test_a_table_is_uploaded_mapped_previewed_imported_and_undone(browser):
     undone = press(browser, done, "undo")["Location"]
     assert "Undoing the import…" in page(browser, undone)
     work()
-    assert "5 unpublished" in page(browser, undone)
+    assert "5 rows unpublished" in page(browser, undone)
     assert "See what was restored" in page(browser, done)
     assert not Company.objects.filter(state="published").exists()
     again = browser.post(done, {"do": "undo"}, follow=True).content.decode()
     assert "is undone" in again
     assert ImportRun.objects.count() == 2
     assert "members.csv" in page(browser, "/operate/import")
+
+
+def test_a_table_of_blank_rows_says_so_and_leads_on(browser):
+    shown = preview(browser, upload(browser, "Company;Website\n;\n;\n"))
+    assert "There is no row to import." in shown
+    assert "All rows are blank below the header" in shown
+    assert 'value="import"' not in shown
+    assert "Change columns" in shown
+    assert "Discard import" in shown
 
 
 def test_a_table_that_changes_nothing_says_so(browser):

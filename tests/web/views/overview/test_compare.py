@@ -58,7 +58,7 @@ def test_a_comparison_is_valid_html_and_escapes_names(visitor, query):
 def test_facts_stand_side_by_side_and_differences_are_marked(visitor):
     html = visitor.get("/compare?c=harbour&c=quay").text
     found = rows(html)
-    assert found["Type"] == (False, ["corporation", "corporation"])
+    assert found["Type"] == (False, ["Corporation", "Corporation"])
     assert found["Industry"] == (True, ["Software", "Finance"])
     assert found["Treasury"] == (True, ["$4M", "$1M"])
     assert found["People"] == (True, ["2", "1"])
@@ -85,7 +85,7 @@ def test_people_with_a_profile_in_several_organizations_are_named(visitor):
 
 def test_only_public_rounds_are_compared(visitor):
     html = visitor.get("/compare?c=harbour&c=pier").text
-    assert rows(html)["Funding"][1] == ["Not specified", "Seed · $2M · Closed"]
+    assert rows(html)["Funding"][1] == ["None listed", "Seed · $2M · Closed"]
 
 
 def test_an_organization_is_added_by_its_name_and_removed_by_a_link(visitor):
@@ -122,7 +122,7 @@ def test_a_comparison_begins_with_the_largest_treasuries(visitor, publisher):
     )
     html = visitor.get("/compare").text
     valid(html)
-    begin = html.partition("Begin with one of these")[2]
+    begin = html.partition("Start with one of these")[2]
     assert re.findall('href="/compare[?]c=([a-z-]+)"', begin)[:2] == ["a", "b"]
     for query in ("?c=harbour", "?add=nothing+like+it"):
-        assert "Begin with one of these" not in visitor.get(f"/compare{query}").text
+        assert "Start with one of these" not in visitor.get(f"/compare{query}").text

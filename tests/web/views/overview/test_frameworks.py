@@ -62,7 +62,7 @@ def test_a_program_that_is_not_open_says_so_in_one_word_and_explains_no_counting
         valid(html)
         assert ("not open for applications now" in html) is not is_open
         assert ('<dd dir="auto">Not open</dd>' in html) is not is_open
-        assert ("How it counts" in html) is is_open
+        assert ("How scoring works" in html) is is_open
 
 
 def test_a_framework_shows_its_published_scores_and_others_of_its_organization(visitor, publisher):
@@ -79,6 +79,22 @@ def test_a_framework_shows_its_published_scores_and_others_of_its_organization(v
     assert "Harbour &lt;b&gt;" in html
     assert "No published scores yet" not in html
     assert 'href="/frameworks/score-11/scores"' in html
-    others = re.search(r"<h2>Frameworks of the same organization</h2>(.*?)</section>", html)[1]
+    others = re.search(r"<h2>More frameworks of this organization</h2>(.*?)</section>", html)[1]
     assert re.findall(">Score ([0-9]+)<", others) == ["10", "12", "13", "14", "15", "16"]
     assert 'href="/frameworks?company=harbour"' in others
+
+
+def test_numbers_in_names_are_sorted_by_their_value(visitor, publisher):
+    organization = {"id": "harbour", "slug": "harbour", "name": "Harbour Trust"}
+    facets = {"company": ("Harbour Trust",), "company.key": ("harbour",)}
+    made = [scored(framework(100 + n, f"v-{n}", name=f"V{n}: Score"), company=organization) for n in range(1, 18)]
+    publisher.publish(*(structs.replace(each, facets={**each.facets, **facets}) for each in made))
+
+    def others(number):
+        html = visitor.get(f"/frameworks/v-{number}").text
+        section = re.search(r"<h2>More frameworks of this organization</h2>(.*?)</section>", html)[1]
+        return re.findall(">V([0-9]+):", section)
+
+    assert others(10) == ["7", "8", "9", "11", "12", "13"]
+    assert others(17) == ["11", "12", "13", "14", "15", "16"]
+    assert others(1) == ["2", "3", "4", "5", "6", "7"]

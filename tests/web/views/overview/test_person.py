@@ -17,7 +17,7 @@ def test_a_person_shows_figures_history_and_a_question_for_an_agent(visitor, pub
         ("Positions", '<a href="/people/ida/positions">3</a>'),
     ]
     assert re.search(r"Updated: <span[^>]*>(Bio|About)", html)
-    assert "say about Ida &lt;b&gt; (http://testserver/people/ida)?" in html
+    assert "say about Ida &lt;b&gt;, http://testserver/people/ida?" in html
     assert 'href="/compare?c=quay&amp;c=mole"' in html
     assert visitor.get("/compare?c=quay&c=mole").status_code == 200
 

@@ -93,9 +93,20 @@ def test_a_company_shows_its_published_scores_and_leads_to_all_of_them(visitor):
     assert 'href="/frameworks">Browse frameworks</a>' in bare
 
 
+METHOD = "Fixed rules, no language model"
+
+
 def test_a_summary_says_the_score_its_sections_and_where_it_comes_from(visitor):
     text = shown(visitor, SUMMARY)
-    for part in ("72.5", ">B<", "1 January 2026", "64 on 3 May 2025", "Governance", "12.5", "Rules"):
+    for part in (
+        "72.5",
+        ">B<",
+        "1 January 2026",
+        "64 on 3 May 2025",
+        "Governance",
+        "12.5",
+        METHOD,
+    ):
         assert part in text, part
     assert "Nothing applies" not in text
     for address in ("/companies/company-1", "/frameworks/river-score", "/frameworks/river-score/scores"):

@@ -73,13 +73,13 @@ def counts(html, name):
 
 def test_each_value_of_a_filter_shows_how_many_results_it_has_until_something_is_published(visitor, publisher):
     assert counts(visitor.get("/companies").text, "type") == {
-        "corporation": (30, False),
+        "Corporation": (30, False),
         "DAO": (2, False),
-        "collective": (1, False),
+        "Collective": (1, False),
     }
-    assert counts(visitor.get("/companies?type=DAO").text, "type")["corporation"] == (30, False)
+    assert counts(visitor.get("/companies?type=DAO").text, "type")["Corporation"] == (30, False)
     inactive = visitor.get("/companies?type=collective&status=inactive").text
-    assert counts(inactive, "type") == {"collective": (1, True)}
+    assert counts(inactive, "type") == {"Collective": (1, True)}
     assert counts(inactive, "status") == {"Inactive": (1, True)}
     publisher.publish(company(90, "buoy", name="Buoy", type="DAO"))
     assert counts(visitor.get("/companies").text, "type")["DAO"] == (3, False)

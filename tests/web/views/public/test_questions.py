@@ -50,7 +50,7 @@ def test_a_question_shows_its_filters_as_chips_that_can_be_removed(visitor):
     for address, label in (
         ("/companies?type=DAO&amp;theme=energy&amp;raising=true&amp;sort=name", "<bdi>“water”</bdi>"),
         ("/companies?q=water&amp;theme=energy&amp;raising=true&amp;sort=name", "Type: <bdi>DAO</bdi>"),
-        ("/companies?q=water&amp;type=DAO&amp;raising=true&amp;sort=name", "Theme: <bdi>energy</bdi>"),
+        ("/companies?q=water&amp;type=DAO&amp;raising=true&amp;sort=name", "Theme: <bdi>Energy</bdi>"),
         ("/companies?q=water&amp;type=DAO&amp;theme=energy&amp;sort=name", "Fundraising: <bdi>Raising now</bdi>"),
         ("/companies?q=water&amp;type=DAO&amp;theme=energy&amp;raising=true", "Sorted by: <bdi>Name</bdi>"),
     ):
@@ -96,7 +96,7 @@ def test_a_question_in_the_box_of_a_list_becomes_its_filters_there(visitor):
     assert chips(html) == {
         "“water”": "/companies?type=DAO&theme=energy&raising=true&sort=name",
         "Type: DAO": "/companies?q=water&theme=energy&raising=true&sort=name",
-        "Theme: energy": "/companies?q=water&type=DAO&raising=true&sort=name",
+        "Theme: Energy": "/companies?q=water&type=DAO&raising=true&sort=name",
         "Fundraising: Raising now": "/companies?q=water&type=DAO&theme=energy&sort=name",
     }
     assert f'name="q" value="{q}"' in html, "the question can be changed"
@@ -113,26 +113,26 @@ def test_a_question_adds_to_what_is_chosen_and_says_more_of_the_same_filter(visi
     html = text(visitor, "/companies", q="DAOs that are raising", type="cooperative", theme="energy", page=2)
     assert chips(html) == {
         "Type: DAO": "/companies?theme=energy&raising=true",
-        "Theme: energy": "/companies?type=DAO&raising=true",
+        "Theme: Energy": "/companies?type=DAO&raising=true",
         "Fundraising: Raising now": "/companies?type=DAO&theme=energy",
     }
     assert '<input type="hidden" name="type" value="cooperative" form="search">' in html, "until the words change"
     assert chips(text(visitor, "/companies", q="Sunhold", type="cooperative")).keys() == {
         "“Sunhold”",
-        "Type: cooperative",
+        "Type: Cooperative",
     }
 
 
 @pytest.mark.requirement("search.questions")
 def test_a_question_that_no_company_answers_gives_way_to_its_words(visitor):
     html = text(visitor, "/companies", q="which cooperatives are raising")
-    meant = '<a href="/companies?type=cooperative&amp;raising=true"><bdi>Type: cooperative, Fundraising: Raising now'
+    meant = '<a href="/companies?type=cooperative&amp;raising=true"><bdi>Type: Cooperative, Fundraising: Raising now'
     said = "Nothing matches this question, so the results below match its words · Companies: "
     assert said + meant in html
     assert "/companies/company-31" in html
     nothing = text(visitor, "/companies", q="which cooperatives on energy are raising")
     assert "Remove one filter" in nothing
-    assert chips(nothing).keys() == {"Type: cooperative", "Theme: energy", "Fundraising: Raising now"}
+    assert chips(nothing).keys() == {"Type: Cooperative", "Theme: Energy", "Fundraising: Raising now"}
 
 
 @pytest.mark.requirement("search.questions")

@@ -184,7 +184,7 @@ def test_a_company_page_shows_when_it_changed(visitor, publisher):
     publisher.publish(harbour(), at="2026-05-07T10:00:00.000000Z")
     html = text(visitor, "/companies/harbour")
     assert "7 May 2026" in html
-    assert html.index("<li>Updated <time") < html.index("Published <time")
+    assert html.index("<li>Updated <time") < html.index("Added to this registry <time")
 
 
 def test_a_remote_logo_shows_as_a_monogram(visitor):
@@ -382,7 +382,12 @@ def test_an_empty_registry_says_what_it_is_and_what_to_do(tmp_path):
     page_cache.use(reader)
     client = Client()
     assert "No companies yet" in text(client, "/")
-    assert "Create listing" in text(client, "/companies")
+    for path in ("/companies", "/people", "/frameworks", "/map", "/compare"):
+        html = text(client, path)
+        assert 'class="button" href="/manage/companies/new">List your organization</a>' in html, path
+        assert 'role="search" aria-label="Add' not in html
+        assert 'id="search"' not in html
+        assert "lists.js" not in html
     assert "No people yet" in text(client, "/people")
     assert "No frameworks yet" in text(client, "/frameworks")
     assert visitor_feed(client)
@@ -395,7 +400,7 @@ def test_the_public_history_says_which_fields_changed(publisher, visitor):
     publisher.publish(harbour(), fields=("treasury", "capTable"))
     text = re.sub(r"<[^>]+>|\s+", " ", visitor.get("/companies/harbour").content.decode())
     assert re.search(r"Updated\s*:\s*Treasury, Cap table\s+\d", text)
-    assert re.search(r"Published\s+\d", text)
+    assert re.search(r"Added to this registry\s+\d", text)
 
 
 def visitor_feed(client):

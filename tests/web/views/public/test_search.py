@@ -47,7 +47,8 @@ def test_kinds_are_side_by_side_with_their_totals_the_best_first(visitor):
     assert html.index("<h2>Companies") < html.index("<h2>People") < html.index("<h2>Frameworks")
     assert '<a href="/companies?q=tide">All 19 companies</a>' in html
     assert '<a href="/search?kind=framework&amp;q=tide">All 11 frameworks</a>' in html
-    assert "corporation, Software. Keeps boats." in html
+    assert '<p class="quiet tiny"><bdi>Corporation</bdi> · <bdi>Software</bdi></p>' in html
+    assert '<p class="said" dir="auto">Keeps boats.</p>' in html
     assert "Measures water." in html
     assert 'href="/api/v1/search?q=tide"' in html
     best = text(visitor, "/search?q=ada+tide")

@@ -17,7 +17,15 @@ from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.frameworks.operations import author_framework
 from muniment.registry.frameworks.operations import create_framework as make_framework
-from muniment.registry.models import Company, Framework, FrameworkSpecification, PendingChange, Petition, Taking
+from muniment.registry.models import (
+    Company,
+    Framework,
+    FrameworkSpecification,
+    Ownership,
+    PendingChange,
+    Petition,
+    Taking,
+)
 from muniment.registry.review import decisions
 from muniment.web.views.review.frameworks import STARTER
 
@@ -177,6 +185,26 @@ def test_a_change_that_waits_is_shown_side_by_side_and_decided(submitted, first,
     assert b"already approved" in late.content
 
 
+def test_a_listing_names_the_change_of_it_that_waits_and_who_gets_the_note(submitted, first, owner):
+    client = signed_in(first)
+    client.post(f"/review/companies/{submitted}/decide", {"do": "approve"})
+    operations.update_company(owner.actor("web"), submitted, CompanyChange(name="Tidal Works United"))
+    html = client.get(f"/review/companies/{submitted}").content.decode()
+    assert f'href="/review/changes/{PendingChange.objects.get().pk}"' in html
+    assert "change to Name." in html
+    assert "This listing has no owner:" not in html
+    Ownership.objects.all().delete()
+    assert "This listing has no owner:" in client.get(f"/review/companies/{submitted}").content.decode()
+
+
+def test_the_next_item_is_offered_only_while_one_waits(submitted, first, owner):
+    client = signed_in(first)
+    assert 'data-key="j"' not in client.get(f"/review/companies/{submitted}").content.decode()
+    other = operations.create_company(owner.actor("web"), CompanyChange(FIELDS, name="Ebb Works")).slug
+    decisions.submit_company(owner.actor("web"), other)
+    assert 'data-key="j"' in client.get(f"/review/companies/{submitted}").content.decode()
+
+
 def test_unlisting_and_listing_again(submitted, first):
     client = signed_in(first)
     client.post(f"/review/companies/{submitted}/decide", {"do": "approve"})
@@ -219,9 +247,8 @@ def test_a_review_says_what_the_check_of_the_owner_says(submitted, first, owner)
     proposals = [{"title": "Lease the dyke", "status": "active", "endDate": "2020-01-01"}]
     operations.update_company(owner.actor("web"), submitted, CompanyChange(proposals=proposals))
     html = unescape(signed_in(first).get(f"/review/companies/{submitted}").content.decode())
-    assert (
-        "the owner's check says: Proposals that are active although their end date has passed: Lease the dyke." in html
-    )
+    warned = "Proposals that are still active or pending although their end date has passed: Lease the dyke."
+    assert f"the owner's check says: {warned}" in html
 
 
 def test_a_published_listing_can_only_be_unlisted_and_the_form_says_so(submitted, first):
@@ -235,7 +262,7 @@ def test_a_published_listing_can_only_be_unlisted_and_the_form_says_so(submitted
 
 def test_a_review_lists_the_values_that_break_a_rule(submitted, first):
     html = signed_in(first).get(f"/review/companies/{submitted}").content.decode()
-    assert "all follow the rules" in html
+    assert "<strong>Values</strong>: <bdi>valid</bdi>" in html
     Company.objects.filter(slug=submitted).update(website="javascript:alert(1)", themes=["a", "a"])
     html = unescape(signed_in(first).get(f"/review/companies/{submitted}").content.decode())
     assert "themes[1] is there twice: 'a'; website must be a web address" in html

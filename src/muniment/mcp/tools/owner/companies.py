@@ -297,7 +297,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         tool(
             tools.submit_for_review,
             "Submit for review",
-            "Submit a draft, or a listing with requested changes, to the reviewers; withdraw true takes a submission "
+            "Submit a draft, or a listing with requested changes, to the reviewers; withdraw: true takes a submission "
             "back. Tell the user first.",
             "companies:write",
             single(

@@ -289,7 +289,7 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
         tool(
             tools.delete_document,
             "Delete a document",
-            f"Delete a document; for {records.RESTORE_DAYS} days, restore true brings it back. "
+            f"Delete a document; for {records.RESTORE_DAYS} days, restore: true brings it back. "
             "Fails while a queued or running report uses it.",
             "documents:write",
             single(_DELETED),

@@ -74,7 +74,7 @@ def owner_declarations(
         *profile_tools(call, base_url, schema),
         form_options_tool(
             schema,
-            "The values and lengths that update_my_company accepts. Fields named in open accept other values too.",
+            "The values and lengths that update_my_company accepts. Fields listed in `open` accept other values too.",
             "companies:read",
             reader,
         ),

@@ -121,7 +121,7 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
         tool(
             tools.share_report,
             "Share a report",
-            "Make a link with which anyone can read this report; shared false ends all links. "
+            "Make a link with which anyone can read this report; shared: false ends all links. "
             "publish instead makes its score public, or withdraws it.",
             "reports:run",
             single(_SHARED),
@@ -138,7 +138,7 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             tools.submit_application,
             "Apply to a program",
             "Submit the report of a run of a program framework to the company that runs the program. Its owners and "
-            "the registry's reviewers can then read it. withdraw true takes an undecided application back.",
+            "the registry's reviewers can then read it. withdraw: true takes an undecided application back.",
             "reports:run",
             single(_APPLICATION),
             arguments={

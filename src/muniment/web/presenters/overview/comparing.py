@@ -23,6 +23,7 @@ from muniment.web.presenters.company import (
     safe_link,
 )
 from muniment.web.translating import gettext
+from muniment.web.wording.labels import labelled, theme
 from muniment.web.wording.states import state
 
 ROUNDS_SHOWN: Final = 3
@@ -43,12 +44,19 @@ class ComparedCell(NamedTuple):
 
 
 class ComparedRow(NamedTuple):
-    """A fact of every organization; *differs* if at least two of them say different things."""
+    """
+    A fact of every organization.
+
+    Args:
+        differs: whether at least two of them say different things.
+        lacking: the words for an organization that does not say it.
+    """
 
     label: str
     cells: list[ComparedCell]
     differs: bool
     is_number: bool = False
+    lacking: str = ""
 
 
 class Shared(NamedTuple):
@@ -107,13 +115,13 @@ def rows_of(sides: Sequence[Side]) -> list[ComparedRow]:
 
 def _words() -> Mapping[str, _Told]:
     def member(name: str) -> _Told:
-        return lambda side: side.company.get(name)
+        return lambda side: labelled(name, str(side.company.get(name) or ""))
 
     return {
         gettext("Type"): member("type"),
         gettext("Subtype"): member("orgKind"),
         gettext("Industry"): member("industry"),
-        gettext("Themes"): lambda side: ", ".join(side.company.get("themes") or ()),
+        gettext("Themes"): lambda side: ", ".join(map(theme, side.company.get("themes") or ())),
         gettext("Status"): lambda side: state(str(side.company["status"])) if side.company.get("status") else "",
         gettext("Listed"): lambda side: listed_on(side.company),
         gettext("Updated"): lambda side: day(str(side.company["updatedAt"])),
@@ -148,7 +156,13 @@ def _funding(side: Side) -> str:
 
 def _row(label: str, sides: Sequence[Side], told: _Told, *, is_number: bool = False) -> ComparedRow:
     cells = [ComparedCell(str(told(side) or ""), side.name) for side in sides]
-    return ComparedRow(label, cells, len({cell.text for cell in cells}) > 1, is_number)
+    return ComparedRow(label, cells, len({cell.text for cell in cells}) > 1, is_number, _lacking().get(label, ""))
+
+
+def _lacking() -> Mapping[str, str]:
+    """Return what is said of lists without rows, and of a listing without an owner."""
+    lists = (gettext("Proposals"), gettext("Open votes"), gettext("Listed holders"), gettext("Funding"))
+    return {**dict.fromkeys(lists, gettext("None listed")), gettext("Maintained by"): gettext("No owner yet")}
 
 
 def _links(sides: Sequence[Side]) -> ComparedRow:

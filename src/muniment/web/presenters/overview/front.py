@@ -20,11 +20,12 @@ from muniment.web.presenters.company import day, day_or_text, rounds_of
 from muniment.web.presenters.differences import changed_label_of
 from muniment.web.presenters.marks import mark_html
 from muniment.web.translating import gettext
+from muniment.web.wording.labels import labelled
 from muniment.web.wording.places import month_or_text
 
 TITLES_SHOWN: Final = 2
 """Of a company's votes that end on the same day."""
-LINE_CHARACTERS: Final = 90
+LINE_CHARACTERS: Final = 160
 FIELDS_SHOWN: Final = 4
 """Of those that a change names."""
 
@@ -204,7 +205,7 @@ def facet_chart(
     names = words() if counted else {}
     slices = [
         ChartSlice(
-            names.get(each.value, each.value),
+            names.get(each.value) or labelled(name, each.value),
             each.n,
             number(each.n),
             address=joined("/companies", [(name, each.value)]),

@@ -80,8 +80,8 @@
   // On a phone the tabs are a strip: the one that is open is in sight. What was refused is where one goes on.
   document.addEventListener("DOMContentLoaded", () => {
     showAccount();
-    for (const tab of document.querySelectorAll(".tabs [aria-current], .console > nav [aria-current]")) {
-      const strip = tab.closest("ul");
+    for (const tab of document.querySelectorAll(":is(.tabs, .steps, .console > nav) [aria-current]")) {
+      const strip = tab.closest("ul, ol");
       strip.scrollLeft = tab.offsetLeft - strip.offsetLeft - (strip.clientWidth - tab.offsetWidth) / 2;
     }
     document.querySelector('main [aria-invalid="true"]')?.focus();

@@ -25,6 +25,7 @@
     const added = Number(list.dataset.added ?? 0) + 1;
     list.dataset.added = added;
     const row = rows.lastElementChild.cloneNode(true);
+    row.classList.remove("blank"); // Blank rows are for those without a script.
     for (const fault of row.querySelectorAll(".fault")) fault.remove();
     for (const control of row.querySelectorAll("input, select, textarea")) {
       control.value = "";

@@ -65,6 +65,11 @@ def new(request: HttpRequest) -> HttpResponse:
                 return HttpResponseRedirect(f"/manage/companies/{made.slug}/edit/about?new=1")
         except BadFields as refusal:
             form.put(refusal.faults)
+    elif request.method == "POST":
+        try:
+            read_change(form.to_wire(), settings.SCHEMA, is_new=True)
+        except BadFields as refusal:
+            form.put(fault for fault in refusal.faults if fault.field not in form.errors)
     context = {
         "form": form,
         "slug": slug,
@@ -118,6 +123,8 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
             asked = mine.version if stale else asked
         else:
             return HttpResponseRedirect(_after(request, slug, step, page, done))
+    elif request.method == "POST":
+        _refuse_the_rest(actor, slug, page)
     if page.form is not None:
         page.form.note_pending(_pending_notes(actor, mine))
     is_new = "new" in request.GET
@@ -126,6 +133,7 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
         "step": step,
         "preview_address": f"/manage/companies/{quote(slug, safe='')}/preview",
         "step_title": TITLES[step],
+        "next_title": TITLES[ORDER[ORDER.index(step) + 1]] if step != ORDER[-2] else "",
         "page": page,
         "lists": [
             (each, pager(request, page.parameters, each.found, name=each.page_parameter)) for each in page.editors
@@ -151,6 +159,17 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
     decisions.submit_company(actor_of(request), slug, expected_version=asked_version(request))
     messages.success(request, gettext("Submitted. We'll email you when a reviewer decides."))
     return HttpResponseRedirect(f"/manage/companies/{slug}")
+
+
+def _refuse_the_rest(actor: Actor, slug: str, page: form_pages.FormPage) -> None:
+    """Show what the rules say of the values that the form itself accepts, so that all is mended at once."""
+    try:
+        if change := CompanyChange(page.to_wire()):
+            operations.update_company(actor, slug, change, dry_run=True, expected_totals=page.totals(change))
+    except BadFields as refusal:
+        page.put(refusal.faults)
+    except Conflict:
+        return
 
 
 def _pending_notes(actor: Actor, mine: OwnedCompany) -> dict[str, str]:
@@ -188,11 +207,11 @@ def _after(
     """Add a message about what was saved, and return the next address: of a button, a next step, or this page."""
     going = request.POST.get("go")
     here, is_new = (request.GET if going is None else QueryDict(going.partition("?")[2])), "new" in request.GET
-    query, anchor = page.next_query(here, shows_added=going is None and not is_new)
+    query, anchor = page.next_query(here, shows_added=going is None and not (is_new or "then" in request.POST))
     if done or (going is None and not anchor):
         say(request, done)
-    if is_new and going is None and not anchor:
-        return step_address(slug, ORDER[ORDER.index(step) + 1], "?new=1")
+    if (is_new or ("then" in request.POST and step != ORDER[-2])) and going is None and not anchor:
+        return step_address(slug, ORDER[ORDER.index(step) + 1], "?new=1" if is_new else "")
     return f"{step_address(slug, step, '')}{'?' if query else ''}{urlencode(query)}{'#' if anchor else ''}{anchor}"
 
 

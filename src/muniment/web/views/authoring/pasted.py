@@ -32,7 +32,7 @@ SHOWN_ROWS: Final = 200
 _STEPS: Final = {TEAM.name: "team", PLACES.name: "team"}
 _EXAMPLES: Final = {
     TEAM.name: "Name\tPosition\nAda Reef\tChair\nBo Marsh\tTreasurer",
-    HOLDERS.name: "Name\tTokens\tPercent\nTreasury\t500,000\t50%\nFounders\t300,000\t30%",
+    HOLDERS.name: "Name\tAddress\tTokens\tPercent\nTreasury\t0x1a2b\t500,000\t50%\nFounders\t\t300,000\t30%",
 }
 
 
@@ -180,8 +180,8 @@ def _row(pasted: Pasted, columns: list[Column], row: PastedRow) -> JSONObject:
     effects = {ADDED: gettext("New"), CHANGED: gettext("Changed"), UNCHANGED: gettext("Unchanged")}
     return {
         "line": row.line,
-        "effect": effects[row.effect],
-        "tone": {ADDED: "good", CHANGED: "wait"}.get(row.effect, ""),
+        "effect": gettext("Error") if row.faults else effects[row.effect],
+        "tone": "bad" if row.faults else {ADDED: "good", CHANGED: "wait"}.get(row.effect, ""),
         "cells": [_cell(column, row, was) for column in columns],
         "faults": row.faults,
         "choices": row.choices,

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
+from muniment.accounts.models import Account
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.translated import told, translated
@@ -14,12 +15,13 @@ from muniment.registry.company import operations
 from muniment.registry.company.company_change import BadFields
 from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.inbox import items
-from muniment.registry.models import Ownership, UnlistedBy
+from muniment.registry.models import Ownership, PendingChange, UnlistedBy
 from muniment.registry.names.operations import list_former_names
 from muniment.registry.people.profiles import get_profile
 from muniment.registry.people.unlinked import list_unlinked
 from muniment.registry.reverting import LaterChanges
-from muniment.registry.review import withdrawal
+from muniment.registry.review import invitations, withdrawal
+from muniment.registry.review.duplicates import host_of
 from muniment.web.authoring.checks import missing_of
 from muniment.web.presenters import differences
 from muniment.web.presenters.company import former_name, rounds_of
@@ -45,6 +47,12 @@ STATES: Final = {
     ),
     "rejected": gettext_lazy("A reviewer declined this listing."),
 }
+
+
+OF_OWNERS: Final = ("owner added", "owner left", "owner removed")
+SHORT_LINES: Final = 2
+SHORT: Final = 80
+"""Of a change that the history shows unfolded: its lines, and the characters of a value."""
 
 
 @signed_in("GET", "HEAD")
@@ -81,6 +89,12 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "rounds": rounds,
         "open_round": next((each for each in rounds if each["state"] != "closed"), None),
         "pending": differences.lines_of(pending),
+        "pending_since": PendingChange.objects.filter(company__slug=slug, decision="").first(),
+        "invitations": [
+            {"pk": each.pk, "email": each.email, "expires_at": each.invited_at + invitations.VALID_FOR}
+            for each in invitations.list_invitations(actor, slug)
+        ],
+        "host": host_of(str(facts.get("website") or "")),
         "missing": missing_of(facts),
         "former_names": [{**each, "shown": former_name(each)} for each in list_former_names(actor, slug)],
         "is_reviewer": actor.is_reviewer,
@@ -100,7 +114,8 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     entries = [
         {
             "entry": entry,
-            "lines": differences.lines_of_entry(entry, room),
+            "lines": (lines := _with_owners(differences.lines_of_entry(entry, room), entry.action)),
+            "is_short": _are_short(lines),
             "labels": differences.labels_of(entry),
             "can_revert": entry.action in {"updated", "reverted", "change approved", "imported"}
             and (not entry.is_loaded or any(key in entry.before for key in entry.after)),
@@ -109,6 +124,26 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     ]
     context = {**frame(mine, "history"), "entries": entries, "pager": pager(request, ("page",), found)}
     return manage_page(request, "manage/history.html", context)
+
+
+def _with_owners(lines: list[differences.DiffLine], action: str) -> list[differences.DiffLine]:
+    """Name the account of an owner, which the history keeps by its number."""
+    if action not in OF_OWNERS:
+        return lines
+    keys = [text for line in lines for text in (line.was, line.now) if text.isdecimal()]
+    emails = {str(each.pk): each.email for each in Account.objects.filter(pk__in=keys)}
+    gone = gettext("former account")
+
+    def named(text: str) -> str:
+        return emails.get(text, gone) if text else ""
+
+    return [differences.line(line.label, named(line.was), named(line.now)) for line in lines]
+
+
+def _are_short(lines: list[differences.DiffLine]) -> bool:
+    """Return whether the lines of a change are read faster than opened."""
+    texts = [text for line in lines for text in (line.was, line.now)]
+    return 0 < len(lines) <= SHORT_LINES and all(len(text) <= SHORT and "\n" not in text for text in texts)
 
 
 @signed_in("POST")

@@ -51,6 +51,8 @@ BOUGHT: Final = {
         ),
     ),
 }
+DRAWN: Final = 5
+"""Entries that say more as a line than as a table."""
 LEFT: Final = ("wait", gettext_lazy("You left the payment page. You were not charged."))
 
 
@@ -75,8 +77,15 @@ def entries(request: HttpRequest) -> HttpResponse:
         for entry in found.entries
     ]
     points = [ChartSlice(date_format(entry.at, "j F Y, H:i"), entry.balance) for entry in reversed(found.entries)]
-    chart = sparkline(
-        gettext("Balance"), gettext("The balance after each of the latest entries."), points, unit=gettext("Credits")
+    chart = (
+        sparkline(
+            gettext("Balance"),
+            gettext("The balance after each of the latest entries."),
+            points,
+            unit=gettext("Credits"),
+        )
+        if len(points) >= DRAWN
+        else ""
     )
     packs = [(credits_, format_price(price_minor, settings.CURRENCY)) for credits_, price_minor in prices()]
     context = {

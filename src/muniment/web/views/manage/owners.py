@@ -32,13 +32,23 @@ def invite(request: HttpRequest, slug: str) -> HttpResponse:
     return HttpResponseRedirect(f"/manage/companies/{slug}")
 
 
+@signed_in("POST")
+@once
+def revoke(request: HttpRequest, slug: str, key: int) -> HttpResponse:
+    revoked = invitations.revoke_invitation(actor_of(request), slug, key)
+    messages.success(request, gettext("Invitation of %(email)s revoked.") % {"email": revoked.email})
+    return HttpResponseRedirect(f"/manage/companies/{slug}")
+
+
 @signed_in()
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     if request.method == "POST":
         company = invitations.accept_invitation(actor_of(request), token)
         messages.success(request, gettext("You now co-own the listing of %(name)s.") % {"name": company.name})
         return HttpResponseRedirect(f"/manage/companies/{company.slug}")
-    return manage_page(request, "manage/invitation.html", {"invitation": invitations.find_invitation(token)})
+    found = invitations.find_invitation(token)
+    context = {"invitation": found, "expires_at": found.invited_at + invitations.VALID_FOR}
+    return manage_page(request, "manage/invitation.html", context)
 
 
 @signed_in()
@@ -56,14 +66,15 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _question_of_leaving(mine: OwnedCompany) -> Question:
-    sentences = [gettext("You can no longer edit the listing, and your open invitations to it are void.")]
+    sentences = [gettext("You'll no longer be able to edit it. Invitations that you sent stop working.")]
     if Ownership.objects.filter(company__slug=mine.slug).count() == 1:
         sentences.append(
             gettext("You are the last owner. The listing stays public, and anyone can ask to claim it.")
             if mine.published
             else gettext("You are the last owner. The listing is not public, so only reviewers can open it after that.")
         )
-    return Question(gettext("Leave this listing?"), sentences, gettext("Leave listing"))
+    title = gettext("Leave the listing of %(name)s?") % {"name": mine.name}
+    return Question(title, sentences, gettext("Leave listing"))
 
 
 class Step(NamedTuple):
@@ -80,7 +91,7 @@ class Step(NamedTuple):
 STEPS: Final = {
     "delete": Step(
         withdrawal.delete_draft,
-        gettext_lazy("Delete this draft?"),
+        gettext_lazy("Delete the draft of %(name)s?"),
         (
             gettext_lazy("The draft and its history are deleted. This cannot be undone."),
             gettext_lazy("Its address is not given to another listing."),
@@ -90,25 +101,33 @@ STEPS: Final = {
     ),
     "withdraw": Step(
         withdrawal.withdraw_submission,
-        gettext_lazy("Withdraw the submission?"),
+        gettext_lazy("Withdraw the submission of %(name)s?"),
         (gettext_lazy("The listing leaves the review queue and is a draft again. You can submit it again later."),),
         gettext_lazy("Withdraw submission"),
         gettext_lazy("Submission withdrawn. The listing is a draft again."),
         "main",
     ),
+    "withdraw-change": Step(
+        withdrawal.withdraw_change,
+        gettext_lazy("Withdraw the pending change of %(name)s?"),
+        (gettext_lazy("The published values stay, and the request leaves the review queue."),),
+        gettext_lazy("Withdraw change"),
+        gettext_lazy("Change withdrawn."),
+        "main",
+    ),
     "unlist": Step(
         withdrawal.unlist_own_company,
-        gettext_lazy("Unlist this listing?"),
+        gettext_lazy("Unlist %(name)s?"),
         (
-            gettext_lazy("The listing leaves every public page, the search and the API, and its programs close."),
-            gettext_lazy("You can edit it meanwhile and publish it again at any time."),
+            gettext_lazy("It is removed from all public pages, the search and the API, and its programs close."),
+            gettext_lazy("You can still edit it, and publish it again at any time."),
         ),
-        gettext_lazy("Unlist"),
+        gettext_lazy("Unlist listing"),
         gettext_lazy("Unlisted. The listing is no longer public."),
     ),
     "relist": Step(
         withdrawal.relist_own_company,
-        gettext_lazy("Publish this listing again?"),
+        gettext_lazy("Publish %(name)s again?"),
         (gettext_lazy("The listing goes live as it is now, in its former place."),),
         gettext_lazy("Publish again"),
         gettext_lazy("The listing is public again."),
@@ -125,7 +144,8 @@ def take_step(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     mine = operations.get_company(actor, slug)
     where = f"/manage/companies/{slug}"
     if request.method != "POST":
-        return _ask(request, mine, Question(chosen.title, chosen.sentences, chosen.button, chosen.tone))
+        title = chosen.title % {"name": mine.name}
+        return _ask(request, mine, Question(title, chosen.sentences, chosen.button, chosen.tone))
     with problems_shown(request, Conflict, Forbidden):
         chosen.take(actor, slug)
         messages.success(request, str(chosen.done))

@@ -146,6 +146,9 @@ def take_step(request: HttpRequest, step: str) -> HttpResponse:
                 withdrawal.publish_profile(actor_of(request))
                 messages.success(request, gettext("Your profile is public."))
         return HttpResponseRedirect("/manage/profile")
+    if profiles.get_profile(actor_of(request)) is None:
+        messages.info(request, gettext("You don't have a profile yet. You can create one here."))
+        return HttpResponseRedirect("/manage/profile")
     question = _UNLIST if step == "unlist" else _PUBLISH
     crumbs = [(gettext("Your profile"), "/manage/profile"), (str(question.title), "")]
     return ask(request, question, back="/manage/profile", crumbs=crumbs)

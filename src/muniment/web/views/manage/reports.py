@@ -1,5 +1,6 @@
 """Report runs and reports: start, follow, read, share."""
 
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -25,6 +26,7 @@ from muniment.kernel.problems import Problem
 from muniment.kernel.wire import summary_path
 from muniment.languages.writing import digits
 from muniment.registry.models import Company, Framework
+from muniment.web.authoring.checks import place_of
 from muniment.web.context import address
 from muniment.web.presenters import reports, scores
 from muniment.web.presenters.charts import ChartPair, paired_bar
@@ -64,15 +66,22 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
         "pager": pager(request, PARAMETERS, runs),
         "companies": named,
         "chosen": {"company": slug, "name": dict(named).get(slug), "framework": given.get("framework", "")},
-        "frameworks": [
-            (each.slug, each.name, settings.RUN_COST if each.run_cost is None else each.run_cost)
-            for each in frameworks.order_by("name", "slug")
-        ],
+        "frameworks": _grouped(frameworks.order_by("name", "slug")),
         "documents": _quotable(actor, slug, given) if slug else None,
         "available": available(actor),
         "key": fresh_token(),
     }
     return manage_page(request, "manage/reports.html", context, status=status)
+
+
+def _grouped(frameworks: Iterable[Framework]) -> list[tuple[str, list[tuple[str, str, int]]]]:
+    """Return slug, name and price of each framework, scores apart from programs."""
+    kinds: dict[str, str] = {Framework.Kind.SCORE: gettext("Scores"), Framework.Kind.PROGRAM: gettext("Programs")}
+    found: dict[str, list[tuple[str, str, int]]] = {kind: [] for kind in kinds}
+    for each in frameworks:
+        cost = settings.RUN_COST if each.run_cost is None else each.run_cost
+        found[each.kind].append((each.slug, each.name, cost))
+    return [(kinds[kind], each) for kind, each in found.items() if each]
 
 
 def _usual(actor: Actor) -> str:
@@ -149,12 +158,17 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
         if seen.state == "created":
             facts = operations.facts_of(seen.row.company.slug)
             lacking = [
-                {**each, "word": reports.SOURCES.get(each["source"], each["source"])}
+                {
+                    **each,
+                    "word": reports.SOURCES.get(each["source"], each["source"]),
+                    "place": place_of(each["source"]),
+                }
                 for each in missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
             ]
         waiting = {
             "available": available(actor),
             "missing_evidence": lacking,
+            "unused": _unused(actor, seen),
             "evaluator": operations.evaluator_now(seen.row.framework.slug),
         }
         return manage_page(request, "manage/run.html", {**context, **waiting})
@@ -171,6 +185,13 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
         "application": applications.application_of(report),
     }
     return manage_page(request, "manage/report.html", context)
+
+
+def _unused(actor: Actor, seen: RunView) -> int:
+    """Return how many documents of the listing a run that waits does not include."""
+    if seen.state != "created":
+        return 0
+    return list_documents(actor, seen.row.company.slug, page_size=1, ready=True).total - len(seen.row.document_ids)
 
 
 def _published(request: HttpRequest, actor: Actor, report: Report) -> JSONObject:

@@ -6,6 +6,7 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
@@ -33,6 +34,14 @@ _LIFETIMES: Final = (
     ("365", gettext_lazy("1 year")),
     ("never", gettext_lazy("Never")),
 )
+
+
+ASKING: Final[dict[str, str | Promise]] = {
+    Asks.ALL: gettext_lazy("Asks before it spends credits, removes rows, deletes documents or applies to a program"),
+    Asks.APPLICATIONS: Asks.APPLICATIONS.label,
+    Asks.NONE: Asks.NONE.label,
+}
+"""What the pages say of :class:`Asks`; the labels of the model are those of the database."""
 
 
 class NewTokenForm(forms.Form):
@@ -66,7 +75,8 @@ class NewTokenForm(forms.Form):
         label=gettext_lazy("Act without asking"),
         required=False,
         help_text=gettext_lazy(
-            "For scripts. Otherwise a client must confirm before it spends credits, removes rows, deletes or applies."
+            "For scripts. Otherwise a client must confirm before it spends credits, removes rows, deletes documents or"
+            " applies to a program."
         ),
     )
 
@@ -117,7 +127,7 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
 def ask_of_token(request: HttpRequest, token_id: int) -> HttpResponse:
     """Change before which tool calls a token asks for a confirmation."""
     row = operations.change_asking(actor_of(request), _id(token_id), _asks(request))
-    messages.success(request, f"{row.name}: {row.get_asks_display()}.")
+    messages.success(request, f"{row.name}: {ASKING[row.asks]}.")
     return redirect("tokens")
 
 
@@ -126,7 +136,7 @@ def ask_of_token(request: HttpRequest, token_id: int) -> HttpResponse:
 def ask_of_app(request: HttpRequest, grant_id: int) -> HttpResponse:
     """Change before which tool calls an app asks for a confirmation."""
     grant = grants.change_asking(actor_of(request), _id(grant_id), _asks(request))
-    messages.success(request, f"{grant.client}: {grant.get_asks_display()}.")
+    messages.success(request, f"{grant.client}: {ASKING[grant.asks]}.")
     return redirect("tokens")
 
 
@@ -165,14 +175,20 @@ def _page(
         "new_token": new_token,
         "configurations": configurations(address(request), new_token.text) if new_token else [],
         "tokens": [
-            {**_used(row), "name": row.name, "expires_at": row.expires_at, "live": row.is_live(at)}
+            {
+                **_used(row),
+                "name": row.name,
+                "is_shown": new_token is not None and row.pk == new_token.row.pk,
+                "expires_at": row.expires_at,
+                "live": row.is_live(at),
+            }
             for row in operations.list_tokens(actor)
         ],
         "connections": [
             {
                 **_used(grant),
                 "name": grant.client.name or gettext("Unnamed app"),
-                "publisher": clients.home_of(grant.client) or gettext("unverified"),
+                "publisher": clients.home_of(grant.client) or gettext("Unverified app"),
             }
             for grant in connected.items
         ],
@@ -187,7 +203,7 @@ def _used(row: PersonalToken | Grant) -> JSONObject:
     return {
         "id": row.pk,
         "may": _may(row.scopes),
-        "asks": row.get_asks_display(),
+        "asks": ASKING[row.asks],
         "asks_all": row.asks == Asks.ALL,
         "acts_freely": row.asks == Asks.NONE,
         "may_act": not scopes.read(row.scopes) <= scopes.READ_SCOPES,

@@ -14,7 +14,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.pagination import asked_page, chosen, pager
 from muniment.web.views.operate.frame import operate_page
-from muniment.web.views.security_log import as_file, shown_event
+from muniment.web.views.security_log import as_file, shown_events
 
 PARAMETERS: Final = ("by", "event", "since", "until")
 EVENTS: Final = tuple(Event)
@@ -35,7 +35,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     given = _given(request.GET)
     found = reading.list_audit(actor_of(request), _filter(given), page=asked_page(request.GET))
     context = {
-        "lines": [shown_event(event) for event in found.items],
+        "lines": shown_events(found.items),
         "given": given,
         "query": urlencode({name: value for name, value in given._asdict().items() if value}),
         "events": sorted(((each.value, str(MEANINGS[each].words)) for each in EVENTS), key=lambda pair: pair[1]),

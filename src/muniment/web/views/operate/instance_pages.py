@@ -21,7 +21,7 @@ from muniment.scrub import checks, health, instance
 from muniment.setting_values import PERIODS
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
-from muniment.web.requests.pages import Words, problems_shown, show_problem
+from muniment.web.requests.pages import problems_shown, show_problem
 from muniment.web.views.operate import contributed
 from muniment.web.views.operate.frame import operate_page
 from muniment.web.wording.process_settings import REGISTRY, setting_groups, settings_path
@@ -39,7 +39,7 @@ _KEPT: Final = {
 }
 
 
-def _number(label: Words, help_text: Words = "") -> forms.IntegerField:
+def _number(label: Any, help_text: Any = "") -> forms.IntegerField:
     return forms.IntegerField(label=label, help_text=help_text, min_value=0, max_value=9_999, required=False)
 
 
@@ -141,7 +141,7 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     latest = registry_operations.latest_version()
     chosen = msgspec.to_builtins(latest.settings.backups)
     if do == "save":
-        chosen |= {name: value for name, value in form.cleaned_data.items() if value is not None}
+        chosen |= {name: value or 0 if name == "interval_min" else value for name, value in form.cleaned_data.items()}
     elif do in {"pause", "resume"}:
         chosen["paused"] = do == "pause"
     document = {**msgspec.to_builtins(latest.settings), "backups": chosen}

@@ -50,6 +50,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "slugs": slugs,
         "missing": [slug[:WORDS] for slug in asked if slug not in bundles],
         "has_room": len(slugs) < MOST,
+        "is_possible": bool(slugs) or reader().count("company") > 1,
         "words": words,
         "found": [Choice(each, _address([*slugs, each.id])) for each in found],
         "near": [] if words or not sides or len(slugs) == MOST else _near(sides[0].company, slugs),

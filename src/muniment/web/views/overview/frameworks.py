@@ -1,5 +1,7 @@
 """The page of a framework: what it assesses, who runs it, and the scores that companies have published."""
 
+import bisect
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -10,6 +12,7 @@ from django.template.response import TemplateResponse
 
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
+from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.company import further_fields
 from muniment.web.presenters.overview import front
@@ -19,6 +22,8 @@ from muniment.web.translating import gettext
 from muniment.web.views.public.documents import document
 
 OTHERS_SHOWN: Final = 6
+OTHERS_READ: Final = 100
+DESCRIPTION_CHARACTERS: Final = 1_600
 
 
 @published(daily=True)
@@ -32,9 +37,10 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
         "framework": facts,
         "facts": framework_facts(facts),
+        "described": lists.parts_of(facts["description"], DESCRIPTION_CHARACTERS) if facts["description"] else [],
         "standing": standing_of(facts),
         "scores": scores.ranked(facts.get("topScores") or (), framework_id),
-        "others": others[:OTHERS_SHOWN],
+        "others": _near(others, facts["frameworkName"]),
         "others_address": f"/frameworks?company={quote(organization['slug'])}" if len(others) > OTHERS_SHOWN else "",
         "further": further_fields(facts, settings.SCHEMA.framework),
         "summary": markdown.plain(facts["description"], 200),
@@ -44,10 +50,24 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
 
 
 def _others(framework_id: str, organization: str) -> list[front.Framework]:
-    """Return other frameworks of the same organization, one more than are shown if there are more."""
+    """Return other frameworks of the same organization by name, at most a page of them."""
     if not organization:
         return []
     chosen = settings.SCHEMA.listings["framework"].select({"company": organization})
-    query = ListQuery(page_size=OTHERS_SHOWN + 2, sort="name", filters=chosen.filters)
+    query = ListQuery(page_size=OTHERS_READ, sort="name", filters=chosen.filters)
     found = map(front.framework_of, reader().page("framework", query).items)
-    return [each for each in found if each.framework_id != framework_id]
+    return sorted(
+        (each for each in found if each.framework_id != framework_id), key=lambda each: _natural(each.framework_name)
+    )
+
+
+def _near(others: list[front.Framework], name: str) -> list[front.Framework]:
+    """Return those whose names are next to *name*: a tenth part is next to the ninth."""
+    place = bisect.bisect([_natural(each.framework_name) for each in others], _natural(name))
+    start = max(0, min(place - OTHERS_SHOWN // 2, len(others) - OTHERS_SHOWN))
+    return others[start : start + OTHERS_SHOWN]
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key by which numbers in names are sorted by their value."""
+    return [(int(each), "") if each.isdecimal() else (0, each.casefold()) for each in re.split(r"([0-9]{1,9})", name)]

@@ -13,6 +13,7 @@ from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.overview.network import MOST_PEOPLE, OtherOrganization, Tie, network_of, picture
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
+from muniment.web.views.public.company_lists import parts_of
 from muniment.web.views.public.documents import bundle_of
 
 PEOPLE: Final = 40
@@ -65,6 +66,7 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
         "home": home,
         "team_address": f"{home}/team",
         "part_title": gettext("Network"),
+        "parts": parts_of(bundle, home, "network"),
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (gettext("Network"), "")],
         "canonical": address(request) + lists.address_of(request.path, page.page),
         "pager": lists.pager(request.path, page),

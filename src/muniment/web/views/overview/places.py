@@ -24,6 +24,7 @@ def world_map(request: HttpRequest) -> HttpResponse:
         "room": "companies",
         "crumbs": [(gettext("Companies"), "/companies"), (gettext("Map"), "")],
         "countries": countries,
+        "has_companies": reader().count("company") > 0,
         "picture": picture(countries) if countries else "",
         "steps": steps_of([each for each in countries if each.is_drawn]),
         "undrawn": [each for each in countries if not each.is_drawn],

@@ -18,6 +18,7 @@ from muniment.web.presenters import scores
 from muniment.web.presenters.company import day
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
+from muniment.web.views.public.company_lists import parts_of
 from muniment.web.views.public.documents import bundle_of, document
 
 ASSESSMENTS: Final = 50
@@ -27,12 +28,14 @@ SCORES: Final = 100
 @published("page")
 def of_company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show all scores that a company has published."""
-    company, home = _company(slug)
+    bundle = bundle_of(slug)
+    company, home = bundle["company"], _home(bundle["company"])
     page = lists.cut(scores.assessments(company), request.GET.get("page", ""), ASSESSMENTS)
     title = gettext("Assessments")
     context = {
         **_frame(request, company, home, [(title, "")]),
         "part_title": title,
+        "parts": parts_of(bundle, home, "assessments"),
         "assessments": page.items,
         "pager": lists.pager(request.path, page),
         "canonical": address(request) + lists.address_of(request.path, page.page),
@@ -52,12 +55,12 @@ def summary(request: HttpRequest, slug: str, framework_id: str) -> HttpResponse:
         "model": gettext("Rules and a language model"),
         "plugin": gettext("An evaluator of this registry"),
     }
-    evaluator = evaluators.get(found["evaluator"], gettext("Rules"))
+    evaluator = evaluators.get(found["evaluator"], gettext("Fixed rules, no language model"))
     shown = [
         (gettext("Framework"), name, f"/frameworks/{quote(framework_id, safe='')}"),
         (gettext("Version"), found["specificationVersion"], ""),
         (gettext("Assessed"), found["day"], ""),
-        (gettext("Assessed by"), evaluator, ""),
+        (gettext("Method"), evaluator, ""),
     ]
     if found.get("previousAssessedAt"):
         before = gettext("%(score)s on %(day)s") % {
@@ -117,7 +120,11 @@ def of_framework(request: HttpRequest, framework_id: str) -> HttpResponse:
 
 def _company(slug: str) -> tuple[JSONObject, str]:
     company: JSONObject = bundle_of(slug)["company"]
-    return company, f"/companies/{quote(company['id'])}"
+    return company, _home(company)
+
+
+def _home(company: JSONObject) -> str:
+    return f"/companies/{quote(company['id'])}"
 
 
 def _assessment(company: JSONObject, framework_id: str) -> JSONObject:

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound
 from muniment.registry.company.company_change import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, State
@@ -46,6 +47,13 @@ class SuggestForm(FormStep):
         widget=forms.Textarea(attrs={"rows": 4}),
     )
 
+    def clean(self) -> JSONObject:
+        """Refuse a suggestion that says nothing."""
+        found = super().clean() or {}
+        if not self.errors and not self.to_wire() and not found.get("text", "").strip():
+            self.add_error("text", gettext("Change at least one field, or describe the correction here."))
+        return found
+
 
 @signed_in()
 @once
@@ -56,9 +64,12 @@ def claim_company(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         form,
         lambda: claims.claim_company(actor_of(request), slug, form.cleaned_data["text"]),
-        title=gettext("Claim listing"),
-        lead=gettext("Owners can edit this listing. We'll email you after review."),
+        title=gettext("Claim %(name)s") % {"name": company.name},
+        lead=gettext(
+            "Claim the listing if you act for this organization. Owners can edit it. We'll email you after review."
+        ),
         crumbs=[(gettext("Companies"), "/companies"), (company.name, f"/companies/{slug}")],
+        here=gettext("Claim listing"),
         next_page=f"/companies/{slug}/domain" if proofs.current_claim(company) else "/manage",
     )
 
@@ -73,9 +84,10 @@ def suggest_edit(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         form,
         lambda: claims.suggest_edit(actor_of(request), slug, CompanyChange(form.to_wire()), form.cleaned_data["text"]),
-        title=gettext("Suggest edit"),
+        title=gettext("Suggest an edit to %(name)s") % {"name": company.name},
         lead=gettext("Correct the fields that are wrong and leave the others unchanged. We'll email you after review."),
         crumbs=[(gettext("Companies"), "/companies"), (company.name, f"/companies/{slug}")],
+        here=gettext("Suggest edit"),
     )
 
 
@@ -90,9 +102,10 @@ def claim_person(request: HttpRequest, slug: str) -> HttpResponse:
         request,
         form,
         lambda: claims.claim_person(actor_of(request), slug, form.cleaned_data["text"]),
-        title=gettext("Claim this profile"),
+        title=gettext("Claim the profile of %(name)s") % {"name": person.name},
         lead=gettext("Claim your profile to edit it. We'll email you after review."),
         crumbs=[(gettext("People"), "/people"), (person.name, f"/people/{slug}")],
+        here=gettext("Claim this profile"),
     )
 
 
@@ -104,9 +117,10 @@ def _petition(
     title: str,
     lead: str,
     crumbs: Crumbs,
+    here: str,
     next_page: str = "/manage",
 ) -> HttpResponse:
-    """Show the form; *submit* what is valid, and lead to *next_page*."""
+    """Show the form; *submit* what is valid, and lead to *next_page*. In the breadcrumb, the page is *here*."""
     if request.method == "POST" and form.is_valid():
         try:
             submit()
@@ -115,7 +129,7 @@ def _petition(
         else:
             messages.success(request, gettext("Submitted. We'll email you when a reviewer decides."))
             return HttpResponseRedirect(next_page)
-    context = {"form": form, "petition_title": title, "petition_lead": lead, "crumbs": [*crumbs, (title, "")]}
+    context = {"form": form, "petition_title": title, "petition_lead": lead, "crumbs": [*crumbs, (here, "")]}
     return manage_page(request, "manage/petition.html", {"room": "", **context, "back": crumbs[-1][1]})
 
 

@@ -34,7 +34,7 @@ CHANGES: Final = 60
 CHANGES_KEPT: Final = 600
 """The page of the history shows no more; the change feed has all."""
 _CHANGES = {
-    "published": gettext_lazy("Published"),
+    "published": gettext_lazy("Added to this registry"),
     "updated": gettext_lazy("Updated"),
     "unlisted": gettext_lazy("Unlisted"),
 }
@@ -70,11 +70,12 @@ def team_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpR
 
 def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> HttpResponse:
     """Show the proposals of a company, those that can be voted on first."""
-    rows = lists.by_relevance(bundle.get("proposals") or [], lists.today())
-    statuses = lists.statuses_of(rows)
+    today = lists.today()
+    rows = lists.by_relevance(bundle.get("proposals") or [], today)
+    statuses = lists.states_of(rows, today)
     chosen = request.GET.get("status", "")
     chosen = chosen if chosen in statuses else ""
-    shown = [row for row in rows if row.get("status") == chosen] if chosen else rows
+    shown = [row for row in rows if lists.state_of(row, today) == chosen] if chosen else rows
     page = lists.cut(shown, request.GET.get("page", ""), PROPOSALS)
     choices = [("", gettext("All"), len(rows)), *((name, name, count) for name, count in statuses.items() if name)]
     return _respond(
@@ -109,7 +110,7 @@ def cap_table_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         "cap_table",
         gettext("Cap table"),
         page,
-        holders=page.items,
+        holders=lists.holders_shown(page.items, bundle["company"].get("symbol") or ""),
         holders_have_names=lists.have_names(rows),
         completeness=lists.completeness_of(rows),
         concentration=lists.concentration_of(rows),
@@ -132,15 +133,44 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 def changes_of(slug: str, most: int, kind: str = "company") -> list[JSONObject]:
     """Return the latest changes of a published listing or profile, each with the names of what changed."""
-    return [
-        {
+    found: list[JSONObject] = []
+    for row in reader().changes_of(kind, slug, most):
+        change = {
             "what": _CHANGES.get(row.change, row.change),
             "fields": ", ".join(dict.fromkeys(changed_label_of(name, kind) for name in row.fields or ())),
             "day": day(row.at),
-            "at": row.at,
         }
-        for row in reader().changes_of(kind, slug, most)
+        if not found or any(found[-1][name] != value for name, value in change.items()):  # the same again says no more
+            found.append({**change, "at": row.at})
+    return found
+
+
+def parts_of(bundle: JSONObject, home: str, here: str, *, is_public: bool = True) -> list[JSONObject]:
+    """
+    Return the pages of a listing that have content, and the one where the reader is.
+
+    Args:
+        here: the name of this page.
+        is_public: whether it has pages that are made of what is published: scores, the network and the history.
+    """
+    company, positions = bundle["company"], bundle.get("positions") or []
+    found: list[tuple[str, str, object]] = [
+        ("about", gettext("About"), company.get("body")),
+        ("team", gettext("Team"), len(lists.team_of(positions))),
+        ("proposals", gettext("Proposals"), len(bundle.get("proposals") or [])),
+        ("cap-table", gettext("Cap table"), len(bundle.get("capTable") or [])),
+        ("funding", gettext("Funding"), len(bundle.get("fundingRounds") or [])),
     ]
+    if is_public:
+        has_profiles = any((each.get("person") or {}).get("slug") for each in positions)
+        found.insert(2, ("assessments", gettext("Assessments"), len(company.get("assessments") or ())))
+        found += [("network", gettext("Network"), has_profiles), ("history", gettext("History"), True)]
+    shown = [
+        {"label": label, "address": f"{home}/{name}", "count": count if type(count) is int else 0, "here": name == here}
+        for name, label, count in found
+        if count or name == here
+    ]
+    return [{"label": gettext("Overview"), "address": home, "count": 0, "here": False}, *shown]
 
 
 def _respond(  # noqa: PLR0917 - what every such page has, in the order of the page
@@ -167,6 +197,7 @@ def _respond(  # noqa: PLR0917 - what every such page has, in the order of the p
         "company": company,
         "home": home,
         "part_title": title,
+        "parts": parts_of(bundle, home, part.replace("_", "-"), is_public=home.startswith("/companies/")),
         "total": page.total,
         "crumbs": [(gettext("Companies"), "/companies"), (company["name"], home), (title, "")],
         "canonical": address(request) + lists.address_of(request.path, page.page, kept),

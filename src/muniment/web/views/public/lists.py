@@ -116,13 +116,25 @@ def facets(search: Search) -> Mapping[str, Facet]:
     return reader().facets(kind, list_query(search), settings.SCHEMA.listings[kind].counted, COUNTED).by_name
 
 
+def _next_of(*, is_blank: bool) -> JSONObject:
+    """Return where an empty list leads: to the companies if there are any, else to the form that lists one."""
+    has_companies = not is_blank or reader().count("company") > 0
+    return {
+        "has_companies": has_companies,
+        "next_address": "/companies" if has_companies else "/manage/companies/new",
+    }
+
+
 def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET)
     if not search.is_canonical(request.GET):
         return HttpResponseRedirect(search.address(page=search.page))
     typed, (search, found, asked) = search, _answered(search)
-    filters = _filters(typed, search)
+    is_blank = not (found.total or found.closest or search.chosen or search.q or typed.q)
+    filters = "" if is_blank else _filters(typed, search)
     context: JSONObject = {
+        "is_blank": is_blank,
+        **_next_of(is_blank=is_blank),
         "room": name,
         "search": search,
         "typed": typed.q,

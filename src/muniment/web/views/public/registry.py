@@ -1,7 +1,7 @@
 """The public pages, rendered from the published documents and cached by edition."""
 
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -19,6 +19,7 @@ from muniment.web.presenters.company import (
     company_facts,
     company_tiles,
     further_fields,
+    has_short_note,
     links_of,
     proposal_row,
     rounds_of,
@@ -31,9 +32,12 @@ from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.translating import gettext, ngettext
 from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
+from muniment.web.wording.labels import labelled
 
 BODY_CHARACTERS = 4_000
 BODY_CHARACTERS_BEFORE_LISTS = 1_600
+ITEMS_OF_TEXT = 15
+"""Items of lists in a text that is rather a list, of which the beginning says enough."""
 """So much of the text that the lists below it can be found."""
 LEAD_CHARACTERS = 400
 """Of the summary; a longer one is cut on the page."""
@@ -48,6 +52,8 @@ MEMBERS_COMPARED = 20
 """The people whose other positions tell which organizations are related."""
 ORGANIZATIONS_SHOWN = 30
 """Of one person; the page of all positions has the rest."""
+MANY_OF_ONE: Final = 4
+"""Positions in an organization, on average, beside which its name would be alone in a column."""
 POSITIONS_SHOWN = 100
 MOST_COMPARED = 4
 
@@ -101,11 +107,15 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     description = facts.get("description") or ""
     text = lists.text_beyond(facts.get("body") or "", description if len(description) <= LEAD_CHARACTERS else "")
     has_lists = bool(positions or proposals or holders or rounds or bundle.get("distribution"))
-    body = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if has_lists else BODY_CHARACTERS)
+    is_short = has_lists or text.count("\n- ") > ITEMS_OF_TEXT
+    body = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if is_short else BODY_CHARACTERS)
     links = links_of(facts)
     is_team_first = bool(description)  # it says what the organization is; without it, the text does
     changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
     assessments = scores.assessments(facts)
+    tiles, known = company_tiles(bundle, home, len(members)), company_facts(facts, facts["updatedAt"])
+    if len(tiles) == 1:  # a figure alone is a fact
+        tiles, known = [], [*tiles, *known]
     context = {
         "room": "companies",
         "has_claims": True,
@@ -114,11 +124,11 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
         "company": facts,
         "chips": _chips(facts),
-        "tiles": company_tiles(bundle, home, len(members)),
-        "facts": company_facts(facts, facts["updatedAt"]),
+        "tiles": tiles,
+        "facts": known,
         "links": links,
         "website": next((each for each in links if each["address"] == safe_link(facts.get("website"))), None),
-        "further": further_fields(facts, settings.SCHEMA.company),
+        "further": further_fields(_without_note(facts), settings.SCHEMA.company),
         "lead": lists.lead_of(description, text),
         "body": body[0],
         "is_team_first": is_team_first,
@@ -132,14 +142,14 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "proposals_total": len(proposals),
         "rounds": rounds[:ROUNDS_SHOWN],
         "has_more_rounds": len(rounds) > ROUNDS_SHOWN,
-        "holders": holders[:HOLDERS_SHOWN],
+        "holders": lists.holders_shown(holders[:HOLDERS_SHOWN], facts.get("symbol") or ""),
         "holders_total": len(holders),
         "holders_have_names": lists.have_names(holders),
         "completeness": lists.completeness_of(holders),
         "concentration": lists.concentration_of(holders),
         **shares(bundle),
         "related": _related(facts["id"], positions),
-        "question": gettext("What does the registry at %(address)s say about %(name)s (%(home)s)?")
+        "question": gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
         % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
         "json_ld": json_for_script(profile_of_company(facts, positions, links, address(request))),
         "summary": markdown.plain(facts.get("description") or facts.get("body") or "", 200),
@@ -182,11 +192,12 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
         "person": facts,
         "plugged": found.sections,
+        "role": _role(positions),
         "tiles": _person_tiles(len(organizations), len(positions), home),
         "organizations": organizations[:ORGANIZATIONS_SHOWN],
         "compare_address": _comparison(organizations),
         "changes": changes_of(facts["slug"], CHANGES_SHOWN, "person"),
-        "question": gettext("What does the registry at %(address)s say about %(name)s (%(home)s)?")
+        "question": gettext("What does the registry at %(address)s say about %(name)s, %(home)s?")
         % {"address": f"{address(request)}/api/mcp", "name": facts["name"], "home": f"{address(request)}{home}"},
         "positions_total": len(positions),
         "has_more_positions": len(organizations) > ORGANIZATIONS_SHOWN or any(each.more for each in organizations),
@@ -198,9 +209,21 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
     return once_if(not found.is_complete, TemplateResponse(request, "registry/person.html", context))
 
 
+def _role(positions: list[JSONObject]) -> str:
+    """Return the first position of a person, and how many others there are: ``Chair, Quay Trust and 3 more positions``."""
+    if not positions:
+        return ""
+    first, more = positions[0], len(positions) - 1
+    role = ", ".join(filter(None, (first.get("title"), (first.get("company") or {}).get("name"))))
+    if not more:
+        return role
+    words = ngettext("%(role)s and %(more)s more position", "%(role)s and %(more)s more positions", more)
+    return words % {"role": role, "more": number(more)}
+
+
 def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:
-    """Return the numbers of a person; a single position is on the page itself."""
-    if positions <= 1:
+    """Return the numbers of a person; a single position, or one in each organization, is on the page itself."""
+    if positions <= 1 or positions == organizations <= ORGANIZATIONS_SHOWN:
         return []
     tiles = [
         (ngettext("Organization", "Organizations", organizations), organizations, ""),
@@ -227,6 +250,7 @@ def positions(request: HttpRequest, slug: str) -> HttpResponse:
         "person": facts,
         "home": home,
         "positions": page.items,
+        "is_of_few": len(lists.organizations_of(page.items)) * MANY_OF_ONE <= len(page.items),
         "total": page.total,
         "pager": lists.pager(request.path, page),
         "crumbs": [(gettext("People"), "/people"), (facts["name"], home), (gettext("Positions"), "")],
@@ -255,8 +279,14 @@ def json_for_script(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026").replace("\u2028", "\\u2028")
 
 
+def _without_note(facts: JSONObject) -> JSONObject:
+    """Return the members of a company without the note of its treasury where the figure says it."""
+    is_said = bool(facts.get("treasury")) and has_short_note(facts)
+    return {name: value for name, value in facts.items() if name != "treasuryNote"} if is_said else facts
+
+
 def _chips(facts: JSONObject) -> list[dict[str, str]]:
     named = [(name, facts[name]) for name in ("type", "industry") if facts.get(name)]
     said = {value.casefold() for _, value in named}
     named += [("theme", theme) for theme in (facts.get("themes") or [])[:12] if theme.casefold() not in said]
-    return [{"label": value, "address": f"/companies?{name}={quote(value)}"} for name, value in named]
+    return [{"label": labelled(name, value), "address": f"/companies?{name}={quote(value)}"} for name, value in named]

@@ -60,7 +60,7 @@ def search(request: HttpRequest) -> HttpResponse:
             "asked": asked,
             "is_answered": found.asked is not None and found.asked.total > 0,
             "groups": _groups(text, found, asked),
-            "counts": ", ".join(_count(each, total) for each, total in found.totals.items()),
+            "counts": ", ".join(_count(each, total) for each, total in found.totals.items() if total),
             "closest": [
                 (each.name, _path(of, each.id), guidance(each.why) if each.is_former else "")
                 for of, each in found.closest

@@ -18,7 +18,7 @@ from muniment.registry.company.operations import OwnedCompany
 from muniment.registry.inbox import assigning, checks, claimants, deciding, replies
 from muniment.registry.inbox.checks import Check
 from muniment.registry.inbox.deciding import Chosen, Decision
-from muniment.registry.models import ItemChecks, PendingChange, Petition
+from muniment.registry.models import ItemChecks, Ownership, PendingChange, Petition
 from muniment.registry.people import unlinked
 from muniment.registry.review import claims, decisions
 from muniment.registry.verification.proofs import evidence_for
@@ -75,12 +75,15 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     team = company_lists.team_of(plain(mine.bundle["positions"]))
     if len(team) <= TEAM_SHOWN and not any(each.more for each in team):
         shown.pop("positions", None)  # the team below shows all of it
-    compared = _compared(actor, mine, shown, subject=f"company:{slug}")
+    text = {name: shown.pop(name) for name in ("body",) if name in shown}
     context = {
         **_frame(actor, f"company:{slug}", mine.name),
-        **compared,
-        "content": [(name == "body", line) for name, line in zip(shown, compared["diff"], strict=True)],
+        **_compared(actor, mine, shown, subject=f"company:{slug}"),
+        "body": next(iter(differences.lines_of(text)), None),
+        "is_content": True,
         "is_unlisting": mine.state == "published",
+        "has_owners": Ownership.objects.filter(company__slug=slug).exists(),
+        "pending": _pending(slug),
         "history": operations.company_history(actor, slug, page_size=8, with_values=False).items,
         "names": unlinked.list_unlinked(actor, slug),
         "team": team[:TEAM_SHOWN],
@@ -88,6 +91,15 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "scores": scores.list_public_scores(actor, slug),
     }
     return review_page(request, "review/company.html", context)
+
+
+def _pending(slug: str) -> list[JSONObject]:
+    """Return the changes of a listing that wait for a decision."""
+    found = PendingChange.objects.filter(company__slug=slug, decision="").order_by("pk")
+    return [
+        {"number": each.pk, "asked_at": each.asked_at, "fields": ", ".join(map(differences.label_of, each.changes))}
+        for each in found
+    ]
 
 
 @reviewer("POST")
@@ -170,6 +182,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         **_frame(actor, subject, name),
         "petition": found,
+        "key": public.rpartition("/")[2],
         "name": name,
         "public": public,
         "links": links,

@@ -104,10 +104,12 @@ class NewFrameworkForm(FrameworkForm):
         label=gettext_lazy("Company"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("The company's slug. Required for a program."),
+        help_text=gettext_lazy(
+            "Only for a program, which needs one. The last part of the address of its page, such as harbour-guild."
+        ),
     )
     frameworkId = forms.CharField(  # noqa: N815 - the wire's name
-        label=gettext_lazy("ID"),
+        label=gettext_lazy("Permanent address"),
         required=False,
         max_length=200,
         help_text=gettext_lazy("The last part of the permanent address. Leave empty to derive it from the name."),
@@ -150,7 +152,7 @@ def new(request: HttpRequest) -> HttpResponse:
             messages.success(request, said % {"name": made.name})
             return HttpResponseRedirect(f"/review/frameworks/{made.slug}")
     crumbs = [(gettext("Frameworks"), "/review/frameworks"), (gettext("New"), "")]
-    return manage_page(request, "review/framework_new.html", {"form": form, "crumbs": crumbs})
+    return manage_page(request, "review/framework_new.html", {"tab": "frameworks", "form": form, "crumbs": crumbs})
 
 
 @reviewer()
@@ -220,6 +222,7 @@ def _page(
     text: str | None = None,
     faults: list[tuple[str, str]] | None = None,
 ) -> HttpResponse:
+    is_sent = text is not None
     standing = {
         "name": found.name,
         "description": found.description,
@@ -236,6 +239,7 @@ def _page(
         "form": form or _form_of(found)(initial=standing),
         "versions": versions,
         "specification": text,
+        "is_sent": is_sent,
         "faults": faults or [],
         "history": found.history.select_related("account").order_by("-at", "-pk")[:20],
         "crumbs": [(gettext("Frameworks"), "/review/frameworks"), (found.name, "")],

@@ -92,6 +92,8 @@ def review_page(request: HttpRequest, template: str, context: JSONObject, *, sta
     last = request.session.pop(_LAST, None)
     own = working.get_settings(actor_of(request))
     shown = {"tab": "queue", "query": query_of(request), "shortcuts": own.shortcuts, "last": last, **context}
+    if subject := context.get("subject"):
+        shown["has_next"] = items.next_item(actor_of(request), asked_filter(request.GET), subject) is not None
     return manage_page(request, template, shown, status=status)
 
 

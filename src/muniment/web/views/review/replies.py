@@ -38,12 +38,12 @@ class WorkingForm(forms.Form):
     digest = forms.BooleanField(
         label=gettext_lazy("Email me a digest when items wait"),
         required=False,
-        help_text=gettext_lazy("Counts and the oldest item. No email is sent when nothing waits."),
+        help_text=gettext_lazy("The number of items that wait, and the oldest one. No email if the queue is empty."),
     )
     shortcuts = forms.BooleanField(
         label=gettext_lazy("Keyboard shortcuts"),
         required=False,
-        help_text=gettext_lazy("Single keys on the pages of the review queue. They never act while you type."),
+        help_text=gettext_lazy("Single keys on the review pages. They do nothing while you type."),
     )
 
 

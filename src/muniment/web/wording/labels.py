@@ -1,0 +1,33 @@
+"""How pages write values that people enter in small letters or with hyphens, such as types and themes."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+_HYPHENATED: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
+_SHORT: Final = 3
+"""A word of fewer letters than this or as many, such as a country code, stays as it is."""
+
+
+@lru_cache(maxsize=4096)
+def label(value: str) -> str:
+    """Return a type, a subtype or an industry with a capital letter: ``open source project`` begins a line."""
+    return value[:1].upper() + value[1:] if value == value.lower() else value
+
+
+@lru_cache(maxsize=4096)
+def theme(value: str) -> str:
+    """Return a theme in words: ``public-goods`` as ``Public goods``."""
+    if len(value) <= _SHORT:
+        return value
+    return label(value.replace("-", " ") if _HYPHENATED.fullmatch(value) else value)
+
+
+WORDS: Final = {"type": label, "industry": label, "orgKind": label, "theme": theme, "themes": theme}
+"""How values of these members and filters are written."""
+
+
+def labelled(name: str, value: str) -> str:
+    """Return a value of the member or filter *name* as pages write it."""
+    words = WORDS.get(name)
+    return words(value) if words and value else value
