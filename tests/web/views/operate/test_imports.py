@@ -88,7 +88,7 @@ def test_a_table_is_uploaded_mapped_previewed_imported_and_undone(browser):
     undone = press(browser, done, "undo")["Location"]
     assert "Undoing the import…" in page(browser, undone)
     work()
-    assert "5 unpublished" in page(browser, undone)
+    assert "5 rows unpublished" in page(browser, undone)
     assert "See what was restored" in page(browser, done)
     assert not Company.objects.filter(state="published").exists()
     again = browser.post(done, {"do": "undo"}, follow=True).content.decode()

@@ -96,7 +96,7 @@ def test_a_claimant_comes_from_the_claim_to_the_proof_and_the_reviewer_sees_it(o
     before = text(judge.get(review))
     assert f"The requester has not verified {HOST}" in before
     assert "email address is at the website's domain" in before
-    assert "no public listing" in before
+    assert "No public listing" in before
     assert "domain verified" not in text(judge.get("/review"))
     me.post(PAGE, {"do": "start", "method": "dns"})
     monkeypatch.setattr(checks, "look", lambda *_: "")
