@@ -53,7 +53,7 @@ class Config:
         "", values.file, "TOML file of settings; default settings.toml in the data folder, if it exists."
     )
     registry_file = Setting(
-        "", values.file, "TOML file of what the registry is; default registry.toml in the data folder, if it exists."
+        "", values.file, "TOML file of the registry settings; default registry.toml in the data folder, if it exists."
     )
     site_folder = Setting(
         "",
@@ -69,7 +69,11 @@ class Config:
     secret_key = Setting(
         "", str, "Secret key, the same on all nodes; NEW,PRESENT during a rotation; default a file in the data folder."
     )
-    mail_url = Setting("", values.mail_url, "smtp://user:password@host:587; default writes mail to the data folder.")
+    mail_url = Setting(
+        "",
+        values.mail_url,
+        "smtp+tls://user:password@host:587, or smtps:// or smtp://; default writes mail to the data folder.",
+    )
     mail_from = Setting("", str, "Sender address of mail; default registry@ and the host of the public URL.")
     fetch_logos = Setting(
         "off", values.switch, "Fetch the logos that listings name by URL, once each, and serve them from this registry."
@@ -181,7 +185,7 @@ class Config:
     )
     document_max_mb = Setting("50", values.natural, "Maximum document size in megabytes.")
     import_max_mb = Setting(
-        "50", values.natural, "Maximum size of a file imported in the browser; uploads: at most 12 MB."
+        "50", values.natural, "Maximum size of a file imported from a URL, in megabytes; uploads: at most 12 MB."
     )
     document_quota_mb = Setting("500", values.natural, "Document storage per account, in megabytes.")
     clamd = Setting("", values.scanner, "host:port or socket path of a clamd that scans documents; default no scan.")
@@ -190,7 +194,7 @@ class Config:
     )
     link_checks = Setting("on", values.switch, "Open the links of submissions to tell reviewers which are dead.")
     review_digest_hours = Setting(
-        "24", values.natural, "Hours at least between two emails to a reviewer about items that wait; 0 sends none."
+        "24", values.natural, "Minimum hours between two emails to a reviewer about waiting items; 0 sends none."
     )
     starting_credits = Setting("100", values.natural, "Starting credit balance of a new account.")
     run_cost = Setting("10", values.natural, "Price of a report run in credits, unless its framework sets another.")

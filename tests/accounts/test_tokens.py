@@ -244,6 +244,10 @@ def test_a_mail_announces_a_new_token_without_the_token(owner):
     assert "token was created" in subject
     assert minted.text not in text
     assert "mun_pat_" not in text
+    assert "- Edit your listings" in text
+    assert "companies:write" not in text
+    assert f"Account: {owner.email}" in text
+    assert "Time: " in text
 
 
 def test_rows_of_tokens_that_ended_are_swept_after_a_month(owner):

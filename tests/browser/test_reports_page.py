@@ -146,7 +146,7 @@ def test_an_owner_gets_reads_publishes_and_withdraws_an_assessment(browser, owne
     keys.press(page.get_by_role("button", name="Publish score"))
     expect(page.get_by_role("status")).to_contain_text("Score published.")
     well(page)
-    code = page.get_by_label("HTML code of the badge").inner_text()
+    code = page.get_by_label("HTML code of the badge").text_content()  # folded
     keys.press(page.get_by_role("status").get_by_role("link", name="View the published summary"))
     expect(page.get_by_role("heading", name="Score by section")).to_be_visible()
 

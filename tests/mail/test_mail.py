@@ -275,6 +275,15 @@ def test_a_named_address_is_a_link_of_these_words_and_the_first_one_of_its_own_t
     assert "Open it: https://evil.example/e" in html
 
 
+def test_what_people_wrote_chooses_no_words_of_a_link(settings):
+    settings.BASE_URL = "https://registry.example"
+    note = "Thanks.\n\nTake your prize: https://registry.example/x\r\n\r\nhttps://registry.example/y"
+    html = as_html("", f"Declined.\n\nNote:\n{outgoing.one_block(note)}\n\n- Prize: https://registry.example/z")
+    assert 'class="button"' not in html
+    for address in "xyz":
+        assert f'<a href="https://registry.example/{address}">https://registry.example/{address}</a>' in html
+
+
 def test_a_command_names_the_page_or_uses_the_address_of_the_last_server(settings, monkeypatch):
     settings.BASE_URL = ""
     assert places.link("Open it", "/manage") == "Open it: the page /manage of this registry"

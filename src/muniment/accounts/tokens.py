@@ -307,17 +307,17 @@ def _mail_owner(row: PersonalToken, subject: Promise, text: Promise, *, is_chang
             str(text) % {"day": _day(row)},
             "",
             gettext("Name: %(name)s") % {"name": row.name},
-            gettext("Account: %(email)s") % {"email": row.account.email},
             gettext("Expires: %(day)s") % {"day": _day(row)},
-            *(mailing.lines_of_request() if is_change else ()),
             "",
             gettext("It can:"),
             "",
             *(f"- {scopes.WORDS[scope]}" for scope in row.scopes.split() if scope in scopes.WORDS),
             "",
-            places.link(gettext("Review your tokens"), "/manage/tokens"),
         ]
+        label = gettext("Review your tokens")
         if is_change:
             asked = gettext("If you didn't do this, revoke the token and change your password.")
-            lines += ["", asked, "", places.link(gettext("Open your security log"), "/manage/security")]
+            lines += mailing.ways_to_review(row.account.email, label, asked)
+        else:
+            lines.append(places.link(label, "/manage/tokens"))
         outgoing.send(row.account.email, str(subject), "\n".join(lines))

@@ -222,7 +222,7 @@ def _decided(application: Application, *, accept: bool) -> tuple[str, str]:
     else:
         subject = gettext("%(program)s: declined")
         outcome = gettext("Your application to %(program)s was declined.")
-    noted = f"{gettext('Note:')}\n{application.note}\n\n" if application.note else ""
+    noted = f"{gettext('Note:')}\n{outgoing.one_block(application.note)}\n\n" if application.note else ""
     text = f"{outcome % _names(application)}\n\n{noted}"
     return subject % _names(application), text
 

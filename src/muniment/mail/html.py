@@ -1,8 +1,9 @@
 """
 The HTML part of a message, made from its text: paragraphs, lists, codes in large type, and links to this registry.
 
-A line such as ``Review your tokens: https://registry.example/manage/tokens`` becomes a link of these words. The first
-such line, or address, that is a paragraph of its own is the button of the message.
+A paragraph such as ``Review your tokens: https://registry.example/manage/tokens``, or such a line of a numbered list,
+becomes a link of these words, and the first such paragraph the button of the message. Other lines show the addresses in
+them: people wrote some of these lines, and must not choose the words of a link.
 """
 
 import re
@@ -68,13 +69,14 @@ def _block(text: str, base: str) -> dict[str, object]:
     """Return a paragraph. ``address`` and ``label`` are those of one that is only a link to this registry."""
     lines = text.strip().split("\n")
     address = re.fullmatch(re.escape(base) + _REST, text.strip()) if base else None
-    named = _named(text.strip(), base)
     is_list = all(each.startswith("- ") for each in lines)
+    named = None if is_list else _named(text.strip(), base)
     is_numbered = all(_NUMBER.match(each) for each in lines)
     cut = 2 if is_list else 3
+    shown = _line if is_numbered or named else _linked
     return {
-        "text": mark_safe("<br>\n".join(_line(each, base) for each in lines)),  # noqa: S308 - escaped there
-        "items": [mark_safe(_line(each[cut:], base)) for each in lines] if is_list or is_numbered else (),  # noqa: S308 - escaped there
+        "text": mark_safe("<br>\n".join(shown(each, base) for each in lines)),  # noqa: S308 - escaped there
+        "items": [mark_safe(shown(each[cut:], base)) for each in lines] if is_list or is_numbered else (),  # noqa: S308 - escaped there
         "is_numbered": is_numbered,
         "is_code": bool(_CODE.fullmatch(text)),
         "label": named["label"] if named else "",
@@ -96,6 +98,10 @@ def _without_signature(text: str, name: str, base: str) -> str:
 def _line(line: str, base: str) -> str:
     if named := _named(line, base):
         return f'<a href="{escape(named["address"])}">{escape(named["label"])}</a>'
+    return _linked(line, base)
+
+
+def _linked(line: str, base: str) -> str:
     link = re.compile(re.escape(base) + _REST)
     parts, end = [], 0
     for found in link.finditer(line) if base else ():

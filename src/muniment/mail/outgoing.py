@@ -92,6 +92,11 @@ def without_links(text: str, limit: int = 80) -> str:
     return " ".join(short.split())
 
 
+def one_block(text: str) -> str:
+    """Return a note of several paragraphs as lines without blank ones: a paragraph of its own could be a button."""
+    return re.sub(r"\n\s*\n", "\n", text.replace("\r\n", "\n").strip())
+
+
 def _host() -> str:
     return urlsplit(places.base_url()).hostname or "localhost"
 

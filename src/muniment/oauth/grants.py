@@ -31,7 +31,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
 from muniment.kernel.wire import timestamp
-from muniment.mail import outgoing, places
+from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
 from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
@@ -338,14 +338,11 @@ def _mail_new_app(grant: Grant) -> None:
             "",
             *(f"- {scopes.WORDS[scope]}" for scope in grant.scopes.split() if scope in scopes.WORDS),
             "",
-            gettext("Account: %(email)s") % {"email": grant.account.email},
-            *mailing.lines_of_request(),
-            "",
-            places.link(gettext("Review your apps"), "/manage/tokens"),
-            "",
-            gettext("If you didn't do this, disconnect the app and change your password."),
-            "",
-            places.link(gettext("Open your security log"), "/manage/security"),
+            *mailing.ways_to_review(
+                grant.account.email,
+                gettext("Review your apps"),
+                gettext("If you didn't do this, disconnect the app and change your password."),
+            ),
         ]
         outgoing.send(grant.account.email, gettext("An app was connected to your account"), "\n".join(lines))
 

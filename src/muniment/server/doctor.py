@@ -304,7 +304,7 @@ def _proxies(config: Config) -> Finding:
 
 def _mail(config: Config) -> Finding:
     place = masked(config.mail_url) or Phrase(
-        "{folder}; set MUNIMENT_MAIL_URL to send over SMTP", folder=config.data / "mail"
+        "{folder} and is not delivered; set MUNIMENT_MAIL_URL to send over SMTP", folder=config.data / "mail"
     )
     if not config.on_postgresql and not config.database_file.exists():
         return good("mail", Phrase("goes to {place}", place=place), "" if config.mail_url else UNSET)
@@ -325,7 +325,7 @@ def _mail(config: Config) -> Finding:
     finally:
         connection.close()
     says = Phrase(
-        "{place}; {waiting:,} messages wait, {failed:,} were given up this week",
+        "goes to {place}; {waiting:,} messages wait, {failed:,} failed this week",
         place=place,
         waiting=found.waiting,
         failed=found.failed,

@@ -71,15 +71,14 @@ def test_the_next_backup_begins_at_a_whole_multiple_of_the_interval():
 def test_the_page_changes_pauses_and_resumes(chosen):
     chosen()
     browser = signed_in(account("operator@harbour.example", "operator"))
-    browser.post(PAGE, {"do": "save", "interval_min": "60", "recent": "3", "hourly": "", "daily": "2"})
-    expected = check({"backups": {"interval_min": 60, "keep": "recent=3,daily=2"}})
-    assert latest_version().settings.backups == expected.backups
+    browser.post(PAGE, {"do": "save", "interval_min": "60", "recent": "3"})
+    assert latest_version().settings.backups == check({"backups": {"interval_min": 60, "keep": "recent=3"}}).backups
     browser.post(PAGE, {"do": "pause"})
     assert latest_version().settings.backups.paused
     browser.post(PAGE, {"do": "resume"})
     assert not latest_version().settings.backups.paused
     number = latest_version().number
-    for values in ({"interval_min": "1"}, {"hourly": "3"}, {"recent": "none"}):
+    for values in ({"interval_min": "1"}, {"hourly": "3"}):
         assert browser.post(PAGE, {"do": "save", **values}).status_code == 422
     assert latest_version().number == number
     browser.post(PAGE, {"do": "save"})  # what is left empty has its default
@@ -93,5 +92,5 @@ def test_the_page_offers_no_change_of_what_the_process_fixes(chosen):
     assert "MUNIMENT_BACKUP_INTERVAL_S is set" in page
     assert "MUNIMENT_BACKUP_KEEP is set" in page
     assert "Pause backups" not in page
-    browser.post(PAGE, {"do": "save", "interval_min": "60", "recent": "3", "hourly": "", "daily": "2"})
+    browser.post(PAGE, {"do": "save", "interval_min": "60", "recent": "3"})
     assert latest_version().number == 0

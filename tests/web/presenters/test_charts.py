@@ -84,7 +84,7 @@ def test_of_many_shares_those_that_nobody_would_see_are_among_the_others():
     mixed = charts.folded([ChartSlice("large", 40), *(ChartSlice(str(n), 0.5) for n in range(20))])
     assert [(slice_.label, slice_.value) for slice_ in mixed] == [("large", 40), ("20 others", 10)]
     alike = charts.folded([ChartSlice(str(n), 0.5) for n in range(20)])
-    assert [(slice_.label, slice_.value) for slice_ in alike] == [("20 shares, each below 1%", 10)]
+    assert [(slice_.label, slice_.value) for slice_ in alike] == [("20 with less than 1% each", 10)]
 
 
 def test_the_number_in_a_ring_says_what_it_counts():

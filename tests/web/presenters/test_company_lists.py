@@ -85,11 +85,11 @@ def test_listed_holders_say_whether_they_are_all(shares, sentence):
 @pytest.mark.parametrize(
     ("shares", "label"),
     [
-        ([60, 40], "Token holders, largest 60%"),
+        ([60, 40], "Token holders, the largest with 60%"),
         ([100], "Token holder"),
-        ([30], "Listed holder of 30%"),
-        ([30.456, 0.1, 0.2], "Listed holders of 30.8%, largest 30.46%"),
-        ([0.0001, 0.0002], "Listed holders of 0.0003%, largest 0.0002%"),
+        ([30], "Listed holder, with 30% of all tokens"),
+        ([30.456, 0.1, 0.2], "Listed holders with 30.8% of all tokens, the largest 30.46%"),
+        ([0.0001, 0.0002], "Listed holders with 0.0003% of all tokens, the largest 0.0002%"),
         ([30, None], "Listed holders"),
     ],
 )
@@ -176,3 +176,11 @@ def test_the_shares_of_a_table_have_as_many_decimals_and_its_tokens_no_symbol():
 )
 def test_titles_that_differ_in_a_number_share_a_line(titles, lines):
     assert lists.joined_titles(titles) == lines
+
+
+def test_a_single_title_more_is_shown_rather_than_counted():
+    held = [{"person": {"slug": "ada", "name": "Ada"}, "title": title} for title in ("Chair", "Clerk", "Cook", "Crew")]
+    (ada,) = lists.team_of(held)
+    assert (ada.titles, ada.more) == (["Chair", "Clerk", "Cook", "Crew"], 0)
+    (ada,) = lists.team_of([*held, {"person": {"slug": "ada", "name": "Ada"}, "title": "Captain"}])
+    assert (ada.titles, ada.more) == (["Chair", "Clerk", "Cook"], 2)

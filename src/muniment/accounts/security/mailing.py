@@ -68,8 +68,7 @@ def text_of(event: SecurityEvent, name: str = "") -> str:
     return "\n".join([*lines, "", *_reaction(event), "", _log(), ""])
 
 
-def lines_of_request() -> list[str]:
-    """Return when something is done now, and the client of the request that does it, for mails of other features."""
+def _lines_of_request() -> list[str]:
     here = origin.current()
     lines = [gettext("Time: %(time)s UTC") % {"time": moment(now())}]
     if here.address:
@@ -77,6 +76,12 @@ def lines_of_request() -> list[str]:
     if here.agent:
         lines.append(gettext("Device: %(browser)s") % {"browser": words.browser(here.agent)})
     return lines
+
+
+def ways_to_review(email: str, label: str, reaction: str) -> list[str]:
+    """Return the end of a mail about a new token or app: account, time, client, and how to react."""
+    facts = [gettext("Account: %(email)s") % {"email": email}, *_lines_of_request()]
+    return [*facts, "", places.link(label, "/manage/tokens"), "", reaction, "", _log()]
 
 
 def ask_operator() -> str:

@@ -117,34 +117,41 @@ def means_of(event: SecurityEvent) -> str:
     return browser(event.agent) if event.agent else gettext("Website")
 
 
-def details_of(event: SecurityEvent) -> list[tuple[str, str]]:
-    """Return label and value of each detail."""
+def details_of(event: SecurityEvent, *, but: str = "") -> list[tuple[str, str]]:
+    """Return label and value of each detail except *but*."""
     about = [(gettext("About"), f"/{event.subject}")] if event.subject else []
-    return about + facts_of(event)
+    return about + facts_of(event, but=but)
 
 
-def facts_of(event: SecurityEvent) -> list[tuple[str, str]]:
+def facts_of(event: SecurityEvent, *, but: str = "") -> list[tuple[str, str]]:
     """Return label and value of each detail but the page that the event is about."""
     lines: list[tuple[str, str]] = []
     for name, value in event.detail.items():
+        if name == but:
+            continue
         if name == "changed" and isinstance(value, list):  # places in the registry's own settings
             lines.append((gettext("Changed"), ", ".join(map(str, value))))
         elif name == "changed":
             lines += [(setting, " → ".join(map(_setting, pair))) for setting, pair in value.items()]
         elif value in ("", [], None):
             continue
-        elif name == "scopes":
-            lines.append((str(_LABELS[name]), _permitted(value)))
-        elif name == "owner":
-            owner = get_user_model().objects.filter(pk=value).first()
-            lines.append((str(_LABELS[name]), str(owner or gettext("former account"))))
-        elif name == "expires":
-            lines.append((str(_LABELS[name]), _day(str(value))))
-        elif name == "result":
-            lines.append((str(_LABELS[name]), recalled(str(value))))
         elif name in _LABELS:
-            lines.append((str(_LABELS[name]), _shown(value)))
+            lines.append((str(_LABELS[name]), _told(name, value)))
     return lines
+
+
+def _told(name: str, value: Any) -> str:
+    """Return a detail in words."""
+    match name:
+        case "scopes":
+            return _permitted(value)
+        case "owner":
+            return str(get_user_model().objects.filter(pk=value).first() or gettext("former account"))
+        case "expires":
+            return _day(str(value))
+        case "result":
+            return recalled(str(value))
+    return _shown(value)
 
 
 def _permitted(value: Any) -> str:
@@ -169,7 +176,8 @@ def _setting(value: str | None) -> str:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return capfirst(", ".join(map(_word, value)))
+        words = ", ".join(map(_word, value))
+        return capfirst(words) if all(each in _VALUES for each in value) else words
     return capfirst(_word(value)) if value in _VALUES else _word(value)
 
 

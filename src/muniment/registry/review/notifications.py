@@ -182,4 +182,4 @@ def notify_owners_of_answer(company: Company, person: Person, titles: list[str],
 
 
 def _note_block(note: str) -> str:
-    return f"\n{gettext('Note from the reviewer:')}\n{note}\n" if note.strip() else ""
+    return f"\n{gettext('Note from the reviewer:')}\n{outgoing.one_block(note)}\n" if note.strip() else ""

@@ -70,6 +70,8 @@ def withdraw_change(actor: Actor, slug: str) -> None:
     """Withdraw what an owner wants to change and a reviewer has not decided on: the published values stay."""
     with transaction.atomic():
         _own(actor, slug)
+        if actor.is_reviewer:
+            raise Forbidden("Reviewers decide on changes.", "Decide on this one in the queue at /review.")
         mine = operations.get_company(actor, slug)
         published = {name: mine.bundle["company"].get(name) for name in mine.pending_changes}
         if not published:

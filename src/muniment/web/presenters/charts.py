@@ -110,7 +110,7 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
     words = (
         ngettext("%(count)s other", "%(count)s others", len(rest))
         if kept
-        else ngettext("%(count)s share below 1%%", "%(count)s shares, each below 1%%", len(rest))
+        else ngettext("%(count)s with less than 1%%", "%(count)s with less than 1%% each", len(rest))
     )
     total = _sum(rest)
     return [*kept, ChartSlice(words % {"count": number(len(rest))}, float(total), percent(total), rest=True)]

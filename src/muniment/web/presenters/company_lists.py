@@ -111,10 +111,11 @@ def team_of(positions: Iterable[JSONObject]) -> list[Member]:
             person.get("name") or "",
             person.get("slug") or "",
             person.get("picture"),
-            joined_titles(titles[:TITLES_SHOWN]),
-            len(titles[TITLES_SHOWN:]),
+            joined_titles(titles[:shown]),
+            len(titles[shown:]),
         )
         for person, titles in held.values()
+        for shown in (len(titles) if len(titles) == TITLES_SHOWN + 1 else TITLES_SHOWN,)  # no "and 1 more"
     ]
 
 
@@ -259,10 +260,10 @@ def holders_label(holders: Sequence[JSONObject]) -> str:
     values = {"share": percent(round(held, 1) or held), "largest": percent(round(largest, 2) or largest)}
     is_whole = held >= WHOLE - ROUNDING
     if count == 1:
-        return gettext("Token holder") if is_whole else gettext("Listed holder of %(share)s") % values
+        return gettext("Token holder") if is_whole else gettext("Listed holder, with %(share)s of all tokens") % values
     if is_whole:
-        return gettext("Token holders, largest %(largest)s") % values
-    return gettext("Listed holders of %(share)s, largest %(largest)s") % values
+        return gettext("Token holders, the largest with %(largest)s") % values
+    return gettext("Listed holders with %(share)s of all tokens, the largest %(largest)s") % values
 
 
 def concentration_of(holders: Iterable[JSONObject]) -> Concentration | None:

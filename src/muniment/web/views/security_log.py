@@ -10,9 +10,9 @@ from urllib.parse import quote
 import msgspec
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.html import format_html
+from django.utils.translation import gettext
 
 from muniment.accounts.security import reading, words
-from muniment.accounts.security.events import Event
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.json import JSONObject
 from muniment.registry.models import Company, Framework, Person
@@ -78,8 +78,8 @@ def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
             "title": words.title_of(event),
             "means": words.means_of(event),
             "details": [
-                (label, _about(event.subject, names) if value == f"/{event.subject}" else _named_places(event, value))
-                for label, value in words.details_of(event)
+                (label, _about(event.subject, names) if value == f"/{event.subject}" else value)
+                for label, value in _details(event)
             ],
             "times": 1,
         }
@@ -105,11 +105,13 @@ def _about(subject: str, names: Mapping[str, str]) -> str:
     return format_html('<a href="/{}">{}</a>', quote(subject), names[subject])
 
 
-def _named_places(event: SecurityEvent, value: str) -> str:
-    """Return the labels of the registry's own settings instead of their places in the file."""
-    if event.event != Event.REGISTRY_CHANGED or value != ", ".join(map(str, event.detail.get("changed") or ())):
-        return value
-    return ", ".join(map(label_of, value.split(", "))) if value else value
+def _details(event: SecurityEvent) -> list[tuple[str, str]]:
+    """Return the details, with the settings of the registry by the labels of their form."""
+    changed = event.detail.get("changed")
+    if not isinstance(changed, list):
+        return words.details_of(event)
+    names = ", ".join(label_of(str(place)) for place in changed)
+    return [*words.details_of(event, but="changed"), (gettext("Changed"), names)]
 
 
 def _folded(events: list[SecurityEvent]) -> list[JSONObject]:

@@ -11,7 +11,7 @@ from make.accounts import account, sign_in, signed_in
 from make.registry import document
 from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.models import Company, HistoryEntry, Invitation
+from muniment.registry.models import Company, HistoryEntry, Invitation, Ownership
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.review import decisions, invitations
@@ -236,6 +236,17 @@ def test_a_change_that_waits_is_withdrawn_by_its_owner_alone(browser, owner, pub
     assert "withdraw-change" not in html
     browser.post(f"{BASE}/withdraw-change", {"once": "again"})
     assert "No change of this listing is waiting" in page_of(browser.get(BASE))
+
+
+def test_a_reviewer_who_owns_a_listing_decides_on_its_change_instead(browser, owner, published):
+    operations.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Power"))
+    other = account("other@harbour.example", "reviewer")
+    Ownership.objects.create(company=Company.objects.get(slug=published), account=other)
+    desk = signed_in(other)
+    assert "withdraw-change" not in page_of(desk.get(BASE))
+    desk.post(f"{BASE}/withdraw-change", {"once": "first"})
+    assert "Reviewers decide on changes." in page_of(desk.get(BASE))
+    assert operations.get_company(owner.actor("web"), published).pending_changes == {"name": "Tidal Power"}
 
 
 def test_an_open_invitation_is_shown_and_revoked_by_an_owner_alone(browser, owner, published):

@@ -1,18 +1,21 @@
 """The audit log for operators, by actor, event and date; and the settings with their origin."""
 
+import re
 from datetime import timedelta
 
 import pytest
 
 from make.accounts import account, signed_in
+from make.declared import declared
 from muniment.accounts.models import SecurityEvent
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
-from muniment.config import Config
+from muniment.config import SETTINGS, Config
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.registry.models import Company
 from muniment.shown_settings import shown_settings
+from muniment.web.wording.process_settings import GROUPS
 
 pytestmark = pytest.mark.django_db
 
@@ -86,13 +89,60 @@ def test_settings_have_their_origin_and_no_secret(browser, monkeypatch, tmp_path
         assert secret not in page
 
 
-def test_a_change_of_the_registrys_own_settings_is_an_entry_that_names_the_places(browser):
-    record(Event.REGISTRY_CHANGED, actor=COMMAND, detail={"version": 1, "changed": ["legal.imprint", "brand.accent"]})
+def test_a_change_of_the_registrys_own_settings_is_an_entry_that_names_the_fields(browser):
+    record(
+        Event.REGISTRY_CHANGED,
+        actor=COMMAND,
+        detail={"version": 1, "changed": ["legal.imprint", "brand.accent", "fields.x"]},
+    )
     for path in ("/operate/audit", "/review/audit"):
         answer = browser.get(path)
         assert answer.status_code == 200
-        assert "Imprint, Accent color" in answer.content.decode()
+        assert "Imprint, Accent color, fields.x" in answer.content.decode()
 
 
 def test_settings_are_shown_as_they_are_written(browser):
     assert [each.value for each in shown_settings(Config({})) if each.variable == "MUNIMENT_SIGNUP"] == ["on"]
+
+
+def test_settings_say_what_is_in_effect_where_no_value_is_set(browser, monkeypatch, tmp_path):
+    environment = {"MUNIMENT_DATA": str(tmp_path), "MUNIMENT_RATE_LIMIT": "off", "MUNIMENT_MODEL_NAME": "tide"}
+    monkeypatch.setattr("muniment.config.current", lambda: Config(environment))
+    page = browser.get("/operate/settings").content.decode()
+    for gone in (">Empty<", ">Not set<"):
+        assert gone not in page
+    for effect in (
+        str(tmp_path / "backups"),
+        f"None: {tmp_path}/settings.toml does not exist",
+        "No mail server: messages are written to",
+        "A key in the data folder",
+        f"{tmp_path}/muniment.sqlite3",
+    ):
+        assert effect in page, effect
+    changed = page.partition('id="changed"')[2].partition('id="all"')[0]
+    assert re.findall(r"MUNIMENT_[A-Z_]+(?=</span>)", changed) == [
+        "MUNIMENT_DATA", "MUNIMENT_RATE_LIMIT", "MUNIMENT_MODEL_NAME",
+    ]  # fmt: skip
+    assert changed.count(">Off<") == 1
+
+
+def test_settings_say_which_of_two_places_wins(browser, monkeypatch, tmp_path):
+    monkeypatch.setattr("muniment.config.current", lambda: Config({"MUNIMENT_DATA": str(tmp_path)}))
+    page = browser.get("/operate/settings").content.decode()
+    assert "A name in the registry settings overrides it." in page
+    assert "Off in the registry settings too." in page
+    with declared(registry={"name": "Tide tables", "fetch_logos": True}):
+        page = browser.get("/operate/settings").content.decode()
+    assert "Overridden by the registry settings: Tide tables" in page
+    assert "Set in the registry settings: on" in page
+    fixed = {"MUNIMENT_DATA": str(tmp_path), "MUNIMENT_FETCH_LOGOS": "on"}
+    monkeypatch.setattr("muniment.config.current", lambda: Config(fixed))
+    assert "Overrides the registry settings." in browser.get("/operate/settings").content.decode()
+    assert (
+        "MUNIMENT_FETCH_LOGOS is set, and overrides this choice." in browser.get("/operate/registry").content.decode()
+    )
+
+
+def test_every_setting_is_in_one_group():
+    names = [each.name for each in SETTINGS]
+    assert sorted(name for _, group in GROUPS for name in group) == sorted(names)

@@ -97,6 +97,15 @@ def test_a_table_is_uploaded_mapped_previewed_imported_and_undone(browser):
     assert "members.csv" in page(browser, "/operate/import")
 
 
+def test_a_table_of_blank_rows_says_so_and_leads_on(browser):
+    shown = preview(browser, upload(browser, "Company;Website\n;\n;\n"))
+    assert "There is no row to import." in shown
+    assert "All rows are blank below the header" in shown
+    assert 'value="import"' not in shown
+    assert "Change columns" in shown
+    assert "Discard import" in shown
+
+
 def test_a_table_that_changes_nothing_says_so(browser):
     bring(browser, TABLE)
     here = upload(browser, TABLE)

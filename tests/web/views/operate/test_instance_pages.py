@@ -85,7 +85,7 @@ def test_what_is_not_set_up_is_not_called_ok(browser, monkeypatch):
 
 
 def test_storage_shows_places_and_damage(browser, stand):
-    assert b"No damaged item is known." in browser.get("/operate/storage").content
+    assert b"No damaged items found." in browser.get("/operate/storage").content
     damage = Damage(check="x", subject="companies/quillmere", says="differs", remedy="publish it again")
     instance.store(Progress(began_at=1.0, finished_at=2.0, former=(damage,)))
     page = browser.get("/operate/storage").content.decode()
@@ -96,7 +96,7 @@ def test_storage_shows_places_and_damage(browser, stand):
 def test_a_backup_is_asked_for_once_and_made_at_once(browser, monkeypatch, tmp_path):
     settings = Config({}, data=tmp_path, backups=str(tmp_path / "backups"))
     monkeypatch.setattr("muniment.config.current", lambda: settings)
-    assert b"No backup yet. The first is made at" in browser.get("/operate/backups").content
+    assert b"No backup yet." in browser.get("/operate/backups").content
     browser.post("/operate/backups")
     assert b"A backup is being made." in browser.get("/operate/backups").content
     browser.post("/operate/backups")

@@ -5,6 +5,7 @@ import pytest
 from make.accounts import account, deliver_mail, signed_in
 from muniment.accounts.models import SecurityEvent
 from muniment.accounts.waiting_jobs import cancel_job, list_jobs, send_test_message
+from muniment.config import Config
 from muniment.jobs import handlers, queue
 from muniment.jobs.handlers import Handler
 from muniment.jobs.models import Job, State
@@ -125,3 +126,17 @@ def test_every_kind_of_job_of_the_product_has_words(browser):
     assert '<option value="registry.rounds_due" selected>Open and close funding rounds</option>' in page
     assert 'Open and close funding rounds<br><span class="mono quiet small"' in page
     assert job_kind("plugin.own") == "plugin.own"
+
+
+def test_mail_says_what_became_of_a_message_and_that_nobody_receives_it(browser, monkeypatch, stand):
+    send("ada@harbour.example", "Hello", "Hello.")
+    deliver_mail()
+    page = browser.get("/operate/mail?state=ended").content.decode()
+    assert "Written to the folder" in page
+    assert "1 message, newest first" in page
+    for address in ("/operate/mail", "/operate/invitations", "/operate/accounts"):
+        assert b"messages are only written to" in browser.get(address).content, address
+    sending = Config({}, data=stand.folder, mail_url="smtp://mail.example:25")
+    monkeypatch.setattr("muniment.config.current", lambda: sending)
+    assert ">Sent</span>" in browser.get("/operate/mail?state=ended").content.decode()
+    assert b"messages are only written to" not in browser.get("/operate/invitations").content

@@ -85,7 +85,7 @@ def expected(rows, largest):
         return shares, None, ""
     kept = [share for share in shares[:largest] if share >= 1]
     rest = shares[len(kept) :]
-    return kept, sum(rest), f"{len(rest)} others" if kept else f"{len(rest)} shares, each below 1%"
+    return kept, sum(rest), f"{len(rest)} others" if kept else f"{len(rest)} with less than 1% each"
 
 
 def test_the_numbers_of_200_random_distributions_and_cap_tables_are_those_of_the_wire(visitor):

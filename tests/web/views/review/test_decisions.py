@@ -247,8 +247,8 @@ def test_a_review_says_what_the_check_of_the_owner_says(submitted, first, owner)
     proposals = [{"title": "Lease the dyke", "status": "active", "endDate": "2020-01-01"}]
     operations.update_company(owner.actor("web"), submitted, CompanyChange(proposals=proposals))
     html = unescape(signed_in(first).get(f"/review/companies/{submitted}").content.decode())
-    says = html.partition("the owner's check says: ")[2]
-    assert "although their end date has passed: Lease the dyke." in says[:200]
+    warned = "Proposals that are still active or pending although their end date has passed: Lease the dyke."
+    assert f"the owner's check says: {warned}" in html
 
 
 def test_a_published_listing_can_only_be_unlisted_and_the_form_says_so(submitted, first):

@@ -1,9 +1,12 @@
 """The first set-up in the browser: the link, the account, the steps, and where they are saved."""
 
+import re
+
 import pytest
 from django.test import Client
 
 from make.accounts import PASSWORD, account, signed_in
+from make.registry import draft, owner
 from muniment.accounts.first_run import operations
 from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND
@@ -132,3 +135,37 @@ def test_a_change_by_someone_else_is_not_overwritten(operator):
     answer = operator.post(f"{STEPS}/name", {"do": "save", "version": "0", "registry__name": "Mine"})
     assert b"changed by someone else" in answer.content
     assert latest_version().settings.registry.name == "Guild"
+
+
+def ticked(html: bytes) -> list[str]:
+    return re.findall(r'<li class="done"[^>]*>(?:<a [^>]*>)?([^<]+)', html.decode())
+
+
+def test_steps_are_ticked_by_what_exists_and_only_the_others_are_left(operator):
+    assert ticked(operator.get(f"{STEPS}/name").content) == ["Account"]
+    apply_settings(COMMAND, check({"legal": {"imprint": "Hourglass Lane 1"}, "brand": {"accent": "#0b5d3b"}}))
+    draft(owner())
+    operator.post(f"{STEPS}/words", {"do": "skip"})
+    page = operator.get(f"{STEPS}/name").content
+    assert ticked(page) == ["Account", "Brand", "Legal pages", "Import"]
+    done = operator.get(f"{STEPS}/done").content.decode()
+    skipped = done.partition("Steps you skipped")[2].partition("</section>")[0]
+    assert re.findall(r'setup/(\w+)"', skipped) == ["name", "words", "fields"]
+    assert "Some steps are still open" in done
+    assert "Set up mail" in done
+
+
+def test_a_step_without_content_offers_its_own_action_first(operator):
+    page = operator.get(f"{STEPS}/import").content.decode()
+    assert '<a class="button main" href="/operate/import">' in page
+    assert 'value="skip">Continue' in page
+    draft(owner())
+    page = operator.get(f"{STEPS}/import").content.decode()
+    assert '<button class="button main" type="submit" name="do" value="next">Continue' in page
+    assert '<a class="button" href="/operate/import">' in page
+
+
+def test_a_starting_text_is_offered_only_for_an_empty_page(operator):
+    apply_settings(COMMAND, check({"legal": {"imprint": "Hourglass Lane 1"}}))
+    page = operator.get(f"{STEPS}/legal").content.decode()
+    assert re.findall(r'value="start-(\w+)"', page) == ["privacy", "terms"]

@@ -25,7 +25,7 @@ from muniment.web.wording.places import month_or_text
 
 TITLES_SHOWN: Final = 2
 """Of a company's votes that end on the same day."""
-LINE_CHARACTERS: Final = 90
+LINE_CHARACTERS: Final = 160
 FIELDS_SHOWN: Final = 4
 """Of those that a change names."""
 

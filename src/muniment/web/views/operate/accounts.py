@@ -52,10 +52,8 @@ ACTIONS: Final = {
         lambda actor, email: operations.set_active(actor, email, active=False),
         gettext_lazy("Disable %(email)s?"),
         (
-            gettext_lazy(
-                "All sessions, tokens and connected apps of this account stop working immediately."
-                " Its listings stay public. You can enable the account again."
-            ),
+            gettext_lazy("All sessions, tokens and connected apps of this account stop working immediately."),
+            gettext_lazy("Its listings stay public. You can enable the account again."),
         ),
         gettext_lazy("Disable account"),
         gettext_lazy("Account disabled."),

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.credits import back_office
-from muniment.credits.models import Purchase, Transfer
+from muniment.credits.models import LedgerAccount, Purchase, Transfer
 from muniment.credits.operations import grant, totals
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
@@ -27,6 +27,12 @@ FINDERS: Final[dict[str, Callable[..., Page[Any]]]] = {
     "transfers": back_office.list_transfers,
     "purchases": back_office.list_purchases,
 }
+_SYSTEM: Final = {
+    "issued": gettext_lazy("Issued by the registry"),
+    "sold": gettext_lazy("Sold by the registry"),
+    "revenue": gettext_lazy("Spent on reports"),
+}
+"""The accounts of the ledger that belong to no person."""
 _AMOUNT: Final = re.compile(r"[1-9][0-9]{0,9}")
 
 
@@ -44,7 +50,7 @@ def credit_lists(request: HttpRequest) -> HttpResponse:
     found: Page[Any] = FINDERS[shown](actor, words, page=asked_page(query), page_size=PAGE_SIZE)
     context = {
         "found": found,
-        "rows": [(each, _price(each)) for each in found.items],
+        "rows": [(each, _price(each), *_sides(each)) for each in found.items],
         "pager": pager(request, ("list", "q", "page"), found),
         "given": {"list": shown, "q": words},
         "lists": LISTS.items(),
@@ -56,6 +62,17 @@ def credit_lists(request: HttpRequest) -> HttpResponse:
 
 def _price(row: Transfer | Purchase) -> str:
     return format_price(row.price_minor, row.currency) if isinstance(row, Purchase) else ""
+
+
+def _sides(row: Transfer | Purchase) -> tuple[str, str]:
+    """Return the payer and the recipient of a transfer: accounts, or the sides of the registry in words."""
+    if isinstance(row, Purchase):
+        return "", ""
+    return _side(row.debit), _side(row.credit)
+
+
+def _side(found: LedgerAccount) -> str:
+    return str(found.account) if found.account else str(_SYSTEM.get(found.name, found.name))
 
 
 def _grant(request: HttpRequest) -> None:

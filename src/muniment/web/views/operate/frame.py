@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy
 
+from muniment import config
 from muniment.accounts.first_run.operations import is_unfinished
 from muniment.kernel.json import JSONObject
 from muniment.web.requests.pages import Words, manage_page
@@ -35,9 +36,9 @@ ENTRIES: Final = (
     Entry("backups", gettext_lazy("Backups"), "/operate/backups"),
     Entry("maintenance", gettext_lazy("Maintenance"), "/operate/maintenance"),
     Entry("audit", gettext_lazy("Audit log"), "/operate/audit"),
-    Entry("settings", gettext_lazy("Settings"), "/operate/settings"),
+    Entry("settings", gettext_lazy("Server settings"), "/operate/settings"),
     Entry("fields", gettext_lazy("Fields"), "/operate/fields"),
-    Entry("registry", gettext_lazy("Registry"), "/operate/registry"),
+    Entry("registry", gettext_lazy("Registry settings"), "/operate/registry"),
 )
 
 
@@ -49,5 +50,12 @@ def operate_page(
 
     While the first set-up is unfinished, each page leads back to it.
     """
-    shown = {"tab": tab, "entries": ENTRIES, "is_setting_up": is_unfinished(), **context}
+    settings = config.current()
+    shown = {
+        "tab": tab,
+        "entries": ENTRIES,
+        "is_setting_up": is_unfinished(),
+        "mail_folder": "" if settings.mail_url else settings.data.absolute() / "mail",
+        **context,
+    }
     return manage_page(request, template, shown, status=status)

@@ -13,17 +13,18 @@ from muniment import config
 from muniment.documents.cleanup import totals_by_state
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
+from muniment.languages.translated import translated
 from muniment.masking import masked
 from muniment.registry.settings import operations as registry_operations
 from muniment.registry_toml import reading
 from muniment.scrub import checks, health, instance
 from muniment.setting_values import PERIODS
-from muniment.shown_settings import shown_settings
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown, show_problem
 from muniment.web.views.operate import contributed
 from muniment.web.views.operate.frame import operate_page
+from muniment.web.wording.process_settings import REGISTRY, setting_groups, settings_path
 
 BACKUPS: Final = "/operate/backups"
 _RESTORE: Final = "muniment restore %s --at latest --data NEW-FOLDER\nmuniment serve --data NEW-FOLDER"
@@ -42,11 +43,6 @@ def _number(label: Any, help_text: Any = "") -> forms.IntegerField:
     return forms.IntegerField(label=label, help_text=help_text, min_value=0, max_value=9_999, required=False)
 
 
-def _rule(keep: str) -> dict[str, str]:
-    """Return the numbers of a rule such as recent=4,hourly=24, by their periods."""
-    return {name: number for name, _, number in (each.partition("=") for each in keep.split(",")) if number}
-
-
 class ScheduleForm(forms.Form):
     """When backups are made and which are kept, where the process's settings leave it to the operator."""
 
@@ -57,35 +53,28 @@ class ScheduleForm(forms.Form):
         max_value=10_000,
         required=False,
     )
-    recent = _number(gettext_lazy("Newest backups to keep"), gettext_lazy("Leave all of these empty for the default."))
+    recent = _number(gettext_lazy("Newest backups to keep"), gettext_lazy("Leave all five empty for the default."))
     hourly = _number(gettext_lazy("Hourly backups to keep"))
     daily = _number(gettext_lazy("Daily backups to keep"))
     weekly = _number(gettext_lazy("Weekly backups to keep"))
     monthly = _number(gettext_lazy("Monthly backups to keep"))
 
     def __init__(self, data: Any, *, schedule: contributed.BackupSchedule) -> None:
-        super().__init__(data, initial={"interval_min": schedule.interval_min, **_rule(schedule.keep)})
-        if schedule.is_interval_fixed:
-            del self.fields["interval_min"]
-        if schedule.is_keep_fixed:
-            for name in PERIODS:
-                del self.fields[name]
+        kept = dict(each.split("=", 1) for each in schedule.keep.replace(",", " ").split())
+        super().__init__(data, initial={"interval_min": schedule.interval_min, **kept})
+        fixed = ["interval_min"] if schedule.is_interval_fixed else []
+        for name in (*fixed, *(PERIODS if schedule.is_keep_fixed else ())):
+            del self.fields[name]
 
     def clean(self) -> JSONObject:
-        """Require one of the newest where anything is chosen, as the setting does."""
-        numbers = [self.cleaned_data.get(name) for name in PERIODS]
-        if any(numbers) and "recent" in self.fields and not numbers[0] and "recent" not in self.errors:
-            self.add_error("recent", gettext("Keep at least one of the newest backups."))
-        return self.cleaned_data
-
-    def chosen(self) -> JSONObject:
-        """Return what is chosen in the form of the settings; an empty field means the default."""
-        found: JSONObject = {}
-        if "interval_min" in self.fields:
-            found["interval_min"] = self.cleaned_data["interval_min"] or 0
+        """Put the numbers together as the setting writes them; require one of the newest if there are others."""
+        super().clean()
         if "recent" in self.fields:
-            found["keep"] = ",".join(f"{name}={n}" for name in PERIODS if (n := self.cleaned_data[name]))
-        return found
+            numbers = {name: self.cleaned_data.pop(name, None) for name in PERIODS}
+            self.cleaned_data["keep"] = ",".join(f"{name}={number}" for name, number in numbers.items() if number)
+            if self.cleaned_data["keep"] and not numbers["recent"] and "recent" not in self.errors:
+                self.add_error("recent", gettext("Keep at least one of the newest backups."))
+        return self.cleaned_data
 
 
 @operator("POST")
@@ -143,7 +132,8 @@ def backups(request: HttpRequest) -> HttpResponse:
 
 def _kept(keep: str) -> list[str]:
     """Return the parts of a rule such as recent=4,hourly=24 in words."""
-    return [str(_KEPT[name]) % {"n": number} for name, number in _rule(keep).items()]
+    parts = (each.partition("=") for each in keep.split(","))
+    return [str(_KEPT[name]) % {"n": number} if name in _KEPT else f"{name} {number}" for name, _, number in parts]
 
 
 def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
@@ -151,7 +141,7 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     latest = registry_operations.latest_version()
     chosen = msgspec.to_builtins(latest.settings.backups)
     if do == "save":
-        chosen |= form.chosen()
+        chosen |= {name: value or 0 if name == "interval_min" else value for name, value in form.cleaned_data.items()}
     elif do in {"pause", "resume"}:
         chosen["paused"] = do == "pause"
     document = {**msgspec.to_builtins(latest.settings), "backups": chosen}
@@ -162,7 +152,7 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     except reading.InvalidSettings as refusal:
         for place, fault in refusal.faults.items():
             name = place.partition(".")[2]
-            form.add_error(name if name in form.fields else None, fault)
+            form.add_error(name if name in form.fields else None, translated(fault))
         return False
     except Conflict as refusal:
         show_problem(request, refusal)
@@ -176,5 +166,12 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
 def settings(request: HttpRequest) -> HttpResponse:
     """Show every setting; a secret says only whether it is set."""
     current = config.current()
-    context = {"settings": list(shown_settings(current)), "unknown": current.unknown}
+    groups = setting_groups(current)
+    context = {
+        "groups": groups,
+        "changed": [row for group in groups for row in group.rows if row.is_changed],
+        "unknown": current.unknown,
+        "file": settings_path(current),
+        "registry_page": REGISTRY,
+    }
     return operate_page(request, "settings", "operate/settings.html", context)

@@ -15,6 +15,7 @@ from muniment.jobs.models import Job, State
 from muniment.jobs.queue import UNFINISHED
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Conflict, Problem
+from muniment.mail.delivery import EXPIRED
 from muniment.mail.outgoing import KIND
 from muniment.mail.status import mail_status
 from muniment.masking import masked
@@ -28,9 +29,10 @@ from muniment.web.wording.jobs import job_kind, message_kind
 STATES: Final[dict[str, tuple[Words, tuple[str, ...]]]] = {
     "open": (gettext_lazy("Waiting and running"), UNFINISHED),
     "failed": (pgettext_lazy("job", "Failed"), (State.FAILED,)),
-    "ended": (gettext_lazy("Succeeded and canceled"), (State.SUCCEEDED, State.CANCELED)),
+    "ended": (gettext_lazy("Ended"), (State.SUCCEEDED, State.CANCELED)),
 }
 TONES: Final = {State.RUNNING: "wait", State.SUCCEEDED: "good", State.FAILED: "bad"}
+_WRITTEN: Final = gettext_lazy("Written to the folder")
 MOST_CHARACTERS: Final = 300
 _OF_DELIVERY: Final = ("the mail server ", "the secret key ")
 """How the reasons begin that delivery gives itself; another error could quote the message."""
@@ -44,6 +46,7 @@ class JobLine(NamedTuple):
     what: str
     recipient: str
     reason: str
+    word: Words
     can_retry: bool
     can_cancel: bool
 
@@ -116,15 +119,26 @@ def _listed(request: HttpRequest, kind: str, parameters: tuple[str, ...]) -> dic
     }
 
 
+def _outcome(job: Job) -> Words:
+    """Return what became of a message; empty while it waits or if it failed."""
+    if job.state != State.SUCCEEDED:
+        return ""
+    if (job.result or {}).get("state") == EXPIRED:
+        return gettext_lazy("Expired")
+    return gettext_lazy("Sent") if config.current().mail_url else _WRITTEN
+
+
 def _line(job: Job) -> JobLine:
     is_mail, handler = job.kind == KIND, handlers.handler(job.kind)
+    word = _outcome(job) if is_mail else ""
     is_told = bool(job.error) and (not is_mail or job.error.startswith(_OF_DELIVERY))
     return JobLine(
         job=job,
-        tone=TONES.get(State(job.state), ""),
+        tone="wait" if word == _WRITTEN else TONES.get(State(job.state), ""),
         what=message_kind(str(job.payload.get("kind", ""))) if is_mail else job_kind(job.kind),
         recipient=", ".join(job.payload.get("to", ())) if is_mail else "",
         reason=masked(job.error.strip().splitlines()[-1])[:MOST_CHARACTERS] if is_told else "",
+        word=word,
         can_retry=job.state == State.QUEUED
         or (job.state == State.FAILED and handler is not None and handler.ended is None),
         can_cancel=job.state in UNFINISHED,

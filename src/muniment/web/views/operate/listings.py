@@ -17,7 +17,7 @@ from muniment.web.views.operate.frame import operate_page
 
 HOME: Final = "/operate/listings"
 KINDS: Final = {"companies": gettext_lazy("Companies"), "people": gettext_lazy("People")}
-STATES: Final = {"public": gettext_lazy("Public"), "hidden": gettext_lazy("Not public")}
+STATES: Final = {"public": gettext_lazy("Published"), "hidden": gettext_lazy("Not public")}
 STEPS: Final = {"unlist": gettext_lazy("Unlist"), "relist": gettext_lazy("Publish again")}
 DONE: Final = {"unlist": gettext_lazy("Unlisted"), "relist": gettext_lazy("Published again")}
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment import config
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.catalogues import installed
@@ -41,16 +42,35 @@ def _area(label: Any, help_text: Any = "", rows: int = 4) -> forms.CharField:
     return forms.CharField(label=label, help_text=help_text, required=False, widget=forms.Textarea({"rows": rows}))
 
 
+def _built_in() -> dict[str, str]:
+    """Return what is in effect while a field is empty."""
+    return {
+        "registry__name": config.current().registry_name,
+        "words__company": gettext("company"),
+        "words__companies": gettext("companies"),
+        "texts__heading": gettext("The verified record of companies, DAOs and the people behind them"),
+        "texts__lead": gettext(
+            "The people, tokens, votes and funding of companies, DAOs and nonprofits. Open to read and free to use."
+        ),
+        "texts__tagline": gettext("Public registry"),
+    }
+
+
 class SettingsForm(forms.Form):
     """The settings that the page offers; a field is named by its place in the file."""
 
-    registry__name = _line(gettext_lazy("Name"), gettext_lazy("Shown in the header, in mail and by agents."))
+    registry__name = _line(
+        gettext_lazy("Name"),
+        gettext_lazy("Shown in the header, in mail and by agents. Leave it empty to use MUNIMENT_REGISTRY_NAME."),
+    )
     registry__contact = _line(gettext_lazy("Contact"), gettext_lazy("An email address or a URL, for the footer."))
     registry__licence = _line(gettext_lazy("License of the data"), gettext_lazy("For example CC BY 4.0."))
     registry__licence_url = _line(gettext_lazy("Address of the license"), inputmode="url")
     registry__languages = _area(
         gettext_lazy("Languages of the pages"),
-        format_lazy(gettext_lazy("One per line, the default first, of: {codes}. Empty: all that ship."), codes=_CODES),
+        format_lazy(
+            gettext_lazy("One code per line, the default first: {codes}. Leave it empty to offer all."), codes=_CODES
+        ),
         rows=3,
     )
     registry__fetch_logos = forms.BooleanField(
@@ -62,17 +82,18 @@ class SettingsForm(forms.Form):
         gettext_lazy("What a listing is called"),
         gettext_lazy("For example member, instead of company."),
     )
-    words__companies = _line(gettext_lazy("Its plural"), gettext_lazy("For example members."))
+    words__companies = _line(gettext_lazy("What several listings are called"), gettext_lazy("For example members."))
     texts__heading = _line(gettext_lazy("Heading of the front page"))
     texts__lead = _area(gettext_lazy("Text below the heading"), rows=2)
     texts__tagline = _line(gettext_lazy("Tagline"), gettext_lazy("Follows the name in the title and in the footer."))
     texts__footer = _line(gettext_lazy("Footer"), gettext_lazy("Replaces name and tagline in the footer."))
     brand__accent = _line(
         gettext_lazy("Accent color"),
-        gettext_lazy("Of links and buttons, for example #0b5d3b. Needs a contrast of 4.5:1 on light paper."),
+        gettext_lazy("Color of links and buttons, such as #0b5d3b. Needs a contrast of 4.5:1 on a light page."),
     )
     brand__accent_dark = _line(
-        gettext_lazy("Accent color of the dark theme"), gettext_lazy("Leave it empty to make it from the other.")
+        gettext_lazy("Accent color of the dark theme"),
+        gettext_lazy("Leave it empty to derive it from the accent color."),
     )
     logo_file = forms.FileField(
         label=gettext_lazy("Logo"),
@@ -99,7 +120,7 @@ class SettingsForm(forms.Form):
     )
     font_headings_file = forms.FileField(
         label=gettext_lazy("Font of headings"),
-        help_text=gettext_lazy("The same for headings; without it, they have the font of texts."),
+        help_text=gettext_lazy("A WOFF2 file too. Leave it empty to use the font of texts."),
         required=False,
     )
     vocabulary__types = _area(gettext_lazy("Types"), _LIST)
@@ -109,7 +130,7 @@ class SettingsForm(forms.Form):
     sections__token = forms.BooleanField(label=gettext_lazy("Token and its distribution"), required=False)
     sections__proposals = forms.BooleanField(label=gettext_lazy("Proposals"), required=False)
     sections__cap_table = forms.BooleanField(label=gettext_lazy("Cap table"), required=False)
-    legal__imprint = _area(gettext_lazy("Imprint"), gettext_lazy("Markdown. Without a text there is no such page."))
+    legal__imprint = _area(gettext_lazy("Imprint"), gettext_lazy("Markdown. Leave it empty to have no such page."))
     legal__privacy = _area(gettext_lazy("Privacy policy"))
     legal__terms = _area(gettext_lazy("Terms of use"))
 
@@ -128,7 +149,7 @@ class SettingsForm(forms.Form):
                 *("brand__typeface", "font_text_file", "font_headings_file"),
             ),
         ),
-        (gettext_lazy("Words"), ("words__company", "words__companies")),
+        (gettext_lazy("What listings are called"), ("words__company", "words__companies")),
         (gettext_lazy("Texts"), ("texts__heading", "texts__lead", "texts__tagline", "texts__footer")),
         (
             gettext_lazy("Suggested values"),
@@ -148,6 +169,9 @@ class SettingsForm(forms.Form):
         super().__init__(*args, **options)
         if only:
             self.fields = {name: field for name, field in self.fields.items() if name in only}
+        for name, built_in in _built_in().items():
+            if name in self.fields:
+                self.fields[name].widget.attrs["placeholder"] = built_in
 
     def clean(self) -> JSONObject:
         """Refuse a legal page in which something of its starting text is not filled in."""
@@ -162,6 +186,12 @@ class SettingsForm(forms.Form):
         """Return the fields under their headings."""
         shown = [(title, [self[name] for name in names if name in self.fields]) for title, names in self.parts]
         return [(title, fields) for title, fields in shown if fields]
+
+
+def label_of(place: str) -> str:
+    """Return the label of a place such as legal.imprint; the place itself if the form lacks it."""
+    field = SettingsForm.base_fields.get(_field_of(place) or "")
+    return str(field.label) if field is not None else place
 
 
 def form_values(settings: RegistrySettings) -> JSONObject:
@@ -307,12 +337,6 @@ def _field_of(place: str) -> str | None:
     return name if name in SettingsForm.base_fields else None
 
 
-def label_of(place: str) -> str:
-    """Return what the page calls a place in the file; the place itself if the page has no field for it."""
-    name = _field_of(place)
-    return str(SettingsForm.base_fields[name].label) if name else place
-
-
 def _page(
     request: HttpRequest, form: SettingsForm, shown: RegistrySettings, number: int, *, is_preview: bool = False
 ) -> HttpResponse:
@@ -320,7 +344,9 @@ def _page(
         **brand_context(shown, is_preview=is_preview),
         "form": form,
         "number": number,
-        "versions": operations.list_versions(),
+        "versions": [
+            (each, [(label_of(place), *texts) for place, *texts in each.changes]) for each in operations.list_versions()
+        ],
     }
     return operate_page(request, "registry", "operate/registry.html", context)
 
@@ -338,5 +364,6 @@ def brand_context(shown: RegistrySettings, *, is_preview: bool) -> JSONObject:
         "previewed": brand_of(shown) if is_preview else None,
         "previewed_name": shown.registry.name,
         "themes": ("light", "dark"),
+        "logos_fixed": config.current().origins["fetch_logos"] != "default",
         "preview_css": f"/operate/registry/preview.css?{urlencode(sheet)}" if any(sheet.values()) else "",
     }

@@ -210,12 +210,15 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _role(positions: list[JSONObject]) -> str:
-    """Return the first position of a person, and how many others there are: ``Chair, Quay Trust and 3 more``."""
+    """Return a person's first position, and how many others there are: ``Chair, Quay Trust and 3 more positions``."""
     if not positions:
         return ""
     first, more = positions[0], len(positions) - 1
     role = ", ".join(filter(None, (first.get("title"), (first.get("company") or {}).get("name"))))
-    return gettext("%(role)s and %(more)s more") % {"role": role, "more": number(more)} if more else role
+    if not more:
+        return role
+    words = ngettext("%(role)s and %(more)s more position", "%(role)s and %(more)s more positions", more)
+    return words % {"role": role, "more": number(more)}
 
 
 def _person_tiles(organizations: int, positions: int, home: str) -> list[JSONObject]:

@@ -40,7 +40,7 @@ class InvitationForm(forms.Form):
     role = forms.ChoiceField(label=gettext_lazy("Role"), choices=list(ROLES.items()))
     own = forms.CharField(
         label=gettext_lazy("Listing to own"),
-        help_text=gettext_lazy("The slug: the last part of the address of its page."),
+        help_text=gettext_lazy("The last part of the address of the listing's page, such as tarnwick-tidal."),
         max_length=200,
         required=False,
     )

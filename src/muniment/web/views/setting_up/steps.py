@@ -19,7 +19,7 @@ from muniment.kernel.problems import Conflict, NotFound, Problem
 from muniment.masking import masked
 from muniment.registry.models import Company
 from muniment.registry.settings import operations
-from muniment.registry_toml.document import RegistrySettings
+from muniment.registry_toml.document import DEFAULT, RegistrySettings
 from muniment.registry_toml.reading import InvalidSettings
 from muniment.web.branding import branding, legal_links
 from muniment.web.requests.access import account_of, actor_of, operator
@@ -35,6 +35,7 @@ from muniment.web.views.operate.registry_settings import (
     proposed_settings,
     show_faults,
 )
+from muniment.web.wording.process_settings import settings_path
 
 HOME: Final = "/operate/setup"
 _MAIL_SETTINGS: Final = (
@@ -61,7 +62,7 @@ PAGES: Final = (
     SetupPage(
         "name",
         gettext_lazy("Name"),
-        gettext_lazy("What the registry is called, whom visitors ask, and how its data may be used."),
+        gettext_lazy("The name of the registry, its contact, and the license of its data."),
         (
             *("registry__name", "registry__contact", "registry__languages"),
             *("registry__licence", "registry__licence_url", "registry__fetch_logos"),
@@ -90,18 +91,18 @@ PAGES: Final = (
     SetupPage(
         "legal",
         gettext_lazy("Legal pages"),
-        gettext_lazy("A page exists as soon as it has a text. The starting texts are no legal advice."),
+        gettext_lazy("A page exists as soon as it has a text. The starting texts are not legal advice."),
         ("legal__imprint", "legal__privacy", "legal__terms"),
     ),
     SetupPage(
         "fields",
         gettext_lazy("Fields"),
-        gettext_lazy("Fields that your listings need and a listing lacks, such as a membership number."),
+        gettext_lazy("Fields that the built-in form doesn't have, such as a membership number."),
     ),
     SetupPage(
         "mail",
         gettext_lazy("Mail"),
-        gettext_lazy("People sign in and are told of decisions by mail. Send yourself a message to try it."),
+        gettext_lazy("Sign-in codes, invitations and decisions are sent by mail."),
     ),
     SetupPage(
         "import",
@@ -214,7 +215,6 @@ def _form(
         **brand_context(shown, is_preview=is_preview),
         "form": form,
         "number": number,
-        "logos_fixed": config.current().origins["fetch_logos"] != "default",
         "presets": PRESETS if page.name == "words" else (),
         "starts": _STARTS if page.name == "legal" else (),
         "legal_texts": [(each.label, getattr(shown.legal, each.address[1:])) for each in legal_links(shown)],
@@ -232,14 +232,16 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
             "folder": settings.data / "mail",
             "address": account_of(request).email,
             "lines": _MAIL_SETTINGS,
+            "file": settings_path(settings),
         }
     if name in {"import", "done"}:
         latest = operations.latest_version().settings
         taken = steps_taken()
-        left = [each for each in PAGES[1:-1] if taken.get(each.name, True)]
+        filled = _filled(latest)
+        left = [each for each in PAGES[1:-1] if taken.get(each.name, True) and each.name not in filled]
         return {
             "listings": Company.objects.count(),
-            "left": [(each.title, f"{HOME}/{each.name}") for each in left],
+            "left": [(each.title, f"{HOME}/{each.name}") for each in left if each.name not in {"mail", "import"}],
             "legal": branding().legal,
             "has_licence": bool(latest.registry.licence),
             "has_server": bool(settings.mail_url),
@@ -250,16 +252,39 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
     return {"declared": [each["label"] for each in tables], "fields_page": FIELDS}
 
 
+def _filled(latest: RegistrySettings) -> set[str]:
+    """Return the steps whose content exists, wherever it was entered."""
+    registry = latest.registry
+    facts = {
+        "name": bool(registry.name or registry.contact or registry.licence),
+        "brand": latest.brand != DEFAULT.brand,
+        "words": any(getattr(latest, part) != getattr(DEFAULT, part) for part in ("words", "vocabulary", "sections")),
+        "legal": latest.legal != DEFAULT.legal,
+        "fields": bool(latest.fields),
+        "mail": bool(config.current().mail_url),
+        "import": Company.objects.exists(),
+    }
+    return {name for name, is_filled in facts.items() if is_filled}
+
+
 def _page(request: HttpRequest, page: SetupPage, context: JSONObject) -> HttpResponse:
-    taken = steps_taken()
+    filled = _filled(operations.latest_version().settings)
+    done = {"account", *filled, *(name for name, is_skipped in steps_taken().items() if not is_skipped)}
     entries = [
         SetupEntry(
             each.title,
             f"{HOME}/{each.name}" if each.name != "account" else "",
-            each.name == "account" or each.name in taken,
+            each.name in done,
             each is page,
         )
         for each in PAGES
     ]
-    shown = {"steps": entries, "step": page.name, "step_title": page.title, "lead": page.lead, **context}
+    shown = {
+        "is_filled": page.name in filled,
+        "steps": entries,
+        "step": page.name,
+        "step_title": page.title,
+        "lead": page.lead,
+        **context,
+    }
     return manage_page(request, f"setup/{'settings' if page.fields else page.name}.html", shown)
