@@ -210,7 +210,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _role(positions: list[JSONObject]) -> str:
-    """Return the first position of a person, and how many others there are: ``Chair, Quay Trust and 3 more positions``."""
+    """Return a person's first position, and how many others there are: ``Chair, Quay Trust and 3 more positions``."""
     if not positions:
         return ""
     first, more = positions[0], len(positions) - 1
