@@ -199,7 +199,7 @@ def declare_field(walk: Walk) -> None:
     walk.fill("Label", FIELD)
     walk.pick("Kind of value", "Identifier")
     walk.look()
-    walk.click("Apply")
+    walk.click("Add field")
     page.wait_for_url("**/operate/fields")
     expect(page.get_by_role("link", name=FIELD, exact=True)).to_be_visible()
     expect(page.get_by_text("in use since")).to_be_visible()
