@@ -19,7 +19,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 
 ROLES = ("owner", "reviewer", "operator")
@@ -93,7 +93,8 @@ def remove_factors(actor: Actor, email: str) -> int:
             told = gettext(
                 "The operator removed all second factors and passkeys of your account. Set them up again soon."
             )
-            outgoing.send(account.email, gettext("Your second factors were removed"), told)
+            link = places.link(gettext("Set up second factors"), "/accounts/2fa/")
+            outgoing.send(account.email, gettext("Your second factors were removed"), f"{told}\n\n{link}\n")
     return count
 
 

@@ -19,7 +19,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.languages import writing
 from muniment.languages.speaking import known, speaking
-from muniment.mail import outgoing
+from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_of
 
 GRACE: Final = timedelta(days=14)
@@ -134,8 +134,9 @@ def _delete(actor: Actor, account: Account) -> None:
 
 
 def _scheduled(delete_at: datetime) -> str:
-    said = gettext("Your account will be deleted on %(day)s. Until then, you can keep it at /accounts/data/.")
-    return said % {"day": writing.day(delete_at)}
+    said = gettext("Your account will be deleted on %(day)s. Until then, you can keep it.")
+    link = places.link(gettext("Keep your account"), "/accounts/data/")
+    return f"{said % {'day': writing.day(delete_at)}}\n\n{link}"
 
 
 def _tell(account: Account, subject: str, text: str) -> None:
