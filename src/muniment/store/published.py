@@ -41,7 +41,7 @@ UNBUILT: Final = "unbuilt"
 CHANGES_KEPT: Final = 200_000
 
 
-class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
+class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     A finished public document.
 
