@@ -45,6 +45,8 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     """
     A finished public document.
 
+    Nodes of former versions read it from PostgreSQL: there, fields keep their types, and unknown values are left out.
+
     Args:
         kind: ``company``, ``person`` or ``framework``.
         position: unique order within the kind, ``listed_day << 40 | publication_number``; the day is a proleptic

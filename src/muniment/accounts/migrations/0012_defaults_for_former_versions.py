@@ -1,4 +1,4 @@
-"""Let nodes of former versions, which do not name the column, create accounts during an upgrade or after a step back."""
+"""Let nodes of former versions, which do not name it, create accounts during an upgrade or after a step back."""
 
 from typing import ClassVar
 
