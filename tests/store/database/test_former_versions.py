@@ -77,7 +77,7 @@ def test_a_version_before_dates_ahead_creates_listings(loader):
 
 
 def test_a_version_before_evaluators_publishes_scores(loader):
-    number = Framework.objects.get(framework_id=framework()).pk
+    number = Framework.objects.get(slug=framework()).pk
     values = {"company_id": Company.objects.get(slug=draft(owner()).slug).pk, "framework_id": number}
     values |= {"report_id": "r" * 26, "score": 1.0, "specification_version": 1, "assessed_at": now()}
     made = as_of(loader, "registry", "0026_program_dates", "Score").objects.create(**values)
