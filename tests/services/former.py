@@ -1,5 +1,6 @@
 """Other versions of the product: earlier ones from the history of this repository, and a later one."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -11,7 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from services import linters
+
 ROOT = Path(__file__).parents[2]
+LOCK = "requirements/runtime.lock"
+Version = tuple[Path, ...]
+"""The folders that a version is imported from: its source, then the libraries that it pins, if not those of today."""
 
 
 def commit_of(path: str, *, before: bool = False) -> str:
@@ -23,14 +29,16 @@ def commit_of(path: str, *, before: bool = False) -> str:
     return found[-1]
 
 
-def source(commit: str, folder: Path) -> Path:
-    """Extract the source of *commit* into *folder*, and return the folder to import it from."""
-    with tarfile.open(fileobj=BytesIO(_git("archive", commit, "src"))) as archive:
+def source(commit: str, folder: Path) -> Version:
+    """Extract the source of *commit* into *folder*, install what it pins, and return the folders to import it from."""
+    with tarfile.open(fileobj=BytesIO(_git("archive", commit, "src", LOCK))) as archive:
         archive.extractall(folder, filter="data")
-    return folder / "src"
+    locked = folder / LOCK
+    digest = hashlib.sha256(locked.read_bytes()).hexdigest()
+    return folder / "src", linters.installed(locked, f"former-{digest[:16]}")
 
 
-def contracted(folder: Path) -> Path:
+def contracted(folder: Path) -> Version:
     """Copy this version into *folder*, with a form more and a migration that requires it; return it like `source`."""
     found = folder / "src"
     shutil.copytree(ROOT / "src", found, ignore=shutil.ignore_patterns("__pycache__"))
@@ -45,17 +53,17 @@ def contracted(folder: Path) -> Path:
         f"    dependencies = [('accounts', '{last}')]\n"
         "    operations = [RequireForm(2, '9.1.0')]\n"
     )
-    return found
+    return (found,)
 
 
 @contextmanager
-def running(found: Path | None) -> Iterator[None]:
-    """Let commands and servers that are started in this context be of the version in *found*; None is this one."""
-    if found is None:
+def running(*version: Path) -> Iterator[None]:
+    """Let commands and servers that are started in this context be of the version in these folders, if any."""
+    if not version:
         yield
         return
     former = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(found)
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(str, version))
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Linters for the files of deploy/, pinned, and installed next to the environment when first needed."""
+"""Linters for the files of deploy/ and other locked packages, installed next to the environment when first needed."""
 
 import fcntl
 import hashlib
@@ -13,11 +13,15 @@ ROOT = Path(__file__).parents[2]
 
 def folder(group: str = "deploy", *options: str) -> Path:
     """Return the folder with exactly the locked packages of *group*; install them if necessary."""
-    locked = ROOT / "requirements" / f"{group}.lock"
-    kept = ROOT / ".venv" / f"{group}-tools"
+    return installed(ROOT / "requirements" / f"{group}.lock", f"{group}-tools", *options)
+
+
+def installed(locked: Path, name: str, *options: str) -> Path:
+    """Return the folder *name* with exactly the packages that the file *locked* pins; install them if necessary."""
+    kept = ROOT / ".venv" / name
     stamp = kept / ".installed"
     lock = hashlib.sha256(locked.read_bytes()).hexdigest()
-    with (ROOT / ".venv" / f".{group}-tools").open("w") as gate:
+    with (ROOT / ".venv" / f".{name}").open("w") as gate:
         fcntl.flock(gate, fcntl.LOCK_EX)
         if not stamp.exists() or stamp.read_text() != lock:
             shutil.rmtree(kept, ignore_errors=True)

@@ -1,5 +1,7 @@
 """Nodes over one PostgreSQL are upgraded one by one behind the shipped proxy, while they are read and changed."""
 
+import json
+
 import psycopg
 import pytest
 
@@ -17,16 +19,25 @@ pytestmark = [pytest.mark.proof, pytest.mark.postgresql, pytest.mark.timeout(900
 FORM = "src/muniment/store/database/form.py"
 MIXED = "https://mixed.example"
 """Set by the older node alone, while the newer one serves too."""
+LATE = "latecomers"
+"""A listing that the older version adds then."""
 CHAIN = "src/muniment/registry/migrations/0016_chain.py"
+LANGUAGE = "src/muniment/accounts/migrations/0010_account_language.py"
+VERSIONS = {
+    "before the chain of the feed": (CHAIN, True),
+    "the first that knows forms": (FORM, False),
+    "before accounts had a language": (LANGUAGE, True),
+}
+"""The file that a version added, and whether the version before is meant."""
 
 
 class Pair:
     """Two nodes of any version, behind Caddy as it is configured in deploy/."""
 
-    def __init__(self, folder, url, version):
+    def __init__(self, folder, url, *version):
         self.settings = {"database_url": url, "secret_key": KEY, "trusted_proxies": "127.0.0.1"}
         self.maker = folder / "maker"
-        with former.running(version):
+        with former.running(*version):
             self.command("import", str(DEMO))
             self.command("user", "create", EMAIL, "--no-password")
             self.token = self.command("user", "token", EMAIL, "--name", "editor").stdout.split()[-1]
@@ -41,20 +52,29 @@ class Pair:
             )
         self.nodes = [Product(folder / f"node-{number}", **self.settings) for number in range(2)]
         for node in self.nodes:
-            self.start(node, version)
+            self.start(node, *version)
 
     def command(self, *arguments, check=True):
         return run(*arguments, data=self.maker, check=check, **self.settings)
 
     @staticmethod
-    def start(node, version):
-        with former.running(version):
+    def start(node, *version):
+        with former.running(*version):
             node.start(within_s=60)
         node.wait_ready("/readyz?writes", within_s=90)
 
     def change(self, node, slug, website):
         found = tool(node, self.token, "update_my_company", slug=slug, changes={"website": website})
         assert "data" in found, found
+
+    def write_as(self, version, folder):
+        """Add an account and a listing as commands of *version* do."""
+        listing = {"company": {"id": LATE, "name": "Latecomers", "type": "cooperative", "status": "active"}}
+        (folder / "late").mkdir()
+        (folder / "late" / "companies.jsonl").write_text(json.dumps(listing))
+        with former.running(*version):
+            self.command("user", "create", "late@harbour.example", "--no-password")
+            self.command("import", str(folder / "late"))
 
     def run_job(self, kind):
         """Have the job of *kind*, which waits for its time, run now."""
@@ -85,14 +105,16 @@ class Pair:
             node.__exit__(*error)
 
 
-@pytest.mark.parametrize("version", ["before the chain of the feed", "the first that knows forms"])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres, tmp_path, version):
-    chosen = former.commit_of(FORM) if "forms" in version else former.commit_of(CHAIN, before=True)
+    path, before = VERSIONS[version]
+    chosen = former.commit_of(path, before=before)
+    older = former.source(chosen, tmp_path / "former")
     postgres.drop("rolling")
     url = postgres.create("rolling")
     (tmp_path / "caddy").mkdir()
     with (
-        Pair(tmp_path, url, former.source(chosen, tmp_path / "former")) as pair,
+        Pair(tmp_path, url, *older) as pair,
         caddy(tmp_path / "caddy", *(node.host for node in pair.nodes)) as port,
     ):
         front = Product(tmp_path / "front")
@@ -109,9 +131,10 @@ def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres,
                 before = editors.total
                 wait_until(lambda before=before: editors.total >= before + 40, within_s=60, what="40 changes")
                 assert node.stop() == 0
-                pair.start(node, None)
+                pair.start(node)
                 if node is pair.nodes[0]:
                     pair.change(pair.nodes[1], pair.slugs[4], MIXED)
+                    pair.write_as(older, tmp_path)
                 before = editors.total
                 wait_until(lambda before=before: editors.total >= before + 40, within_s=60, what="40 changes")
             editors.pause()
@@ -126,6 +149,7 @@ def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres,
             assert everything(pair.nodes[0]) == everything(pair.nodes[1])
             for node in pair.nodes:
                 assert node.data_of(f"/api/v1/companies/{pair.slugs[4]}")["company"]["website"] == MIXED
+                assert node.data_of(f"/api/v1/companies/{LATE}")["company"]["name"] == "Latecomers"
             told = pair.command("doctor", "--deep", check=False).stdout
             assert f"companies/{pair.slugs[4]}: was published by a node of an earlier version" in told, told
             pair.run_job("registry.upgraded")
@@ -143,23 +167,23 @@ def test_a_contracted_database_is_refused_by_every_version_that_does_not_know_it
     url = postgres.create("contracted")
     older = former.source(former.commit_of(FORM), tmp_path / "former")
     newer = former.contracted(tmp_path / "newer")
-    with Pair(tmp_path, url, None) as pair:
+    with Pair(tmp_path, url) as pair:
         old, new = pair.nodes
         assert new.stop() == 0
         with Load([old.port], threads=2, pause_s=0.01) as load:
-            pair.start(new, newer)
+            pair.start(new, *newer)
             wait_until(lambda: old.get("/readyz?writes").status == 503, within_s=60, what="the old node's refusal")
             assert b"This database needs Muniment 9.1.0 or later (form 2)" in old.get("/readyz?writes").body
             assert old.get("/readyz").status == 200
         assert load.failures == []
         assert old.stop() == 0
-        for version in (None, older):
-            with former.running(version):
+        for version in ((), older):
+            with former.running(*version):
                 for command in (["serve", "--port", str(old.port)], ["migrate"]):
                     done = pair.command(*command, check=False)
                     assert done.returncode == REFUSED, done
                     assert "This database needs Muniment 9.1.0 or later (form 2)" in done.stderr
                     assert "restore a backup that an earlier version made" in done.stderr
                     assert "Traceback" not in done.stderr
-        pair.start(old, newer)
+        pair.start(old, *newer)
         assert everything(old) == everything(new)

@@ -48,7 +48,7 @@ class Account(AbstractBaseUser):
     name = models.CharField(max_length=200, blank=True, default="")
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.OWNER)
     is_active = models.BooleanField(default=True)
-    language = models.CharField(max_length=16, blank=True, default="")
+    language = models.CharField(max_length=16, blank=True, default="", db_default="")
     joined_at = models.DateTimeField(default=now)
     delete_at = models.DateTimeField(null=True, blank=True)
     deleted_at = models.DateTimeField(null=True, blank=True)

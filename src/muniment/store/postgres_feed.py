@@ -53,9 +53,12 @@ def decoded(document: bytes) -> PublishedDocument:
     return _decoder.decode(document)
 
 
+def encoded(document: PublishedDocument) -> bytes:
+    return msgspec.msgpack.encode(msgspec.structs.replace(document, schema=SCHEMA_VERSION))
+
+
 def _row(document: PublishedDocument) -> tuple[str, str, bytes]:
-    marked = msgspec.structs.replace(document, schema=SCHEMA_VERSION)
-    return document.kind, document.key, msgspec.msgpack.encode(marked)
+    return document.kind, document.key, encoded(document)
 
 
 class Head(NamedTuple):

@@ -41,9 +41,11 @@ UNBUILT: Final = "unbuilt"
 CHANGES_KEPT: Final = 200_000
 
 
-class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True):
+class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """
     A finished public document.
+
+    Nodes of former versions read it from PostgreSQL: there, fields keep their types, and unknown values are left out.
 
     Args:
         kind: ``company``, ``person`` or ``framework``.

@@ -193,7 +193,7 @@ def test_a_failed_creation_leaves_nothing_and_is_repeated(new, stepped, tmp_path
 
 
 def test_a_new_database_knows_the_oldest_version_that_opens_it(new, tmp_path):
-    with former.running(former.contracted(tmp_path)):
+    with former.running(*former.contracted(tmp_path)):
         new.migrate()
     assert new.rows()["accounts_databaseform"] == [repr([("form", 2), ("version", "9.1.0")])]
 

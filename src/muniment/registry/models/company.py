@@ -41,7 +41,7 @@ class Company(models.Model):
     publication_number = models.BigIntegerField(null=True, blank=True)
     listed_on = models.DateField(null=True, blank=True)
     listed_month_only = models.BooleanField(default=False)
-    listed_ahead = models.BooleanField(default=False)  # as last published by date
+    listed_ahead = models.BooleanField(default=False, db_default=False)  # as last published by date
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)
 

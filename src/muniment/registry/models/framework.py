@@ -112,7 +112,7 @@ class Score(models.Model):
     grade = Text(blank=True, default="")
     specification_version = models.BigIntegerField()
     model = Text(blank=True, default="")
-    evaluator = Text(blank=True, default="")
+    evaluator = Text(blank=True, default="", db_default="")
     sections = JSONText(null=True, blank=True)
     assessed_at = models.DateTimeField()
     published_at = models.DateTimeField(default=now)
