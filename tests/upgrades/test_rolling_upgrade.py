@@ -18,11 +18,9 @@ FORM = "src/muniment/store/database/form.py"
 MIXED = "https://mixed.example"
 """Set by the older node alone, while the newer one serves too."""
 CHAIN = "src/muniment/registry/migrations/0016_chain.py"
-LANGUAGE = "src/muniment/accounts/migrations/0010_account_language.py"
 VERSIONS = {
     "before the chain of the feed": (CHAIN, True),
     "the first that knows forms": (FORM, False),
-    "before accounts had a language": (LANGUAGE, True),
 }
 """The file that a version added, and whether the version before is meant."""
 
