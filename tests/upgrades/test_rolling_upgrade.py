@@ -61,10 +61,6 @@ class Pair:
         found = tool(node, self.token, "update_my_company", slug=slug, changes={"website": website})
         assert "data" in found, found
 
-    def create_account_as(self, version):
-        with former.running(*version):
-            self.command("user", "create", "late@harbour.example", "--no-password")
-
     def run_job(self, kind):
         """Have the job of *kind*, which waits for its time, run now."""
         with psycopg.connect(self.settings["database_url"], autocommit=True) as database:
@@ -123,7 +119,6 @@ def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres,
                 pair.start(node)
                 if node is pair.nodes[0]:
                     pair.change(pair.nodes[1], pair.slugs[4], MIXED)
-                    pair.create_account_as(older)
                 before = editors.total
                 wait_until(lambda before=before: editors.total >= before + 40, within_s=60, what="40 changes")
             editors.pause()
