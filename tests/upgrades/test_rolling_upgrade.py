@@ -1,7 +1,5 @@
 """Nodes over one PostgreSQL are upgraded one by one behind the shipped proxy, while they are read and changed."""
 
-import json
-
 import psycopg
 import pytest
 
@@ -19,14 +17,10 @@ pytestmark = [pytest.mark.proof, pytest.mark.postgresql, pytest.mark.timeout(900
 FORM = "src/muniment/store/database/form.py"
 MIXED = "https://mixed.example"
 """Set by the older node alone, while the newer one serves too."""
-LATE = "latecomers"
-"""A listing that the older version adds then."""
 CHAIN = "src/muniment/registry/migrations/0016_chain.py"
-LANGUAGE = "src/muniment/accounts/migrations/0010_account_language.py"
 VERSIONS = {
     "before the chain of the feed": (CHAIN, True),
     "the first that knows forms": (FORM, False),
-    "before accounts had a language": (LANGUAGE, True),
 }
 """The file that a version added, and whether the version before is meant."""
 
@@ -66,15 +60,6 @@ class Pair:
     def change(self, node, slug, website):
         found = tool(node, self.token, "update_my_company", slug=slug, changes={"website": website})
         assert "data" in found, found
-
-    def write_as(self, version, folder):
-        """Add an account and a listing as commands of *version* do."""
-        listing = {"company": {"id": LATE, "name": "Latecomers", "type": "cooperative", "status": "active"}}
-        (folder / "late").mkdir()
-        (folder / "late" / "companies.jsonl").write_text(json.dumps(listing))
-        with former.running(*version):
-            self.command("user", "create", "late@harbour.example", "--no-password")
-            self.command("import", str(folder / "late"))
 
     def run_job(self, kind):
         """Have the job of *kind*, which waits for its time, run now."""
@@ -134,7 +119,6 @@ def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres,
                 pair.start(node)
                 if node is pair.nodes[0]:
                     pair.change(pair.nodes[1], pair.slugs[4], MIXED)
-                    pair.write_as(older, tmp_path)
                 before = editors.total
                 wait_until(lambda before=before: editors.total >= before + 40, within_s=60, what="40 changes")
             editors.pause()
@@ -149,7 +133,6 @@ def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres,
             assert everything(pair.nodes[0]) == everything(pair.nodes[1])
             for node in pair.nodes:
                 assert node.data_of(f"/api/v1/companies/{pair.slugs[4]}")["company"]["website"] == MIXED
-                assert node.data_of(f"/api/v1/companies/{LATE}")["company"]["name"] == "Latecomers"
             told = pair.command("doctor", "--deep", check=False).stdout
             assert f"companies/{pair.slugs[4]}: was published by a node of an earlier version" in told, told
             pair.run_job("registry.upgraded")
