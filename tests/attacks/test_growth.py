@@ -127,7 +127,7 @@ def test_the_history_of_the_worst_texts_is_a_small_page(product, owner):
         }
         assert "data" in owner.call("update_my_company", slug=ATTACKED_WITH, changes=texts)
     page = owner.web.get(f"/manage/companies/{ATTACKED_WITH}/history")
-    entries = page.text.count("<details") - page.text.count('<details class="menu"')
-    assert (page.status_code, entries) == (200, 25)
+    folded = page.text.count("<details") - page.text.count('<details class="menu"')
+    assert (page.status_code, folded) == (200, 24)  # a short change before them is shown unfolded
     assert len(page.content) <= MAX_PAGE_BYTES
     assert product.get("/api/v1/stats").status == 200
