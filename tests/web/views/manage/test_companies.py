@@ -14,7 +14,7 @@ from make.pages import fields_of, valid
 from make.pictures import bomb, moving, picture
 from make.registry import link_names
 from muniment.kernel.ids import now
-from muniment.registry.company import operations
+from muniment.registry.company import operations, owners
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
 from muniment.registry.people import profiles
@@ -285,6 +285,17 @@ def test_a_long_history_can_be_read_to_its_beginning(browser_of_owner, draft):
     assert told == [f"{n:03}" for n in reversed(range(120))]
     assert "Created" in html
     assert "This page doesn't exist" in browser_of_owner.get(f"{room}?page=9").content.decode()
+
+
+def test_the_history_names_present_owners_alone_as_those_who_came_and_left(browser_of_owner, draft, owner):
+    company, second = Company.objects.get(slug=draft), account("second@harbour.example")
+    owners.make_owner(owner.actor("web"), company, second.pk)
+    room = f"/manage/companies/{draft}/history"
+    assert "second@harbour.example" in browser_of_owner.get(room).content.decode()
+    owners.leave_company(second.actor("command"), draft)
+    html = browser_of_owner.get(room).content.decode()
+    assert html.count("<bdi>a former owner</bdi>") == 2
+    assert "<bdi>second@harbour.example</bdi> →" not in html
 
 
 def test_a_change_is_put_back_from_the_history(browser_of_owner, draft, owner):

@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
-from muniment.accounts.models import Account
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.translated import told, translated
@@ -114,7 +113,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     entries = [
         {
             "entry": entry,
-            "lines": (lines := _with_owners(differences.lines_of_entry(entry, room), entry.action)),
+            "lines": (lines := _with_owners(differences.lines_of_entry(entry, room), entry.action, slug)),
             "is_short": _are_short(lines),
             "labels": differences.labels_of(entry),
             "can_revert": entry.action in {"updated", "reverted", "change approved", "imported"}
@@ -126,16 +125,17 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     return manage_page(request, "manage/history.html", context)
 
 
-def _with_owners(lines: list[differences.DiffLine], action: str) -> list[differences.DiffLine]:
-    """Name the account of an owner, which the history keeps by its number."""
+def _with_owners(lines: list[differences.DiffLine], action: str, slug: str) -> list[differences.DiffLine]:
+    """Name the accounts of present owners, which the history keeps by number; those of former ones stay private."""
     if action not in OF_OWNERS:
         return lines
     keys = [text for line in lines for text in (line.was, line.now) if text.isdecimal()]
-    emails = {str(each.pk): each.email for each in Account.objects.filter(pk__in=keys)}
-    gone = gettext("former account")
+    owners = Ownership.objects.filter(company__slug=slug, account_id__in=keys).select_related("account")
+    emails = {str(each.account_id): each.account.email for each in owners}
+    former = gettext("a former owner")
 
     def named(text: str) -> str:
-        return emails.get(text, gone) if text else ""
+        return emails.get(text, former) if text else ""
 
     return [differences.line(line.label, named(line.was), named(line.now)) for line in lines]
 
