@@ -66,7 +66,7 @@ class ResponseCache(LRUCache[Hashable, Entry]):
             if self.ready.get(key) is not value or request in self.by_request:
                 return
             self._request_bytes += len(request) + REQUEST_OVERHEAD_BYTES
-            if self._request_bytes > MAX_REQUESTS_BYTES:  # those that are asked again soon return
+            if self._request_bytes > MAX_REQUESTS_BYTES:  # repeated ones are soon remembered again
                 self._forget_requests()
                 self._request_bytes = len(request) + REQUEST_OVERHEAD_BYTES
             self.by_request[request] = given

@@ -41,7 +41,7 @@ PRESETS: Final[dict[str, dict[str, Any]]] = {
         "key": "foundedOn",
         "label": marked("Founded"),
         "kind": "date",
-        "help": marked("The day of the foundation."),
+        "help": marked("The day the organization was founded."),
     },
 }
 OF_COMPANIES: Final = frozenset({"lei", "tokenContract", "tokenChain", "foundedOn"})

@@ -89,7 +89,7 @@ class App:
         self._timed_lines = b"date: %s\r\nx-muniment-edition: %s\r\nx-request-id: " % (self.date, self.edition)
         """The lines of :meth:`closing_lines` that only change with time, encoded, and the start of the next."""
         self._numbered_lines = self._timed_lines + self._id_prefix
-        """They, and the start of a new id."""
+        """The same lines and the start of a new id."""
 
     def update_edition(self, edition: int) -> None:
         """Update X-Muniment-Edition: the lowest edition that this process may show."""

@@ -205,7 +205,7 @@ _EFFECTS: Final[dict[str, Callable[[Config], str] | str | Promise]] = {
     "backups": gettext_lazy("Off"),
     "clamd": gettext_lazy("Documents are not scanned"),
     "dns_servers": gettext_lazy("Those of the system"),
-    "model_url": gettext_lazy("No language model: rules assess"),
+    "model_url": gettext_lazy("No language model: fixed rules are used"),
     "stripe_api_base": gettext_lazy("Stripe's own"),
     "evaluator": lambda config: gettext("The language model") if config.model_url else gettext("Rules"),
 }
