@@ -169,7 +169,7 @@ product on 26 November, after repeated requests are looked up by their bytes (de
 - A repeated request without a socket takes 0.75 (list) to 0.95 µs (5,000 details, in turns with the version before:
   1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over buffers, and
   the counters. The rate limit adds about 0.85 µs, which the rates above do not contain.
-- **No part of an import stands out.** Of the time of the real registry, sampled 500 times a second: start of Django 5 %,
+- **No part of an import stands out.** Of the time of the real registry, sampled: start of Django 5 %,
   reading and checking rows 12 %, comparing and inserting them 21 %, rendering 15 %, the search index 19 %, documents,
   lists, feed and chain 22 %, commits 6 %. The 96 migrations of a new database no longer count (decision 83). People are
   published with their own file, and 6,950 times again with the companies that name them: without that, two turns on a
