@@ -27,7 +27,7 @@ from muniment.registry.publishing.rendering import (
     person_document,
 )
 from muniment.registry.sql import marks, rows, stored
-from muniment.store.published import PublishedDocument
+from muniment.store.published_document import PublishedDocument
 
 CHUNK: Final = 500
 _COMPANIES: Final = """
