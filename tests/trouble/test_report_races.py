@@ -65,10 +65,10 @@ def test_exactly_five_of_eight_run_however_the_24_fall(seed):
     slugs = [company(me) for _ in range(8)]
     order = [number % 8 for number in range(24)]
     random.Random(seed).shuffle(order)
-    outcomes = at_once([lambda n=n: start_and_execute(me, slugs[n], of, f"key{n}") for n in order])
-    assert {type(each) for each in outcomes} <= {str, Conflict}, outcomes
-    refused = [each for each in outcomes if isinstance(each, Conflict)]
-    assert len({each for each in outcomes if isinstance(each, str)}) == 5
+    found = at_once([lambda n=n: start_and_execute(me, slugs[n], of, f"key{n}") for n in order])
+    assert {type(each) for each in found} <= {str, Conflict}, found
+    refused = [each for each in found if isinstance(each, Conflict)]
+    assert len({each for each in found if isinstance(each, str)}) == 5
     assert [each.message for each in refused if "costs 10 credits" not in each.message] == []
     assert (ReportRun.objects.count(), Job.objects.filter(kind=runs.KIND).count(), books(me)) == (8, 5, (50, 50))
 

@@ -163,9 +163,12 @@ class PublishedFile:
             with handles.alone(self.path):
                 try:
                     self._open_again()
+                    can_write = handles.can_write(self.path)
                 except sqlite3.Error:
                     handles.note_read_only(self.path)  # so that the next tick tries again
                     raise
+                if not can_write:
+                    handles.note_read_only(self.path)
 
     def _open_again(self) -> None:
         found = identity(self.path)

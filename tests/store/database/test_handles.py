@@ -1,16 +1,19 @@
 """Connections opened on a read-only disk give way, all at one moment, when the disk can be written."""
 
+import gc
 import os
 import shutil
 import sqlite3
 import threading
+import traceback
 from contextlib import closing
 
 import pytest
-from django.db import connections
+from django.db import OperationalError, ProgrammingError, connections, transaction
 
 from make.published import Publisher, company
 from make.queries import companies_by
+from muniment.registry.models import Person
 from muniment.store.database import handles, reading
 from muniment.store.database.retry import release_connections
 from muniment.store.reader import Reader
@@ -92,6 +95,67 @@ def test_a_connection_in_use_is_not_closed_and_the_reader_tries_again(file, disk
     assert not handles.is_read_only(file)
     write(file)
     reader.close()
+
+
+def test_a_closed_connection_whose_statement_is_not_finalized_counts_and_the_reader_tries_again(file, disk):
+    reader = Reader(file)
+    reader.tick()
+    other = handles.open_counted(file, "mode=rwc&readonly_shm=1")
+    unfinished = other.execute("SELECT name FROM sqlite_master")
+    other.close()
+    disk.undo()
+    reader.tick()
+    assert handles.is_read_only(file)
+    del unfinished
+    reader.tick()
+    assert not handles.is_read_only(file)
+    write(file)
+    reader.close()
+
+
+def test_a_file_that_another_process_is_writing_can_be_written(file):
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert handles.can_write(file)
+
+
+@pytest.mark.parametrize("is_frozen", [False, True])
+def test_statements_that_only_a_cycle_refers_to_are_finalized(file, disk, is_frozen):
+    gc.unfreeze()
+    reader = Reader(file)
+    reader.tick()
+    other = handles.open_counted(file, "mode=rwc&readonly_shm=1")
+    cycle = [other.execute("SELECT name FROM sqlite_master")]
+    cycle.append(cycle)
+    other.close()
+    if is_frozen:
+        gc.freeze()
+    del other, cycle
+    disk.undo()
+    reader.tick()
+    assert not handles.is_read_only(file)
+    assert (gc.get_freeze_count() > 0) is is_frozen
+    gc.unfreeze()
+    write(file)
+    reader.close()
+
+
+@pytest.mark.sqlite  # of which alone the connections share memory
+@pytest.mark.django_db(transaction=True)
+def test_an_error_that_is_kept_keeps_no_connection_open_that_could_not_write():
+    connection = connections["default"]
+    connection.ensure_connection()
+    connection.close_at = 0.0
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA query_only = ON")
+    with pytest.raises(OperationalError) as kept, transaction.atomic():
+        Person.objects.create(slug="a", name="A")
+    failed = [frame.f_locals["self"] for frame, _ in traceback.walk_tb(kept.tb) if frame.f_code.co_name == "execute"]
+    connection.close()
+    for each in failed:
+        with pytest.raises(ProgrammingError, match="closed cursor"):
+            each.fetchone()
+    assert failed
 
 
 def test_while_all_connections_are_closed_no_other_is_opened(file):

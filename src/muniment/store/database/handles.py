@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -59,6 +59,16 @@ def is_read_only(path: Path | str) -> bool:
     return _file_of(path) in _read_only
 
 
+def can_write(path: Path | str) -> bool:
+    """Return whether a new connection could write: closed ones count until their last statement is finalized."""
+    with closing(open_counted(Path(path), timeout=0, isolation_level=None)) as own:
+        try:
+            own.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            return error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY
+    return True
+
+
 def note_read_only(path: Path | str) -> None:
     with _gate:
         _read_only.add(_file_of(path))
@@ -72,12 +82,25 @@ def alone(path: Path) -> Iterator[bool]:
     The caller has dropped its own connections. One that is in use is closed as soon as its user drops it.
     """
     file = _file_of(path)
-    with _gate:
+    with _gate, _nothing_frozen():
         deadline = time.monotonic() + WAIT_S
+        gc.collect()  # a connection and its statements refer to each other, errors and the frames they passed as well
         while (is_open := _is_open(file)) and time.monotonic() < deadline:
-            gc.collect()  # a connection and its cache of statements refer to each other
             time.sleep(LOOK_S)
+            gc.collect()
         yield not is_open
+
+
+@contextmanager
+def _nothing_frozen() -> Iterator[None]:
+    """Let collections look through what was kept from them when the process was ready."""
+    was_frozen = gc.get_freeze_count() > 0
+    gc.unfreeze()
+    try:
+        yield
+    finally:
+        if was_frozen:
+            gc.freeze()
 
 
 def _is_open(file: str) -> bool:

@@ -13,8 +13,9 @@ import random
 import sqlite3
 import threading
 import time
+import weakref
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from django.db.backends.sqlite3 import base
 from django.db.utils import DatabaseError, OperationalError
@@ -211,6 +212,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
     refusal: Exception | None = None
     """Why the last transaction did not begin or commit; for callers behind code that ignores it."""
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._cursors: weakref.WeakSet[Any] = weakref.WeakSet()
+
     def get_new_connection(self, conn_params: JSONObject) -> sqlite3.Connection:
         if self.is_in_memory_db():
             connection: sqlite3.Connection = super().get_new_connection(conn_params)
@@ -280,7 +285,18 @@ class DatabaseWrapper(base.DatabaseWrapper):
         finally:
             self._release_lock()
 
+    def create_cursor(self, name: str | None = None) -> Any:
+        """Return a cursor; those of a connection that must not be kept are closed with it."""
+        cursor = super().create_cursor(name)
+        if self.close_at == 0.0:
+            self._cursors.add(cursor)
+        return cursor
+
     def _close(self) -> None:
+        # An error that is kept somewhere refers to its cursor, and SQLite keeps a closed connection for the statement.
+        for cursor in list(self._cursors):
+            cursor.close()
+        self._cursors.clear()
         try:
             super()._close()  # type: ignore[misc]  # private: not in the stubs
         finally:
