@@ -27,6 +27,13 @@ def no_company(slug: str, near: Sequence[str] = ()) -> NotFound:
     )
 
 
+def no_entry(slug: str, number: int) -> NotFound:
+    return NotFound(
+        Phrase("{slug!r} has no history entry {number}.", slug=slug[:200], number=number),
+        'See its history: get_my_company with parts ["history"], or its page at /manage.',
+    )
+
+
 def decides(actor: Actor) -> bool:
     """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
     return actor.is_reviewer and actor.via in {"web", "command", "system"}
