@@ -35,6 +35,9 @@ _SOCIAL_STARTS = {
     "tiktok": "https://www.tiktok.com/",
 }
 """What a name on a network is short for, in the order of the page."""
+_NO_ADDRESSES = frozenset({"email", "phone_number"})
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)+/")
+"""How a web address without a scheme begins."""
 MAX_FURTHER = 20
 MAX_NOTE = 40
 """Characters that fit below a figure."""
@@ -210,7 +213,8 @@ def links_of(company: JSONObject) -> list[JSONObject]:
         if not value or (":" in value and "://" not in value):
             continue
         text = "".join(value.split()) if name == "phone_number" else value  # people write numbers with spaces
-        target = text if "://" in text else start + text.lstrip("@")
+        is_address = "://" in text or (name not in _NO_ADDRESSES and _HOST.match(text))
+        target = text if is_address else start + text.lstrip("@")
         if safe := safe_link(target, ("http", "https", "mailto", "tel")):
             label = gettext(SOCIALS.by_name[name].label)
             links.append({"label": label, "value": bare(value), "address": safe, "outside": True})
