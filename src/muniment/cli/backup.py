@@ -128,7 +128,8 @@ def _to_place(*, scheduled: bool) -> None:
         return
     click.echo(
         f"{found.place}: {found.name}, {found.rows:,} rows, {found.size_bytes:,} bytes,"
-        f" {_files(found.files_copied, 'new ')}; read back and verified. Backups kept: {found.kept:,}, removed: {found.removed:,}."
+        f" {_files(found.files_copied, 'new ')}; read back and verified. Backups kept: {found.kept:,},"
+        f" removed: {found.removed:,}."
     )
     _tell_key(in_file=True)
     _refuse_lost(found.lost)
