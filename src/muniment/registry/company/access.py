@@ -32,7 +32,7 @@ def no_listing(slug: str) -> NotFound:
     near = near_listings(slug)
     return NotFound(
         Phrase("No listing has the slug {slug!r}.", slug=slug[:200]),
-        Phrase("Did you mean {near}?", near=either(near)) if near else "GET /api/v1/companies lists the slugs.",
+        Phrase("Did you mean {near}?", near=either(near)) if near else Phrase("GET /api/v1/companies lists the slugs."),
     )
 
 

@@ -14,8 +14,9 @@ from muniment.schema.parsed_kinds import MOMENT, MONTH, Date, Parsed
 from muniment.schema.record import Field, Record
 from muniment.schema.standard_kinds import Amount, Country, Day
 from muniment.web.presenters.charts import percent
-from muniment.web.presenters.company import day_or_text, words_of
+from muniment.web.presenters.company import day_or_text
 from muniment.web.translating import gettext
+from muniment.web.wording.labels import words_of
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import STATES, outcome
 
