@@ -5,7 +5,7 @@ Source: decisions, section 5, update_*; tools, update_my_company.
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping, JSONObject
@@ -21,8 +21,9 @@ HINT: Final = "list_company_form_options lists the accepted values and lengths."
 ROWS_HINT: Final = "get_my_company shows the rows of its lists with their ids."
 _LIKENESS: Final = 0.75
 """Of an unknown name and the field that it may mean; "state" is not "status"."""
-MAX_COMPARED: Final = 60
-"""Characters of an unknown name that known ones are compared with."""
+_MAX_UNKNOWN: Final = 5
+"""Unknown names that are compared with known ones, by their first characters."""
+_MAX_CHARACTERS: Final = 60
 
 Edit = JSONObject
 """A validated change: stored values by field name, None to clear."""
@@ -85,12 +86,12 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new
     return dict(sorted(edit.items(), key=lambda each: not isinstance(record.editable[each[0]].kind, Text | Choice)))
 
 
-def _fields_hint(unknown: Iterable[str], record: Record) -> Joined:
+def _fields_hint(unknown: Sequence[str], record: Record) -> Joined:
     """Return which fields there are, and first those that *unknown* names may mean."""
     near = [
         each
-        for name in unknown
-        for each in difflib.get_close_matches(name[:MAX_COMPARED], record.editable, n=1, cutoff=_LIKENESS)
+        for name in unknown[:_MAX_UNKNOWN]
+        for each in difflib.get_close_matches(name[:_MAX_CHARACTERS], record.editable, n=1, cutoff=_LIKENESS)
     ]
     meant = [Phrase("Did you mean {near}?", near=either(list(dict.fromkeys(near))))] if near else []
     return Joined(" ", [*meant, Phrase("Editable fields: {fields}.", fields=", ".join(record.editable))])
