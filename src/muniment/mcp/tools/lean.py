@@ -83,7 +83,7 @@ class Members:
             if name not in self.names and items and not any(name in item for item in items):
                 others = dict.fromkeys(each for item in items for each in item if each not in self.names)
                 known = (*self.names, *others)
-                close = difflib.get_close_matches(name, known, n=1)
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
                 meant = f"Did you mean {close[0]}? " if close else ""
                 hint = f"{meant}The fields are: {', '.join(known)}."
                 raise BadRequest(f"There is no field {name[:_MAX_SHOWN]!r}.", hint)
