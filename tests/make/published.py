@@ -8,7 +8,7 @@ from pathlib import Path
 from muniment.store import published
 from muniment.store.lists.highlights import VOTES_END
 from muniment.store.lists.scores import written
-from muniment.store.published import PublishedDocument, PublishedEntry
+from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.reader import ListPage
 from muniment.store.search.keys import SITE, SYMBOL, host_of, marked
 from muniment.store.search.text_index import SearchTexts

@@ -14,7 +14,7 @@ from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import OwnedCompany, create_company
 from muniment.registry.people.unlinked import link_position, list_unlinked
 from muniment.registry.review.decisions import approve_company, submit_company
-from muniment.store.published import PublishedDocument
+from muniment.store.published_document import PublishedDocument
 
 _numbers = itertools.count(1)
 

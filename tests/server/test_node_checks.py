@@ -98,7 +98,7 @@ def test_a_damaged_copy_is_found_and_built_again_while_it_is_served(postgres, tm
     import psycopg
 
     from muniment.store import postgres_feed
-    from muniment.store.published import PublishedEntry
+    from muniment.store.published_document import PublishedEntry
     from muniment.store.replica import Replica
 
     url = postgres.create("node_checks")

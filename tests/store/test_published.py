@@ -3,12 +3,15 @@
 import itertools
 import random
 
+import msgspec
 import pytest
 
 from make.published import MARK, company, person
 from make.queries import companies_by
-from muniment.store import published, published_index
+from muniment.store import published
+from muniment.store.published_document import KINDS, PublishedEntry
 from muniment.store.reader import Reader
+from muniment.store.writing import counts
 
 
 def rows(publisher, sql, *parameters):
@@ -23,7 +26,7 @@ def assert_in_step(publisher, expected):
     bounds = [first for first, _ in blocks] + [1 << 63]
     counted = [sum(low <= p < high for p in positions) for low, high in itertools.pairwise(bounds)]
     assert [n for _, n in blocks] == counted
-    assert max(counted) <= published_index.BLOCK_SPLIT
+    assert max(counted) <= counts.BLOCK_SPLIT
     facets = rows(
         publisher,
         "SELECT v.name, v.value, f.position FROM published_facet f JOIN published_value v ON v.id = f.value_id",
@@ -44,7 +47,7 @@ def assert_in_step(publisher, expected):
 
 
 def test_every_table_stays_in_step_through_random_changes(publisher, monkeypatch):
-    monkeypatch.setattr(published_index, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(counts, "BLOCK_SPLIT", 8)
     chance = random.Random(7)
     expected = {}
     for _ in range(60):
@@ -87,7 +90,7 @@ def test_a_publication_that_is_rolled_back_leaves_nothing(publisher):
     publisher.connection.execute("BEGIN IMMEDIATE")
     first = published.reserve(publisher.connection, 1)
     document = company(2)
-    entry = published.PublishedEntry(
+    entry = PublishedEntry(
         sequence=first, kind="company", key="company-2", change="published", at="", document=document
     )
     published.apply(publisher.connection, [entry])
@@ -96,10 +99,39 @@ def test_a_publication_that_is_rolled_back_leaves_nothing(publisher):
     assert rows(publisher, "SELECT edition FROM published_meta") == [(1,)]
 
 
+def test_changes_of_one_document_in_one_go_are_written_one_after_the_other(publisher):
+    connection = publisher.connection
+    moved = company(1, day=3, status="inactive", themes=["water"])
+    changes = [
+        ("published", company(1, raising=True)),
+        ("updated", moved),
+        ("unlisted", None),
+        ("published", company(1, day=9)),
+        ("updated", moved),
+    ]
+    entries = [
+        PublishedEntry(sequence=number, kind="company", key="company-1", change=change, at="", document=document)
+        for number, (change, document) in enumerate(changes, 1)
+    ]
+    published.apply(connection, entries)
+    assert_in_step(publisher, {"company-1": moved})
+    assert rows(publisher, "SELECT edition FROM published_meta") == [(5,)]
+    published.apply(connection, [msgspec.structs.replace(entries[2], sequence=6)])
+    assert_in_step(publisher, {})
+
+
+def test_documents_that_want_one_id_get_one_each_in_one_go_and_later(publisher, monkeypatch):
+    monkeypatch.setattr("muniment.store.writing.documents.document_id", lambda _kind, _key: (1 << 63) - 1)
+    publisher.publish(company(1), company(2))
+    publisher.publish(company(3), company(4))
+    assert sorted(rows(publisher, "SELECT id FROM published_document")) == [(0,), (1,), (2,), ((1 << 63) - 1,)]
+    assert_in_step(publisher, {f"company-{number}": company(number) for number in range(1, 5)})
+
+
 def test_the_feed_keeps_only_its_newest_entries(publisher):
     publisher.publish(*(company(number) for number in range(1, 11)))
     connection = publisher.connection
-    entry = published.PublishedEntry(sequence=11, kind="company", key="gone", change="unlisted", at="")
+    entry = PublishedEntry(sequence=11, kind="company", key="gone", change="unlisted", at="")
     published.apply(connection, [entry], changes_kept=4)
     assert rows(publisher, "SELECT sequence FROM published_change ORDER BY sequence") == [(8,), (9,), (10,), (11,)]
 
@@ -122,7 +154,7 @@ def test_another_schema_version_is_refused_and_clearing_begins_a_new_epoch(publi
 
 def test_a_copy_of_schema_3_is_kept_and_gets_the_columns_that_it_lacks(publisher, tmp_path):
     publisher.publish(company(1))
-    tables = ("published_document", *(f"published_item_{kind}" for kind in published.KINDS))
+    tables = ("published_document", *(f"published_item_{kind}" for kind in KINDS))
     for table in tables:
         publisher.connection.execute(f"ALTER TABLE {table} DROP COLUMN provenance")
     publisher.connection.execute("UPDATE published_meta SET schema = 3")
@@ -137,7 +169,7 @@ def test_a_copy_of_schema_3_is_kept_and_gets_the_columns_that_it_lacks(publisher
 
 
 def test_two_names_that_meet_in_one_digest_are_both_found(publisher, tmp_path, monkeypatch):
-    monkeypatch.setattr("muniment.store.published.document_id", lambda _kind, _key: 7)
+    monkeypatch.setattr("muniment.store.writing.documents.document_id", lambda _kind, _key: 7)
     publisher.publish(company(1, "one"), company(2, "other"))
     publisher.publish(company(2, "other", name="Renamed"))
     monkeypatch.undo()

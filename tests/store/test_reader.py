@@ -10,9 +10,10 @@ import pytest
 
 from make.published import AT, company, framework, ids, person
 from make.queries import companies_by, frameworks_by
-from muniment.store import published, published_file, published_index
+from muniment.store import published, published_file
 from muniment.store.change_feed import FeedAheadError, FeedGapError
 from muniment.store.reader import Reader
+from muniment.store.writing import counts
 
 
 def companies(reader, **query):
@@ -164,7 +165,7 @@ def test_near_keys_are_offered(publisher, reader):
 
 
 def test_readers_in_many_threads_see_whole_editions_while_one_writes(publisher, reader, monkeypatch):
-    monkeypatch.setattr(published_index, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(counts, "BLOCK_SPLIT", 8)
     publisher.publish(*(company(n, name="v0") for n in range(1, 40)))
     reader.refresh()
     wrong, stop = [], threading.Event()
@@ -215,7 +216,7 @@ def test_a_held_snapshot_ends_with_the_next_tick(publisher, reader):
 
 
 def test_many_details_are_found_in_one_go_as_one_by_one(publisher, reader, monkeypatch):
-    monkeypatch.setattr("muniment.store.published.document_id", lambda _kind, _key: 7)
+    monkeypatch.setattr("muniment.store.writing.documents.document_id", lambda _kind, _key: 7)
     publisher.publish(company(101, "met-another"), company(102, "the-other"))  # both want the same id
     monkeypatch.undo()
     publisher.publish(*(company(number) for number in range(1, 80)), person(3), framework(4))

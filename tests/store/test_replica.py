@@ -18,7 +18,7 @@ from muniment.store import modified, postgres_feed
 from muniment.store import replica as replica_module
 from muniment.store.chain import links
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError
-from muniment.store.published import PublishedEntry
+from muniment.store.published_document import PublishedEntry
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
 from services.ports import wait_until

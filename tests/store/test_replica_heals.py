@@ -17,7 +17,7 @@ from muniment.server.app.registry_file import RegistryFile
 from muniment.server.node_checks import node_checks
 from muniment.store import postgres_feed
 from muniment.store.database import faults, node_copy
-from muniment.store.published import PublishedEntry
+from muniment.store.published_document import PublishedEntry
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
 from muniment.store.verifying.node_copy import build_again

@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from muniment.store.chain import links
-from muniment.store.published import PublishedDocument
+from muniment.store.published_document import PublishedDocument
 from services.editors import Editors, website
 from services.follower import Follower
 from services.load import Load

@@ -11,7 +11,8 @@ from django.db.migrations.loader import MigrationLoader
 
 from make.registry import lines
 from muniment.mcp.declarations import PROVENANCE
-from muniment.store.published import KINDS, SCHEMA_VERSION
+from muniment.store.published import SCHEMA_VERSION
+from muniment.store.published_document import KINDS
 from services.mcp import modern
 from services.ports import wait_until
 from services.product import Product, run

@@ -26,7 +26,7 @@ from muniment.store.database.faults import unexpected
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import FoundFile
 from muniment.store.exports.shared import SharedExports
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.reader import Reader
 from muniment.store.search.everything import COLLECTIONS
 

@@ -19,7 +19,7 @@ from muniment.store.cache import Dependency
 from muniment.store.change_feed import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import ExportFile, latest_name
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.queries import CursorError, ListQuery
 from muniment.store.reader import Found, ListPage, Reader
 from muniment.store.search import everything

@@ -33,7 +33,7 @@ from muniment.api.parameters import Parameter, criterion, hexadecimal, one_of, s
 from muniment.api.queries import LISTINGS, MAX_IDS
 from muniment.schema.filters import Listing
 from muniment.schema.objects import Schema
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.search.everything import COLLECTIONS
 
 MAX_FIELDS: Final = 50

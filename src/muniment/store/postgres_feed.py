@@ -19,13 +19,8 @@ from muniment.store import modified
 from muniment.store.chain import links
 from muniment.store.change_feed import decode_fields, encode_fields, mark_in
 from muniment.store.database.erasure import OF_ERASED
-from muniment.store.published import (
-    CHANGES_KEPT,
-    SCHEMA_VERSION,
-    PublishedDocument,
-    PublishedEntry,
-    SchemaMismatch,
-)
+from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, SchemaMismatch
+from muniment.store.published_document import PublishedDocument, PublishedEntry
 
 Connection = psycopg.Connection[Any]
 

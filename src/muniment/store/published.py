@@ -14,98 +14,22 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final, Literal, NamedTuple
-from zlib import crc32
+from typing import Final
 
-import msgspec
-
-from muniment.kernel.ids import digest
 from muniment.store import modified
 from muniment.store.chain import links
 from muniment.store.change_feed import encode_fields, mark_in
-from muniment.store.published_index import Totals, Values, enter_block, leave_block, statements
+from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
 from muniment.store.search import text_index
-from muniment.store.search.text_index import Columns, Replacements, SearchTexts
-from muniment.store.search.vocabulary import Words
-from muniment.store.search_text import fold
+from muniment.store.writing.documents import Documents, grouped
+from muniment.store.writing.tables import statements
 
-Kind = Literal["company", "person", "framework"]
-Change = Literal["published", "updated", "unlisted"]
-
-KINDS: Final[tuple[Kind, ...]] = ("company", "person", "framework")
 SCHEMA_VERSION: Final = 10
 READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, 6, 7, 8, 9, SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
 CHANGES_KEPT: Final = 200_000
-
-
-class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """
-    A finished public document.
-
-    Nodes of former versions read it from PostgreSQL: there, fields keep their types, and unknown values are left out.
-
-    Args:
-        kind: ``company``, ``person`` or ``framework``.
-        position: unique order within the kind, ``listed_day << 40 | publication_number``; the day is a proleptic
-            ordinal, 0 when unknown and for kinds without dates.
-        item: the JSON object in lists.
-        body: the whole response of the detail endpoint.
-        updated_at: in the format of :func:`muniment.kernel.wire.timestamp`.
-        provenance: the origin of its text and the day, such as ``reviewed 2026-11-22``; no part of the body.
-        name: the display name, which ``sort=name`` orders by.
-        facets: the document's values for each filter.
-        texts: search texts by weight: symbol, slug, domain and handles; description; body.
-        search: further search texts.
-        treasury_minor: minor units that count towards the registry's total; None if unknown.
-        team_size: of a company, if known.
-        company_count: of a person: the number of companies with a position.
-        raising: whether a funding round is open.
-        schema: on PostgreSQL, that of the version which rendered it; 0 if that version did not say so.
-        modified_at: the stamp of the last change of the body, as :mod:`muniment.store.modified`.
-    """
-
-    kind: str
-    key: str
-    position: int
-    item: bytes
-    body: bytes
-    updated_at: str
-    name: str
-    provenance: str = ""
-    facets: dict[str, tuple[str, ...]] = {}
-    texts: tuple[str, str, str] = ("", "", "")
-    search: SearchTexts = SearchTexts()
-    treasury_minor: int | None = None
-    team_size: int | None = None
-    company_count: int | None = None
-    raising: bool = False
-    schema: int = 0
-    modified_at: str = ""
-
-
-class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """
-    One change to a document, with its dense sequence number. No document if unlisted.
-
-    Args:
-        fields: the members that an update changed; None where they are unknown, or the change is no update.
-    """
-
-    sequence: int
-    kind: str
-    key: str
-    change: str
-    at: str
-    document: PublishedDocument | None = None
-    fields: tuple[str, ...] | None = None
-
-    @property
-    def body(self) -> bytes | None:
-        return None if self.document is None else self.document.body
-
 
 _TABLES: Final = statements(KINDS)
 _ADDED: Final = (
@@ -255,34 +179,6 @@ def set_epoch(connection: sqlite3.Connection, epoch: str) -> None:
     connection.execute("UPDATE published_meta SET epoch = ?", (epoch,))
 
 
-def document_id(kind: str, key: str) -> int:
-    """
-    Return the preferred row id of a document: the CRC-32 of its kind and key.
-
-    A look-up by row id walks one tree instead of two. On a collision, some hundred pairs in a million, the later
-    document takes the next free id and is found by its key.
-    """
-    return crc32(f"{kind}\0{key}".encode())
-
-
-def _free_id(connection: sqlite3.Connection, kind: str, key: str) -> int:
-    wanted = document_id(kind, key)
-    while connection.execute("SELECT 1 FROM published_document WHERE id = ?", (wanted,)).fetchone():
-        wanted = (wanted + 1) & ((1 << 63) - 1)
-    return wanted
-
-
-class _Stored(NamedTuple):
-    """The former values of a document that are needed to remove it."""
-
-    id: int
-    position: int
-    raising: int
-    treasury_minor: int
-    facets: list[int]
-    texts_digest: str
-
-
 def apply(
     connection: sqlite3.Connection,
     entries: Iterable[PublishedEntry],
@@ -300,28 +196,18 @@ def apply(
         is_copy: the file is a node's copy, whose chain comes from the source.
     """
     last, at = 0, ""
-    totals, values, chain = Totals(), Values(connection), links.Chain(connection)
-    words = Words(connection)
-    texts = Replacements(connection, words)
+    chain, documents = links.Chain(connection), Documents(connection)
     feed: list[_FeedRow] = []
-    for entry in entries:
-        if not is_copy:
-            chain.add(entry.sequence, entry.kind, entry.key, entry.change, entry.body)
-        if entry.document is not None or entry.change == "unlisted":
-            old = _stored(connection, entry.kind, entry.key)
-            if old is not None:
-                totals.add(entry.kind, -1, -old.raising, -old.treasury_minor)
-            if entry.document is not None:
-                totals.add(entry.kind, 1, int(entry.document.raising), entry.document.treasury_minor or 0)
-                _put(connection, entry.document, old, values, texts)
-            elif old is not None:
-                _remove(connection, entry.kind, old, values, texts)
-        feed.append(_feed_row(entry))
-        last, at = max(last, entry.sequence), max(at, entry.at)
-    totals.write(connection)
-    values.write(last)
-    texts.write()
-    words.write()
+    for group in grouped(entries):
+        for entry in group:
+            if not is_copy:
+                chain.add(entry.sequence, entry.kind, entry.key, entry.change, entry.body)
+            feed.append(_feed_row(entry))
+            last, at = max(last, entry.sequence), max(at, entry.at)
+        documents.write(
+            [(each.kind, each.key, each.document) for each in group if each.document or each.change == "unlisted"]
+        )
+    documents.finish(last)
     chain.write()
     connection.executemany(_RECORD, feed)
     if last:
@@ -333,15 +219,10 @@ def apply(
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
     """Fill the tables after :func:`clear` without writing to the feed."""
-    totals, values, words = Totals(), Values(connection), Words(connection)
-    texts = Replacements(connection, words)
-    for document in documents:
-        totals.add(document.kind, 1, int(document.raising), document.treasury_minor or 0)
-        _put(connection, document, None, values, texts)
-    totals.write(connection)
-    values.write(0)
-    texts.write()
-    words.write()
+    writing = Documents(connection)
+    for group in grouped(documents):
+        writing.write([(each.kind, each.key, each) for each in group])
+    writing.finish(0)
     for _ in merged(connection):
         pass
     connection.execute("UPDATE published_meta SET at = ?", (at,))
@@ -379,97 +260,3 @@ def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
 
 def _feed_row(entry: PublishedEntry) -> _FeedRow:
     return entry.sequence, entry.kind, entry.key, entry.change, entry.at, encode_fields(entry.fields)
-
-
-def _stored(connection: sqlite3.Connection, kind: str, key: str) -> _Stored | None:
-    row = connection.execute(
-        "SELECT id, position, raising, treasury_minor, facets, texts_digest"
-        " FROM published_document WHERE kind = ? AND key = ?",
-        (kind, key),
-    ).fetchone()
-    if row is None:
-        return None
-    number, position, raising, treasury_minor, facets, texts_digest = row
-    values = msgspec.json.decode(facets, type=list[int])
-    return _Stored(number, position, raising, treasury_minor or 0, values, texts_digest)
-
-
-def _remove(connection: sqlite3.Connection, kind: str, old: _Stored, values: Values, texts: Replacements) -> None:
-    connection.execute("DELETE FROM published_document WHERE id = ?", (old.id,))
-    connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
-    leave_block(connection, kind, old.position)
-    values.leave(old.facets, old.position)
-    texts.add(kind, old.position)
-
-
-def columns_of(document: PublishedDocument) -> Columns:
-    """Return everything by which a document can be searched."""
-    return text_index.columns(document.name, document.key, document.texts, document.search)
-
-
-def provenance_member(document: PublishedDocument) -> str:
-    """Return a document's key and mark as a member of a JSON object; empty without a mark."""
-    return msgspec.json.encode({document.key: document.provenance})[1:-1].decode() if document.provenance else ""
-
-
-_COLUMNS: Final = (
-    *("position", "sort_name", "updated_at", "raising", "treasury_minor", "team_size", "company_count", "provenance"),
-    *("facets", "texts_digest", "etag", "body", "modified_at"),
-)
-_UPDATE: Final = f"UPDATE published_document SET {', '.join(f'{each} = ?' for each in _COLUMNS)} WHERE id = ?"
-_INSERT: Final = (
-    f"INSERT INTO published_document ({', '.join(_COLUMNS)}, id, kind, key)"
-    f" VALUES ({', '.join('?' * len(_COLUMNS))}, ?, ?, ?)"
-)
-
-
-def _put(
-    connection: sqlite3.Connection,
-    document: PublishedDocument,
-    old: _Stored | None,
-    values: Values,
-    texts: Replacements,
-) -> None:
-    kind, position = document.kind, document.position
-    moved = old is None or old.position != position
-    if old is not None and moved:
-        connection.execute(f"DELETE FROM published_item_{kind} WHERE position = ?", (old.position,))
-        leave_block(connection, kind, old.position)
-    provenance = provenance_member(document)
-    connection.execute(
-        f"INSERT OR REPLACE INTO published_item_{kind} (position, provenance, item) VALUES (?, ?, ?)",
-        (position, provenance, document.item),
-    )
-    facets = [
-        values.id_of(kind, name, value) for name, given in document.facets.items() for value in dict.fromkeys(given)
-    ]
-    kept = frozenset[int]() if old is None or moved else frozenset(old.facets) & frozenset(facets)
-    if old is not None:
-        values.leave([value for value in old.facets if value not in kept], old.position)
-    values.enter([value for value in facets if value not in kept], position)
-    columns = columns_of(document)
-    texts_digest = columns.digest
-    if moved or old is None or old.texts_digest != texts_digest:
-        texts.add(kind, None if old is None else old.position, position, columns)
-    # An update leaves the indexes of columns that have not changed as they are.
-    connection.execute(
-        _UPDATE if old else _INSERT,
-        (
-            position,
-            fold(document.name),
-            document.updated_at,
-            int(document.raising),
-            document.treasury_minor,
-            document.team_size,
-            document.company_count,
-            provenance,
-            msgspec.json.encode(facets),
-            texts_digest,
-            digest(document.body),
-            document.body,
-            document.modified_at,
-            *((old.id,) if old else (_free_id(connection, kind, document.key), kind, document.key)),
-        ),
-    )
-    if moved:
-        enter_block(connection, kind, position)

@@ -26,7 +26,7 @@ from muniment.store.lists.facets import Documents, Facets
 from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
 from muniment.store.modified import is_stamp
-from muniment.store.published import document_id
+from muniment.store.published_document import document_id
 from muniment.store.published_file import PublishedFile, execute
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys

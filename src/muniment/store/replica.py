@@ -29,7 +29,8 @@ from muniment.store.chain.hashes import Link
 from muniment.store.database import erasure, handles, node_copy
 from muniment.store.database.faults import damage_seen, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
-from muniment.store.published import CHANGES_KEPT, PublishedEntry
+from muniment.store.published import CHANGES_KEPT
+from muniment.store.published_document import PublishedEntry
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from muniment.store.change_feed import (
     chained_rows,
     feed_of,
 )
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 
 
 class SnapshotState(NamedTuple):

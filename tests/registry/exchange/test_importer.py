@@ -572,6 +572,18 @@ def test_an_import_leaves_the_process_as_it_was(tmp_path):
     assert gc.get_threshold() == thresholds
 
 
+@pytest.mark.sqlite  # the settings are of SQLite
+def test_an_import_leaves_its_connection_as_it_was():
+    def pragmas():
+        with connection.cursor() as cursor:
+            return [cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("cache_size", "wal_autocheckpoint")]
+
+    before = pragmas()
+    with importer._bulk_write_settings():
+        assert pragmas() == [-importer.PAGE_CACHE_KIB, importer.CHECKPOINT_PAGES]
+    assert pragmas() == before
+
+
 @pytest.mark.sqlite  # on PostgreSQL each node has an index of its own
 def test_an_import_leaves_the_search_index_merged(tmp_path, monkeypatch):
     monkeypatch.setattr(text_index, "FEW", 0)

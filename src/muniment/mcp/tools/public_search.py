@@ -21,7 +21,7 @@ from muniment.mcp import provenance, whole_texts
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.public_answers import PublicAnswers
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.reader import Found
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything

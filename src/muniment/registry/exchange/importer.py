@@ -51,6 +51,9 @@ BATCH_ROWS_BESIDE_OTHERS: Final = 100
 """Rows of the next batch when others have waited to write: each waits for the end of a batch."""
 BATCH_BYTES: Final = 4 * 1024 * 1024
 PAGE_CACHE_KIB: Final = 64 * 1024
+CHECKPOINT_PAGES: Final = 8_000
+"""Pages of 4 KB in the write-ahead log before they are copied into the file: batches write many of them repeatedly."""
+_PRAGMAS: Final = {"cache_size": -PAGE_CACHE_KIB, "wal_autocheckpoint": CHECKPOINT_PAGES}
 GC_THRESHOLD: Final = 50_000
 ATTEMPTS: Final = 5
 """Attempts per batch on PostgreSQL, where a concurrent writer can win."""
@@ -247,7 +250,7 @@ def import_registry(
 @contextmanager
 def _bulk_write_settings() -> Iterator[None]:
     """
-    Tune the process for bulk writes: a larger page cache for random index writes, and fewer garbage collections.
+    Tune the process for bulk writes: a larger page cache, fewer checkpoints and fewer garbage collections.
 
     A batch has some hundred thousand objects without cycles, and published documents are keyed by digests.
     """
@@ -255,14 +258,16 @@ def _bulk_write_settings() -> Iterator[None]:
     gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            former = cursor.execute("PRAGMA cache_size").fetchone()[0]
-            cursor.execute(f"PRAGMA cache_size = -{PAGE_CACHE_KIB}")
+            former = {name: cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS}
+            for name, value in _PRAGMAS.items():
+                cursor.execute(f"PRAGMA {name} = {value}")
         try:
             yield
         finally:
             gc.set_threshold(*thresholds)
             if connection.vendor == "sqlite":
-                cursor.execute(f"PRAGMA cache_size = {former}")
+                for name, value in former.items():
+                    cursor.execute(f"PRAGMA {name} = {value}")
 
 
 def _merge_index() -> None:

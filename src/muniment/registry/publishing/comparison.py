@@ -18,7 +18,7 @@ from muniment.registry.sql import rows
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.store.chain.hashes import body_digest
 from muniment.store.database.snapshots import snapshot
-from muniment.store.published import KINDS, PublishedDocument
+from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.verifying import feed_rows, index_tables, published_rows
 from muniment.store.verifying.published_rows import RowFaults
 

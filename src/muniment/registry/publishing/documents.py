@@ -9,13 +9,12 @@ from typing import Any, Final
 import msgspec
 from django.conf import settings
 from django.db import models
-from django.db.models import F
 
 from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.logos.joined import fetched_logo
-from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, Position, State
+from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, State
 from muniment.registry.publishing import scores
 from muniment.registry.publishing.rendering import (
     CompanyView,
@@ -27,7 +26,7 @@ from muniment.registry.publishing.rendering import (
     person_document,
 )
 from muniment.registry.sql import marks, rows, stored
-from muniment.store.published import PublishedDocument
+from muniment.store.published_document import PublishedDocument
 
 CHUNK: Final = 500
 _COMPANIES: Final = """
@@ -43,6 +42,17 @@ SELECT company.*,
 FROM registry_company company"""
 """Companies with their owners' latest proof of the present website and the fetched logo; whether they have an owner and
 scores."""
+_PLACES_OF_PEOPLE: Final = """
+SELECT place.person_id, place.title, place.extra, place.item_id, company.provenance, company.slug, company.name,
+    company.symbol, company.icon,
+    (SELECT logo.digest FROM registry_fetchedlogo logo
+        WHERE logo.company_id = company.id AND logo.source = company.icon) AS logo_digest
+FROM registry_position place JOIN registry_company company ON company.id = place.company_id
+WHERE company.state = %s"""
+"""Positions of people in published companies, with the companies' fetched logos."""
+_LATEST_FIRST: Final = (
+    "company.listed_ahead, company.listed_on DESC NULLS LAST, company.publication_number DESC NULLS LAST"
+)
 TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
 
 
@@ -85,7 +95,7 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
         f" LEFT JOIN registry_person person ON person.id = place.person_id {of_these}",
         keys,
     ):
-        owned_on = _named_on(found_provenance)
+        owned_on = _owned_on(found_provenance, "name")
         view = PlaceView(title, msgspec.json.decode(extra), slug, name, item_id=item, owned_on=owned_on)
         views[company].positions.append(view)
     for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_these}", keys):
@@ -107,11 +117,11 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     return views
 
 
-def _named_on(stored: str | None) -> str:
-    """Return the day on which a person changed their name, if it has not been reviewed since."""
+def _owned_on(stored: str | None, name: str, item: str = "") -> str:
+    """Return the day on which an owner changed a text, or a row of a list, that still waits for a review; else ""."""
     if not stored or '"owner"' not in stored:
         return ""
-    return provenance.owned_on(msgspec.json.decode(stored), "name")
+    return provenance.owned_on(msgspec.json.decode(stored), name, item)
 
 
 def _add_proofs(views: dict[int, CompanyView]) -> None:
@@ -133,18 +143,18 @@ def company_documents(keys: list[int], loaded: dict[int, CompanyView] | None) ->
 
 
 def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
+    if not keys:
+        return {}
+    chosen = marks(keys)
     places: dict[int, list[PlaceView]] = defaultdict(list)
-    placed = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
-    latest_first = [F(f"company__{column}").desc(nulls_last=True) for column in ("listed_on", "publication_number")]
-    of_company = [f"company__{column}" for column in ("provenance", "slug", "name", "symbol", "icon")]
-    columns = ("person_id", "title", "extra", "item_id", *of_company, "logo_digest")
-    placed = placed.annotate(logo_digest=fetched_logo("company__"))
-    found = placed.order_by("person_id", "company__listed_ahead", *latest_first, "rank").values_list(*columns)
-    for person, title, extra, item, origin, slug, name, symbol, icon, digest in found.iterator():
+    for person, title, extra, item, origin, slug, name, symbol, icon, digest in rows(
+        f"{_PLACES_OF_PEOPLE} AND place.person_id IN ({chosen}) ORDER BY place.person_id, {_LATEST_FIRST}, place.rank",
+        [State.PUBLISHED.value, *keys],
+    ):
         company = company_reference({"slug": slug, "name": name, "symbol": symbol, "icon": icon}, digest)
-        owned_on = provenance.owned_on(origin, "positions", item)
-        places[person].append(PlaceView(title, extra, company=company, owned_on=owned_on))
-    people: Any = Person.objects.filter(pk__in=keys).values()
+        owned_on = _owned_on(origin, "positions", item)
+        places[person].append(PlaceView(title, msgspec.json.decode(extra), company=company, owned_on=owned_on))
+    people = stored(Person, f"SELECT * FROM registry_person WHERE id IN ({chosen})", keys)
     return {row["id"]: person_document(row, places.get(row["id"], ()), settings.SCHEMA) for row in people}
 
 

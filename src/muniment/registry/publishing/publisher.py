@@ -37,7 +37,8 @@ from muniment.store.chain import links
 from muniment.store.change_feed import mark_in
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
-from muniment.store.published import PublishedDocument, PublishedEntry, SchemaMismatch
+from muniment.store.published import SchemaMismatch
+from muniment.store.published_document import PublishedDocument, PublishedEntry
 
 LONGEST_OPERATION: Final = timedelta(hours=1)
 """Rows dated within this time were dated by this clock, for a change that is being published."""

@@ -27,7 +27,7 @@ from muniment.registry.publishing.scores import facets_of
 from muniment.schema.filters import Listing, values_at
 from muniment.schema.objects import Schema
 from muniment.store.lists.highlights import VOTES_END
-from muniment.store.published import PublishedDocument
+from muniment.store.published_document import PublishedDocument
 from muniment.store.search.values import BOUND, KEY
 
 _encode = msgspec.json.Encoder().encode

@@ -9,7 +9,7 @@ from django.db import DatabaseError, connection, transaction
 
 from muniment.registry.publishing import comparison, publisher
 from muniment.store.database.snapshots import snapshot
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.verifying.index_tables import faults_of_indexes
 
 _CHUNK: Final = 200

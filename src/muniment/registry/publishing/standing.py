@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from muniment.registry.models import Framework, Person, Position, State
+from muniment.registry.models import Framework, State
 from muniment.registry.sql import marks, rows
 
 Standing = tuple[int, str, bool, bool, int | None]
@@ -16,13 +16,16 @@ def companies(keys: list[int]) -> Iterator[Standing]:
 
 
 def people(keys: list[int]) -> Iterator[Standing]:
-    places = Position.objects.filter(person_id__in=keys, company__state=State.PUBLISHED)
-    named = set(places.values_list("person_id", flat=True))
-    found = Person.objects.filter(pk__in=keys)
-    for pk, slug, listed, unlisted_by, was_public, number in found.values_list(
-        "pk", "slug", "listed", "unlisted_by", "published", "publication_number"
+    places = (
+        "SELECT 1 FROM registry_position place JOIN registry_company company ON company.id = place.company_id"
+        " WHERE place.person_id = person.id AND company.state = %s"
+    )
+    for pk, slug, listed, unlisted_by, was_public, number, is_named in rows(
+        "SELECT id, slug, listed, unlisted_by, published, publication_number,"
+        f" EXISTS ({places}) FROM registry_person person WHERE id IN ({marks(keys)})",
+        [State.PUBLISHED.value, *keys],
     ):
-        yield pk, slug, not unlisted_by and (listed or pk in named), was_public, number
+        yield pk, slug, not unlisted_by and bool(listed or is_named), was_public, number
 
 
 def frameworks(keys: list[int]) -> Iterator[Standing]:

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import Final
 
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.search.text_index import indexes
 
 ERASED: Final = "erased:"

@@ -9,7 +9,7 @@ import msgspec
 from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Listing
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.reader import ListPage, Reader
 from muniment.store.search import matched

@@ -76,22 +76,24 @@ class Words:
         stored = self._stored(kind, [word for word, _ in changes])
         counted: list[tuple[int, int]] = []
         unused: list[tuple[int]] = []
+        added: list[tuple[int, str, int]] = []
         new: list[tuple[int, int]] = []
         gone: list[tuple[int, int]] = []
+        (last,) = connection.execute(f"SELECT coalesce(max(id), 0) FROM published_word_{kind}").fetchone()
         for word, n in changes:
             number, before = stored.get(word, (None, 0))
             if number is None and n < 0:  # its document was damaged in the index
                 continue
             if number is None:
-                insert = f"INSERT INTO published_word_{kind} (word, n) VALUES (?, ?)"
-                number = connection.execute(insert, (word, n)).lastrowid
-                assert number is not None  # noqa: S101 - of an INSERT
+                number = last + len(added) + 1
+                added.append((number, word, n))
                 new += [(part, number) for part in _parts_of(word)]
             elif before + n > 0:
                 counted.append((before + n, number))
             else:
                 gone += [(part, number) for part in _parts_of(word)]
                 unused.append((number,))
+        connection.executemany(f"INSERT INTO published_word_{kind} (id, word, n) VALUES (?, ?, ?)", added)
         connection.executemany(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", counted)
         connection.executemany(f"DELETE FROM published_word_{kind} WHERE id = ?", unused)
         # Sorted, a large change is written faster.

@@ -5,7 +5,8 @@ from typing import Any, Final
 import msgspec
 import psycopg
 
-from muniment.store.published import SCHEMA_VERSION, PublishedDocument
+from muniment.store.published import SCHEMA_VERSION
+from muniment.store.published_document import PublishedDocument
 from muniment.store.verifying.published_rows import RowFaults
 
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)

@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Final
 
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 
 _PLACE: Final = "SELECT position FROM published_document WHERE kind = '{kind}'"
 

@@ -6,9 +6,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.published import PublishedDocument, columns_of, provenance_member
+from muniment.store.published_document import PublishedDocument
 from muniment.store.search.text_index import Columns
 from muniment.store.search_text import fold
+from muniment.store.writing.documents import columns_of, provenance_member
 
 _COLUMNS: Final = (
     *("position", "sort_name", "updated_at", "raising", "treasury_minor", "team_size", "company_count", "provenance"),

@@ -160,7 +160,7 @@ class Search:
 
     def each(self) -> Iterator[tuple[ListFilter, str]]:
         """Return every chosen value with its filter, in the canonical order."""
-        for parameter in self.of.parameters:
+        for parameter in self.of.parameters if self.chosen else ():
             for value in self.chosen.get(parameter.name, ()):
                 yield parameter, value
 

@@ -40,6 +40,10 @@ class _Renderer(RendererHTML):
 
 _UNMARKED = re.compile(r"[^\W\d_][^\n\r\t\0\\`*_\[\]<&~|]*")
 """A paragraph of one line in which nothing is markup, like most summaries: parsing it would only cost time."""
+_LINK = re.compile(
+    r"(?<!!)\[([^\n\r\t\0\\`*_\[\]<&~|]*[^\s\\`*_\[\]<&~|])\]\(https?://[\w.-]+(?:/[\w/.-]*)?\)", re.ASCII
+)
+"""A link of plain words to a plain address, of which only the words are shown."""
 _AFTER_PROSE = re.compile(r"\r?\n\s*\n(?=[-*+] |[#|>]|\d+[.)] )")
 _ABSOLUTE = re.compile(r"https?://|mailto:", re.IGNORECASE)
 _RECORD = re.compile(r"/(?:companies|people|frameworks)/[A-Za-z0-9_~-][A-Za-z0-9._~-]*")
@@ -127,7 +131,8 @@ def _plain(start: str, limit: int) -> str:
     before = _AFTER_PROSE.split(start, maxsplit=1)[0]
     start = before if before.strip() and not before.lstrip().startswith("#") else start
     first = start.partition("\n\n")[0]
-    words = _one_line(first) if _UNMARKED.fullmatch(first) else ""
+    shown = _LINK.sub(r"\1", first)
+    words = _one_line(shown) if _UNMARKED.fullmatch(shown) else ""
     if not words or (len(words) <= limit and first != start):  # the paragraphs behind it are shown too
         words = _one_line(re.sub(r"<[^>]*>", " ", _text(start)))
     return words if len(words) <= limit else words[: limit - 1].rsplit(" ", 1)[0].rstrip(",;:.") + "…"

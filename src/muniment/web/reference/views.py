@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from muniment.kernel.problems import NotFound
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.search.everything import COLLECTIONS
 from muniment.web.context import address

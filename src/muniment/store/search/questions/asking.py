@@ -4,7 +4,7 @@ import sqlite3
 from datetime import UTC, date, datetime
 from typing import Final
 
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.reader import Reader
 from muniment.store.search.questions.grammar import Grammar, UnreadError
 from muniment.store.search.questions.language import understood

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
 from muniment.registry_toml import applied
-from muniment.store.published import KINDS
+from muniment.store.published_document import KINDS
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything, Result
 from muniment.web.context import address
