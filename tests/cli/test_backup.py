@@ -52,6 +52,12 @@ def test_a_backup_beside_a_running_server_is_verified_and_reported(backed_up, tm
     assert (elsewhere.returncode, "There is no instance here" in elsewhere.stderr) == (1, True)
 
 
+def test_a_backup_into_a_folder_that_does_not_exist_says_so(backed_up, tmp_path):
+    told = run("backup", str(tmp_path / "none" / "x.backup"), data=tmp_path / "data", check=False)
+    assert told.returncode == 1
+    assert told.stderr == f"error: The folder {tmp_path / 'none'} does not exist. Create it, or name another.\n"
+
+
 def test_a_damaged_backup_is_refused_before_anything_is_written(backed_up, tmp_path):
     content = bytearray(backed_up[0].read_bytes())
     content[len(content) // 2] ^= 1

@@ -12,6 +12,8 @@ from muniment import cli
         (["serve", "--port", "none"], 2, "error: Invalid value for '--port'"),
         (["move", "--to", "elsewhere"], 2, "error: --to must be postgresql://user@host/database, or sqlite:FOLDER."),
         (["nonsense"], 2, "error: No such command 'nonsense'."),
+        (["expert", "x"], 2, "error: No such command 'expert'. Did you mean export?"),
+        (["--expert"], 2, "error: No such option '--expert'."),
     ],
 )
 def test_an_error_begins_with_the_word_error(arguments, status, said):

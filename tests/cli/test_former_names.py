@@ -43,6 +43,14 @@ def test_a_removed_name_is_in_no_file_and_no_import_brings_it_back(data, tmp_pat
     assert [line.split("\t")[0] for line in names(data, "list", SLUG).stdout.splitlines()] == [SECOND]
 
 
+def test_a_slug_that_no_listing_has_is_an_error_with_the_nearest(data):
+    said = names(data, "list", "quilmere", check=False)
+    assert said.returncode == 1
+    assert said.stderr == "error: No listing has the slug 'quilmere'. Did you mean quillmere (Quillmere)?\n"
+    said = names(data, "list", "other", check=False)
+    assert said.stderr == "error: No listing has the slug 'other'. GET /api/v1/companies lists the slugs.\n"
+
+
 def test_a_name_that_a_listing_never_had_is_an_error(data):
     answer = names(data, "remove", SLUG, "Never Had", "--yes", check=False)
     assert answer.returncode == 1

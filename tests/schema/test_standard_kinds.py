@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.schema.kinds import CHANGE, CONTRACT
-from muniment.schema.standard_kinds import Amount, Country, country_names
+from muniment.schema.standard_kinds import Amount, Country, Profile, country_names
 from muniment.schema.validation import Validation
 
 
@@ -68,3 +68,18 @@ def test_countries_have_the_names_that_people_use_in_their_order():
     names = country_names()
     assert (len(names), names["BO"], names["CI"], names["TW"]) == (249, "Bolivia", "Côte d'Ivoire", "Taiwan")
     assert list(names)[:3] == ["AF", "AX", "AL"]
+
+
+@pytest.mark.parametrize("text", ["tidal works", " no\u00a0name ", "see our website"])
+def test_a_profile_with_spaces_is_refused_in_a_change_and_only_told_by_an_import(text):
+    rule = "must be a web address such as https://example.org or the name of a profile, not "
+    assert read(Profile(300), text) == (text, [f"{rule}{text.strip()!r}"])
+    imported = Validation(change=False)
+    assert imported.read(Profile(300), text) == text
+    assert (imported.faults, [each.reason for each in imported.warnings]) == ([], [f"{rule}{text.strip()!r}"])
+    assert list(Profile(300).breaches(text, (), text)) == []
+
+
+@pytest.mark.parametrize("text", ["@tidal", " tidal ", "linkedin.com/company/tidal", "https://tidal.example/x"])
+def test_a_profile_is_an_address_or_a_name(text):
+    assert read(Profile(300), text) == (text, [])

@@ -4,6 +4,7 @@ import psycopg
 import pytest
 
 from muniment.server.process.exit_status import REFUSED
+from muniment.store.published import SCHEMA_VERSION
 from services import former
 from services.editors import Editors, website
 from services.load import PATHS, Load
@@ -17,10 +18,12 @@ pytestmark = [pytest.mark.proof, pytest.mark.postgresql, pytest.mark.timeout(900
 FORM = "src/muniment/store/database/form.py"
 MIXED = "https://mixed.example"
 """Set by the older node alone, while the newer one serves too."""
+LANGUAGE = "src/muniment/accounts/migrations/0010_account_language.py"
 CHAIN = "src/muniment/registry/migrations/0016_chain.py"
 VERSIONS = {
     "before the chain of the feed": (CHAIN, True),
     "the first that knows forms": (FORM, False),
+    "before accounts have a language": (LANGUAGE, True),
 }
 """The file that a version added, and whether the version before is meant."""
 
@@ -35,15 +38,11 @@ class Pair:
             self.command("import", str(DEMO))
             self.command("user", "create", EMAIL, "--no-password")
             self.token = self.command("user", "token", EMAIL, "--name", "editor").stdout.split()[-1]
-        with psycopg.connect(url) as database:
-            found = database.execute("SELECT slug FROM registry_company ORDER BY slug").fetchall()
+            with psycopg.connect(url) as database:
+                found = database.execute("SELECT slug FROM registry_company ORDER BY slug LIMIT 5").fetchall()
             self.slugs = [slug for (slug,) in found]
-            (account,) = database.execute("SELECT id FROM accounts_account WHERE email = %s", (EMAIL,)).fetchone()
-            database.execute(
-                "INSERT INTO registry_ownership (company_id, account_id, role, since)"
-                " SELECT id, %s, 'owner', now() FROM registry_company ON CONFLICT DO NOTHING",
-                (account,),
-            )
+            for slug in self.slugs:  # by the command, which publishes that the listing has an owner
+                self.command("own", EMAIL, slug)
         self.nodes = [Product(folder / f"node-{number}", **self.settings) for number in range(2)]
         for node in self.nodes:
             self.start(node, *version)
@@ -90,6 +89,12 @@ class Pair:
             node.__exit__(*error)
 
 
+def has_former_documents(source, *_):
+    """Return whether a version publishes documents that this one renders again."""
+    declared = (source / "muniment" / "store" / "published.py").read_text()
+    return f"SCHEMA_VERSION: Final = {SCHEMA_VERSION}\n" not in declared
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres, tmp_path, version):
     path, before = VERSIONS[version]
@@ -133,9 +138,10 @@ def test_reads_and_writes_continue_while_nodes_are_upgraded_one_by_one(postgres,
             assert everything(pair.nodes[0]) == everything(pair.nodes[1])
             for node in pair.nodes:
                 assert node.data_of(f"/api/v1/companies/{pair.slugs[4]}")["company"]["website"] == MIXED
-            told = pair.command("doctor", "--deep", check=False).stdout
-            assert f"companies/{pair.slugs[4]}: was published by a node of an earlier version" in told, told
-            pair.run_job("registry.upgraded")
+            if has_former_documents(*older):
+                told = pair.command("doctor", "--deep", check=False).stdout
+                assert f"companies/{pair.slugs[4]}: was published by a node of an earlier version" in told, told
+                pair.run_job("registry.upgraded")
             told = pair.command("doctor", "--deep", check=False).stdout
             assert "OK    published documents: each is what its source says" in told, told
             assert "FAIL" not in told, told

@@ -45,6 +45,6 @@ def audit(since: str, *, as_json: bool, as_csv: bool) -> None:
 
 def _line(values: dict[str, Any], title: str, details: list[tuple[str, str]]) -> str:
     by = values["actor"] or values["credential"] or values["via"]
-    account = [f"account: {values['account']}"] if values["account"] else []
+    account = [f"Account: {values['account']}"] if values["account"] else []
     said = "; ".join([*account, *(f"{label}: {value}" for label, value in details)])
     return "\t".join([values["at"], by, title, said])

@@ -42,6 +42,10 @@ def _progress() -> Iterator[Callable[[str], object]]:
         raise click.ClickException(f"{says}. Nothing was written; fix the cause and try again.") from None
 
 
+def _files(number: int, which: str = "") -> str:
+    return f"{number:,} {which}document file{'' if number == 1 else 's'}"
+
+
 @main.command()
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--scheduled", is_flag=True, hidden=True, help="Called by the job of scheduled backups.")
@@ -61,6 +65,8 @@ def backup(file: Path | None, *, scheduled: bool) -> None:
     if file is None:
         _to_place(scheduled=scheduled)
         return
+    if not file.absolute().parent.is_dir():
+        raise click.ClickException(f"The folder {file.absolute().parent} does not exist. Create it, or name another.")
     from muniment.backup.operations import back_up
 
     with _progress() as tell:
@@ -68,7 +74,7 @@ def backup(file: Path | None, *, scheduled: bool) -> None:
         record_command("backup", files=[file.name])
     manifest = found.manifest
     click.echo(
-        f"{file}: {found.rows:,} rows, {manifest.blobs.n:,} document files, {found.keys} keys,"
+        f"{file}: {found.rows:,} rows, {_files(manifest.blobs.n)}, {found.keys} keys,"
         f" {found.size_bytes:,} bytes; read back and verified."
     )
     _tell_key(in_file=bool(found.header.key_check))
@@ -121,8 +127,9 @@ def _to_place(*, scheduled: bool) -> None:
         click.echo(f"Nothing has changed since the newest backup in {found.place}.")
         return
     click.echo(
-        f"{found.place}: {found.name}, {found.rows:,} rows, {found.size_bytes:,} bytes, {found.files_copied:,} new"
-        f" document files; read back and verified. Backups kept: {found.kept:,}, removed: {found.removed:,}."
+        f"{found.place}: {found.name}, {found.rows:,} rows, {found.size_bytes:,} bytes,"
+        f" {_files(found.files_copied, 'new ')}; read back and verified. Backups kept: {found.kept:,},"
+        f" removed: {found.removed:,}."
     )
     _tell_key(in_file=True)
     _refuse_lost(found.lost)
@@ -162,7 +169,7 @@ def backups(place: str | None, *, verify: bool) -> None:
         ill += bool(fault)
         click.echo(
             f"{'FAIL' if fault else 'OK':<4}  {shown(record.made_at)}  {record.name}  {record.size_bytes:,} bytes,"
-            f" {record.rows:,} rows, {record.files:,} document files, edition {record.edition:,}"
+            f" {record.rows:,} rows, {_files(record.files)}, edition {record.edition:,}"
             f"{f': {fault}' if fault else ''}"
         )
     if records and index.covered_at is not None and index.covered_at > records[-1].made_at:
@@ -238,7 +245,7 @@ def _restore_at(source: str | None, at: str) -> None:
 
 
 def _tell_restored(loaded: "Loaded") -> None:
-    click.echo(f"Restored {loaded.rows:,} rows and {loaded.blobs:,} document files, as of {loaded.header.made_at}.")
+    click.echo(f"Restored {loaded.rows:,} rows and {_files(loaded.blobs)}, as of {loaded.header.made_at}.")
     for note in loaded.notes:
         click.echo(f"Note: {note}", err=True)
 
@@ -263,7 +270,7 @@ def move(to: str, storage: str) -> None:
     with _progress() as tell:
         loaded = move_to(source, target, tell=tell)
         record_command("move")
-    files = f"{loaded.blobs:,} document files" if loaded.blobs else "no document files"
+    files = _files(loaded.blobs) if loaded.blobs else "no document files"
     click.echo(f"Moved and verified {loaded.rows:,} rows and {files}. Start with these settings:")
     for setting in ("data", "database_url", "storage_url"):
         click.echo(f"MUNIMENT_{setting.upper()}={masked(str(getattr(target, setting)))}")

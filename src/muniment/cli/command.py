@@ -1,5 +1,6 @@
 """The main command and helpers shared by its subcommands."""
 
+import difflib
 import importlib
 import io
 import os
@@ -58,6 +59,17 @@ class Commands(click.Group):
         if found is not None:
             _take_data(found)
         return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)  # click knows the loaded ones alone
+            if not near or args[0].startswith("-"):
+                raise
+            raise click.UsageError(f"No such command {args[0]!r}. Did you mean {near[0]}?", ctx) from None
 
     def all(self) -> dict[str, click.Command]:
         """Return every command by name, for the reference."""

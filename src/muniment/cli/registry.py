@@ -165,7 +165,8 @@ def export(folder: Path, *, private: bool) -> None:
     Export the published registry to FOLDER.
 
     The files are in the format that import reads. With --private, an import into an empty instance gives byte-identical
-    API responses. Drafts, accounts and history are not included; use `muniment backup` for those.
+    API responses, except for what accounts add to a listing: that its owner maintains it, and its verified domain.
+    Drafts, accounts and history are not included; use `muniment backup` for those.
     """
     use_django()
     from muniment.registry.exchange.exporter import export_registry

@@ -2,6 +2,7 @@
 
 import functools
 import unicodedata
+from collections.abc import Iterable
 from typing import Any, Final
 
 from muniment.kernel.json import JSONObject
@@ -9,7 +10,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import format_amount, parse_amount, parse_timestamp
 from muniment.schema.kinds import JsonSchema, Kind, Text, View, is_web_address
 from muniment.schema.parsed_kinds import DATE_RULE, is_plausible_year
-from muniment.schema.validation import Path, Validation, kind_of, shown
+from muniment.schema.validation import Breach, Path, Validation, kind_of, shown
 
 MAX_COUNTRY_CHARACTERS: Final = 200
 
@@ -41,12 +42,20 @@ class Email(Text, frozen=True):
 
 
 class Profile(Text, frozen=True):
-    """A profile on a network: a web address, or a name there."""
+    """A profile on a network: a web address, or a name there, which has no spaces. An import only warns of spaces."""
+
+    def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
+        found = tuple(super().own_breaches(value, path))
+        if found or type(value) is not str or len(value.split()) <= 1:
+            return found
+        return (Breach(path, self._fault(value.strip()), warns=True),)
 
     def form_fault(self, text: str) -> str:
         is_name = ":" not in text and not text.startswith("//")
-        if is_name or is_web_address(text):
-            return ""
+        return "" if is_name or is_web_address(text) else self._fault(text)
+
+    @staticmethod
+    def _fault(text: str) -> str:
         return Phrase(
             "must be a web address such as https://example.org or the name of a profile, not {value}", value=shown(text)
         )

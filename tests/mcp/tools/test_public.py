@@ -251,6 +251,21 @@ def test_any_bundle_fits_an_answer():
 
 
 @pytest.mark.requirement("mcp.size")
+def test_a_long_team_is_read_to_its_end_in_as_few_answers_as_fit():
+    team = [{"id": f"row-{n}", "title": "Author", "person": {"name": f"P {n} " + "n" * 60}} for n in range(1_355)]
+    seen, following, calls = [], 0, 0
+    while following is not None:
+        data = {"company": {"id": "x", "name": "X"}, "positions": team, "proposals": [], "capTable": None}
+        length, found = size(truncation.bundle(data, "u", offset=following, limit=1_000))
+        assert length <= 60_000
+        seen += [row["id"] for row in found["data"]["positions"]]
+        following, calls = found.get("nextOffset"), calls + 1
+        assert following in {None, len(seen)}
+    assert seen == [row["id"] for row in team]
+    assert calls == 1 + sum(len(json.dumps(row, separators=(",", ":"))) + 1 for row in team) // 60_000
+
+
+@pytest.mark.requirement("mcp.size")
 def test_any_person_or_framework_fits_an_answer():
     positions = [{"title": "t" * 400, "company": {"name": "n" * 200}} for _ in range(1_500)]
     body = {"slug": "p", "name": "P", "bio": "b" * 80_000, "positions": positions}

@@ -81,7 +81,9 @@ def test_a_question_in_words_gives_what_its_words_name_with_a_hint(server):
     found = answer(server, "search", query="what does the framework called Tide score say about boats?")
     content = found["structuredContent"]
     assert content["results"][0]["id"] == "framework:tide-score"
-    assert content["results"][0]["text"].startswith("Matches a part of")
+    text = content["results"][0]["text"]
+    assert text.startswith("Matches a part of")
+    assert text.endswith('about boats?". How well a harbour is kept.')
     assert content["hint"].startswith("No company, person or framework matches")
     assert found["_meta"]["io.muniment/provenance"]["frameworks"] == {"tide-score": "imported 2026-01-01"}
 
@@ -199,7 +201,16 @@ def test_a_result_that_a_text_holds_shows_the_line_that_says_it(tmp_path):
     publisher.close()
 
 
-@pytest.mark.parametrize(("named", "field"), [("hasToken", "symbol"), ("theme", "themes"), ("team", "teamSize")])
+@pytest.mark.parametrize(
+    ("named", "field"),
+    [
+        ("hasToken", "symbol"),
+        ("theme", "themes"),
+        ("team", "teamSize"),
+        ("country", "address"),
+        ("city", "address"),
+    ],
+)
 def test_a_filter_that_is_named_as_a_field_means_the_field_that_it_is_about(named, field):
     assert form_of({"fields": [named]}).fields == (field,)
 

@@ -40,3 +40,20 @@ def test_a_question_without_matches_gives_what_its_words_find(server):
     )
     assert [each["id"] for each in found["results"]] == ["company:company-31"]
     assert found["reading"]["total"] == 0
+
+
+@pytest.mark.requirement("search.questions")
+@pytest.mark.parametrize("query", ["who runs Harbour Fund?", "who runs company-31"])
+def test_a_question_about_a_team_that_is_not_listed_leads_to_the_company_that_it_names(server, query):
+    found = server.call("search", {"query": query})
+    content = found["structuredContent"]
+    assert content["results"][0] == {
+        "id": "company:company-31",
+        "title": "Harbour Fund",
+        "url": "https://registry.example/companies/company-31",
+        "text": "Named in the question. VC, Software",
+    }
+    ids = [each["id"] for each in content["results"]]
+    assert len(ids) == len(set(ids)) <= 10
+    assert content["reading"]["total"] == 0
+    assert "company-31" in found["_meta"]["io.muniment/provenance"]["companies"]

@@ -276,7 +276,7 @@ def test_an_approval_does_not_confirm_for_a_claimed_profile_but_asks_then(
 def test_a_name_that_exists_is_offered_for_choice(ada, mine, tidal):
     for given in ("Ada Moss", "ADA  moss"):
         with pytest.raises(
-            BadFields, match=r"positions\[1\].person.name is the name of ada-moss: choose one"
+            BadFields, match=r"positions\.add\[0\].person.name is the name of ada-moss: choose one"
         ) as refusal:
             name(mine, tidal, ("Adviser", {"name": given}))
         assert "isNew true" in refusal.value.hint

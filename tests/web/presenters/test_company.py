@@ -27,6 +27,21 @@ def test_a_telephone_number_cannot_leave_its_link():
         assert links_of({"socials": {"phone_number": number}}) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "address"),
+    [
+        ("facebook", "www.facebook.com/tidal.works", "https://www.facebook.com/tidal.works"),
+        ("linkedin", "linkedin.com/company/tidal/", "https://linkedin.com/company/tidal/"),
+        ("linkedin", "tidal.works", "https://www.linkedin.com/company/tidal.works"),
+        ("youtube", "@tidal", "https://www.youtube.com/tidal"),
+        ("youtube", "channel/tidal.works", "https://www.youtube.com/channel/tidal.works"),
+        ("email", "a.b/c@tidal.example", "mailto:a.b/c@tidal.example"),
+    ],
+)
+def test_a_profile_by_address_or_name_leads_to_its_network(name, value, address):
+    assert [link["address"] for link in links_of({"socials": {name: value}})] == [address]
+
+
 def facts(**members):
     return {fact["label"]: fact["value"] for fact in company_facts(members, AT)}
 

@@ -4,7 +4,7 @@ import pytest
 
 from muniment.languages.speaking import speaking
 from muniment.web.presenters import company_lists as lists
-from muniment.web.presenters.company import words_of
+from muniment.web.wording.labels import words_of
 
 
 def position(name, title, slug=""):

@@ -32,6 +32,12 @@ CASES = [
         "Buy the creek, Failed, Votes for 812,400, Votes against 0.5, 18 April 2025",
         "Buy the creek, Abgelehnt, Ja-Stimmen 812.400, Gegenstimmen 0,5, 18. April 2025",
     ),
+    (
+        "proposals",
+        [{"title": "Dam", "endDate": "2025-04-18", "createdAt": "2025-04-01", "round": 2, "url": "https://a.example"}],
+        "Dam, 18 April 2025, Created at: 1 April 2025, Round: 2, URL: https://a.example",
+        "Dam, 18. April 2025, Created at: 1. April 2025, Round: 2, URL: https://a.example",
+    ),
 ]
 
 

@@ -60,6 +60,16 @@ def test_a_page_number_out_of_range_is_refused_on_every_list(browser, page):
         assert b"Page numbers start at 1." in answer.content
 
 
+@pytest.mark.parametrize("path", ["/manage/companies/none", "/review/companies/none"])
+def test_a_listing_that_does_not_exist_is_not_said_to_be_in_another_account_to_a_reviewer(browser, reviewer, path):
+    said = signed_in(reviewer).get(path).content.decode()
+    assert "No listing has the slug" in said
+    assert "another account" not in said
+    owned = browser.get(path)
+    assert owned.status_code == 404
+    assert "another account" in owned.content.decode()
+
+
 def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, owner):
     room = f"/manage/companies/{draft}/edit/token"
     for odd in ("nan", "inf", "-Infinity", "1e999"):

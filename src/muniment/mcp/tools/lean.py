@@ -23,7 +23,13 @@ DETAIL: Final[dict[str, JSONMapping]] = {"detail": {"enum": ["summary", "full"]}
 FIELDS: Final[dict[str, JSONMapping]] = {
     "fields": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 60}
 }
-_FIELD_OF: Final = {"hasToken": "symbol", "theme": "themes", "team": "teamSize"}
+_FIELD_OF: Final = {
+    "hasToken": "symbol",
+    "theme": "themes",
+    "team": "teamSize",
+    "country": "address",
+    "city": "address",
+}
 """Filters and orders that agents name as fields, with the fields that they are about."""
 _ORIGINS: Final = frozenset({"source", "sources"})
 """Additional members with which registries say where a row comes from."""
@@ -77,7 +83,7 @@ class Members:
             if name not in self.names and items and not any(name in item for item in items):
                 others = dict.fromkeys(each for item in items for each in item if each not in self.names)
                 known = (*self.names, *others)
-                close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+                close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
                 meant = f"Did you mean {close[0]}? " if close else ""
                 hint = f"{meant}The fields are: {', '.join(known)}."
                 raise BadRequest(f"There is no field {name[:_MAX_SHOWN]!r}.", hint)
@@ -131,7 +137,7 @@ class Shape(Members):
         """
         facts, rest = data["company"], {name: value for name, value in data.items() if name != "company"}
         if form.fields is not None:
-            wanted = {*form.fields, *(parts or ())}
+            wanted = {*form.fields, *self._known.intersection(parts or ())}
             self.check((facts,), wanted)
             rest = {name: each for name, each in rest.items() if name not in self._parts or name in wanted}
             facts = self._named(facts, wanted, full=form.full)

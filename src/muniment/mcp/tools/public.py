@@ -203,8 +203,8 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
             "get_company",
             "Get a company",
             "One company with its team, token holders, proposals and token distribution. "
-            "Lists of over 100 rows, or over limit, come with …Total.",
-            single(bundle(schema)),
+            "Lists of over 100 rows, or over limit, come with …Total; nextOffset continues them.",
+            {**single(bundle(schema)), "nextOffset": INTEGER},
             tools.get_company,
             keys={"slug": "company"},
             slug={**_SLUG, "description": _NAMES},

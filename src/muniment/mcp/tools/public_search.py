@@ -22,10 +22,12 @@ from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.public_answers import PublicAnswers
 from muniment.store.published_document import KINDS
+from muniment.store.reader import Found
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything
 
 MAX_RESULTS: Final = 10
+_NAMED: Final = "Named in the question."
 
 
 class SearchTools(PublicAnswers):
@@ -45,12 +47,17 @@ class SearchTools(PublicAnswers):
         def make() -> Marked:
             found = everything.search(self.reader, query, limit=MAX_RESULTS, listings=self._listings)
             results = found.results[:MAX_RESULTS]
-            known = {(each.kind, each.key) for each in results}
-            close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known][: MAX_RESULTS - len(results)]
+            named = self._named_in(found)
+            results = [each for each in results if (each.kind, each.key) not in named][: MAX_RESULTS - len(named)]
+            known = {*named, *((each.kind, each.key) for each in results)}
+            close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known]
+            close = close[: MAX_RESULTS - len(results) - len(named)]
+            near = self.reader.documents([*named, *((kind, each.id) for kind, each in close)])
             former = {(kind, each.id): f"{each.why} " for kind, each in found.closest if each.is_former}
-            why = everything.why(self.reader, query, found)
+            why = everything.why(self.reader, query, found._replace(results=results))
             titles = Counter(each.title for each in results)
             listed = [
+                *(self._result(*name, *_near_in_words(*name, _NAMED, near[name])) for name in named if name in near),
                 *(
                     self._result(
                         *(each.kind, each.key, each.title),
@@ -59,16 +66,27 @@ class SearchTools(PublicAnswers):
                     )
                     for each, matched in zip(results, why, strict=False)
                 ),
-                *(self._result(kind, each.id, each.name, each.why) for kind, each in close),
+                *(
+                    self._result(kind, each.id, *_near_in_words(kind, each.id, each.why, near[kind, each.id]))
+                    for kind, each in close
+                    if (kind, each.id) in near
+                ),
             ]
             answer = {"results": listed, **({"hint": found.hint} if found.hint else {}), **_reading_of(found)}
-            near = self.reader.documents([(kind, each.id) for kind, each in close])
             marks = [(each.kind, each.provenance) for each in results]
             marks += [(kind, document.provenance[0]) for (kind, _), document in near.items()]
             return provenance.of_several(msgspec.json.encode(answer), marks)
 
         # The same question may mean other days tomorrow.
         return self._cached(("mcp", "search", query, datetime.now(UTC).date()), KINDS, make, quick=False)
+
+    def _named_in(self, found: Everything) -> list[tuple[str, str]]:
+        """Return the companies that a question names whose filters find nothing, such as one about their team."""
+        if found.asked is None or found.asked.total:
+            return []
+        asked = (chip.value for chip in found.asked.reading.chips if chip.name == "company")
+        keys = (each if self.reader.document("company", each) else self._named("company", each) for each in asked)
+        return [("company", key) for key in keys if key]
 
     def _result(self, kind: str, key: str, title: str, text: str, matched: str = "") -> JSONMapping:
         said = {"matched": matched} if matched else {}
@@ -134,6 +152,15 @@ def _told_apart(result: everything.Result, titles: Counter[str]) -> str:
         return result.about
     size = result.item.get("teamSize")
     return f"Team of {size:,}; {result.about}" if size else f"No team listed; {result.about}"
+
+
+def _near_in_words(kind: str, key: str, why: str, found: Found) -> tuple[str, str]:
+    """Return the title of a document that is close to a query, and a text: why it is, and what it is about."""
+    data = msgspec.json.decode(found.body)["data"]
+    item = data["company"] if kind == "company" else data
+    summary = everything.summary_of(item.get("description") or item.get("bio") or "")
+    shown = everything.Result(kind, key, "", summary, item, "")
+    return shown.title, " ".join(filter(None, (why, shown.about)))
 
 
 def _reading_of(found: Everything) -> JSONObject:

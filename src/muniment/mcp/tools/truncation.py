@@ -4,7 +4,8 @@ Truncate answers to fit a model's context: at most 60 KB, with links to the full
 Source: decisions, section 3.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 import msgspec
@@ -25,6 +26,8 @@ _LENGTH_STEPS = (100, 50, 25, 10, 5, 2, 1)
 _NEVER_CUT = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug", "name", "frameworkName"})
 _MAX_NAME = 200
 _HINT_BYTES = 400
+_NEXT_BYTES = 30
+"""For `nextOffset`."""
 _HALF_BYTES = BUDGET_BYTES // 2 - 1_000
 _PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80, 100, 120, 150)
 
@@ -49,7 +52,7 @@ def cut_texts(record: JSONObject, characters: int, url: str) -> None:
 
 def bundle(data: JSONObject, url: str, *, offset: int = 0, limit: int = MAX_LISTED) -> bytes:
     """
-    Fit a company with its parts.
+    Fit a company with its parts; `nextOffset` continues its lists.
 
     Args:
         offset: the first row to show of each list.
@@ -63,13 +66,17 @@ def bundle(data: JSONObject, url: str, *, offset: int = 0, limit: int = MAX_LIST
         data[name] = (data[name] or ())[offset : offset + limit]
     if longest > 1:
         data = {"company": data["company"], **{f"{name}Total": total for name, total in totals.items()}, **data}
-    # Long texts are shortened first, to a readable length; then texts and lists together.
-    steps = (
-        *((characters, limit) for characters in (40_000, 20_000, *TEXT_STEPS[:2])),
-        *((TEXT_STEPS[1], length) for length in _LENGTH_STEPS),
-        *((characters, 1) for characters in TEXT_STEPS[2:]),
-    )
-    finished = _shrink(data, _LISTS, steps, (data, data["company"], data.get("distribution") or {}), url)
+
+    def steps() -> Iterator[tuple[int, int]]:
+        """Shorten long texts first, to a readable length; then the lists, to what fits; then texts again."""
+        yield from ((characters, limit) for characters in (40_000, 20_000, *TEXT_STEPS[:2]))
+        yield TEXT_STEPS[1], _fitting(data, _LISTS)
+        yield from ((characters, 1) for characters in TEXT_STEPS[2:])
+
+    finished = _shrink(data, _LISTS, steps(), (data, data["company"], data.get("distribution") or {}), url)
+    shown = max((len(data[name]) for name in totals), default=0)
+    if shown and offset + shown < longest:
+        finished = _encode({"data": data, "nextOffset": offset + shown})
     if len(finished) <= BUDGET_BYTES:
         return finished
     kept = {name: data[name] for name in ("state", "version", "pendingChanges") if name in data}
@@ -106,6 +113,19 @@ def record(data: JSONObject, url: str, listed: str = "") -> bytes:
     return _shrink(data, (listed,), steps, (data, *(value for value in data.values() if isinstance(value, dict))), url)
 
 
+def _fitting(data: JSONObject, lists: Iterable[str]) -> int:
+    """Return how many rows of each list fit together, at least one."""
+    sizes = [[len(_encode(row)) + 1 for row in data.get(name) or ()] for name in lists]
+    room = BUDGET_BYTES - len(_encode({"data": {**data, **{name: [] for name in lists if name in data}}})) - _NEXT_BYTES
+    fitting = 0
+    for rows in zip_longest(*sizes, fillvalue=0):
+        room -= sum(rows)
+        if room < 0:
+            break
+        fitting += 1
+    return max(fitting, 1)
+
+
 def _shrink(
     data: JSONObject, lists: Iterable[str], steps: Iterable[tuple[int, int]], parts: Iterable[JSONObject], url: str
 ) -> bytes:
@@ -117,7 +137,7 @@ def _shrink(
         for part in parts:
             cut_texts(part, characters, url)
         finished = _encode({"data": data})
-        if len(finished) <= BUDGET_BYTES:
+        if len(finished) <= BUDGET_BYTES - _NEXT_BYTES:
             break
     return finished
 

@@ -9,7 +9,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.phrase import Joined, Phrase, either
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.models import Company, Ownership, Person
-from muniment.registry.names.asked import near_companies
+from muniment.registry.names.asked import near_companies, near_listings
 
 
 def no_company(slug: str, near: Sequence[str] = ()) -> NotFound:
@@ -24,6 +24,22 @@ def no_company(slug: str, near: Sequence[str] = ()) -> NotFound:
     return NotFound(
         Phrase("You have no company with the slug {slug!r}.", slug=slug[:200]),
         Joined(" ", [*meant, hint]),
+    )
+
+
+def no_listing(slug: str) -> NotFound:
+    """Return the error for a listing that is unknown to an actor who decides on all of them."""
+    near = near_listings(slug)
+    return NotFound(
+        Phrase("No listing has the slug {slug!r}.", slug=slug[:200]),
+        Phrase("Did you mean {near}?", near=either(near)) if near else Phrase("GET /api/v1/companies lists the slugs."),
+    )
+
+
+def no_entry(slug: str, number: int) -> NotFound:
+    return NotFound(
+        Phrase("{slug!r} has no history entry {number}.", slug=slug[:200], number=number),
+        'See its history: get_my_company with parts ["history"], or its page at /manage.',
     )
 
 
@@ -67,7 +83,7 @@ def owned(actor: Actor, slug: str, *, lock: bool = False) -> Company:
         statement += " FOR UPDATE"
     for company in Company.objects.raw(statement, parameters):
         return company
-    raise no_company(slug, near_companies(actor, slug))
+    raise no_listing(slug) if decides(actor) else no_company(slug, near_companies(actor, slug))
 
 
 def owns(actor: Actor, slug: str) -> bool:

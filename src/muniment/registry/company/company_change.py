@@ -4,11 +4,12 @@ Changes of a listing, validated by the schema. Pure: no database access.
 Source: decisions, section 5, update_*; tools, update_my_company.
 """
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.phrases.phrase import Joined, Phrase
+from muniment.kernel.phrases.phrase import Joined, Phrase, either
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault
 from muniment.schema.kinds import Choice, Text
@@ -17,6 +18,12 @@ from muniment.schema.record import Record
 from muniment.schema.validation import Fault, Validation
 
 HINT: Final = "list_company_form_options lists the accepted values and lengths."
+ROWS_HINT: Final = "get_my_company shows the rows of its lists with their ids."
+_LIKENESS: Final = 0.75
+"""Of an unknown name and the field that it may mean; "state" is not "status"."""
+_MAX_UNKNOWN: Final = 5
+"""Unknown names that are compared with known ones, by their first characters."""
+_MAX_CHARACTERS: Final = 60
 
 Edit = JSONObject
 """A validated change: stored values by field name, None to clear."""
@@ -73,10 +80,18 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new
     if validation.faults:
         if not is_new:
             validation.judge_too(record, dict(change))
-        unknown = change.keys() - record.editable.keys()
-        raise BadFields(
-            validation.faults,
-            Phrase("Editable fields: {fields}.", fields=", ".join(record.editable)) if unknown else hint,
-        )
+        unknown = sorted(change.keys() - record.editable.keys())
+        raise BadFields(validation.faults, _fields_hint(unknown, record) if unknown else hint)
     # The order of the fields in the answer: texts before all others, as in earlier versions.
     return dict(sorted(edit.items(), key=lambda each: not isinstance(record.editable[each[0]].kind, Text | Choice)))
+
+
+def _fields_hint(unknown: Sequence[str], record: Record) -> Joined:
+    """Return which fields there are, and first those that *unknown* names may mean."""
+    near = [
+        each
+        for name in unknown[:_MAX_UNKNOWN]
+        for each in difflib.get_close_matches(name[:_MAX_CHARACTERS], record.editable, n=1, cutoff=_LIKENESS)
+    ]
+    meant = [Phrase("Did you mean {near}?", near=either(list(dict.fromkeys(near))))] if near else []
+    return Joined(" ", [*meant, Phrase("Editable fields: {fields}.", fields=", ".join(record.editable))])

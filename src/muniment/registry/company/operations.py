@@ -23,7 +23,7 @@ from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict
 from muniment.registry import history, reverting
-from muniment.registry.company.access import decides, expect_version, no_company, owned, require_account
+from muniment.registry.company.access import decides, expect_version, no_entry, owned, require_account
 from muniment.registry.company.company_change import BadFields, CompanyChange, Edit, read_change
 from muniment.registry.company.difference import Difference, without_unchanged
 from muniment.registry.company.editing import compare, present_values, write
@@ -362,7 +362,7 @@ def revert_company(
         expect_version(company, expected_version)
         entry = HistoryEntry.objects.filter(company=company, pk=entry_id).first()
         if entry is None:
-            raise no_company(slug)
+            raise no_entry(slug, entry_id)
         editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
         change = CompanyChange(reverting.values_before(entry, editable, partial(present_values, company)))
         edit = read_change(change, settings.SCHEMA)

@@ -11,7 +11,7 @@ from django.db import models
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.company_change import HINT, ROWS_HINT, BadFields
 from muniment.registry.company.difference import Difference
 from muniment.registry.models import CapTableEntry, Company, Proposal, RemovedItem
 from muniment.schema.item_lists import ItemChange, ItemList
@@ -125,7 +125,9 @@ class ListGuard:
             validation = Validation(change=True)
             given = validation.collect(lambda: kind.apply(stored, change, path, validation), list(stored))
             if validation.faults:
-                raise BadFields(validation.faults)
+                known = {row.get("id") for row in stored}
+                is_of_rows = not known.issuperset((*change.set, *change.remove))
+                raise BadFields(validation.faults, ROWS_HINT if is_of_rows else HINT)
         else:
             given = list(change or ())
             self.check(str(path[-1]), stored, given)
@@ -148,7 +150,7 @@ def _refuse_unknown_ids(kind: ItemList, path: Path, given: Sequence[JSONObject],
                 (*path, index, "id"), Phrase("{given!r} is the id of no row; leave it out for a new row", given=each)
             )
     if validation.faults:
-        raise BadFields(validation.faults)
+        raise BadFields(validation.faults, ROWS_HINT)
 
 
 class StoredRow(NamedTuple):

@@ -6,13 +6,15 @@ from typing import Final
 from django.db.models import QuerySet
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.ids import slug_from_name
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.registry.models import Company, Framework
 from muniment.store.search import keys
 
 MAX_COMPARED: Final = 1_000
 """Listings of an account, or frameworks, whose names are compared."""
 _NEAR: Final = 3
+_BEGINNING: Final = 3
+"""Characters that a slug and what was asked have in common."""
 
 
 def company_slug(actor: Actor, text: str) -> str:
@@ -35,6 +37,14 @@ def near_companies(actor: Actor, text: str) -> list[str]:
     }
     found = sorted((row for row in rows if alike[row[0]] >= 0.6), key=lambda row: -alike[row[0]])
     return [f"{slug} ({name})" for slug, name in found[:_NEAR]]
+
+
+def near_listings(text: str) -> list[str]:
+    """Return the listings of anyone whose slug is like *text* and begins like it, each with its slug and name."""
+    asked = slug_from_name(text[:MAX_SLUG_CHARACTERS])
+    begun = Company.objects.filter(slug__startswith=asked[:_BEGINNING]).order_by("slug")
+    names = dict(begun.values_list("slug", "name")[:MAX_COMPARED])
+    return [f"{slug} ({names[slug]})" for slug in difflib.get_close_matches(asked, names, _NEAR)]
 
 
 def _own(actor: Actor) -> QuerySet[Company]:

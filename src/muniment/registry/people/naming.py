@@ -16,6 +16,7 @@ from muniment.registry.exchange.batch import merged_slugs
 from muniment.registry.models import Company, Person, Position
 from muniment.registry.people import consent
 from muniment.registry.publishing.publisher import AffectedRows
+from muniment.schema.item_lists import ItemChange
 from muniment.schema.validation import ChoiceFault, Fault
 
 _SHOWN_CANDIDATES: Final = 5
@@ -89,7 +90,8 @@ def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
     team = _Team.read(guard.company)
     kind: Any = settings.SCHEMA.bundle.by_name["positions"].kind
     given = guard.resolve(kind, ("positions",), change, [place.row.to_document() for place in team.places])
-    naming = _Naming(guard, team)
+    added = len(change.add) if isinstance(change, ItemChange) else 0
+    naming = _Naming(guard, team, added=added)
     after = naming.resolve(given)
     found.profiles = naming.profiles
     if after == team.places:
@@ -120,9 +122,15 @@ def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
 
 
 class _Naming:
-    """Find out whom the given positions name."""
+    """
+    Find out whom the given positions name.
 
-    def __init__(self, guard: ListGuard, team: _Team) -> None:
+    Args:
+        added: how many of them, the last ones, a call adds to the stored ones.
+    """
+
+    def __init__(self, guard: ListGuard, team: _Team, *, added: int = 0) -> None:
+        self.added = added
         self.actor, self.team, self.reverts = guard.actor, team, guard.reverts
         self.by_id = {place.row.item_id: place for place in reversed(team.places)}
         self.by_name = {place.row.name: place.row.slug for place in reversed(team.places)}
@@ -140,6 +148,7 @@ class _Naming:
             BadFields: an unknown person, one who declined recently, or a name that other people have.
         """
         rows = [PositionRow.from_document(each) for each in given]
+        self.stored = len(rows) - self.added
         new = [each["person"].get("isNew") is True for each in given]
         named = [self._named(row, is_new=is_new) for row, is_new in zip(rows, new, strict=True)]
         unknown = {slug for slug in named if slug} - self.team.people.keys()
@@ -175,7 +184,7 @@ class _Naming:
                 else Phrase("; give only a name for a new person")
             )
             reason = Phrase("is unknown: no person has the slug {slug!r}{meant}", slug=slug, meant=meant)
-            self.faults.append(Fault(f"positions[{index}].person.slug", reason))
+            self.faults.append(Fault(self._path(index, "slug"), reason))
             return Place(row._replace(slug=slug), is_linked=False)
         is_same = same is not None and same.row.slug == slug
         row = row._replace(slug=slug, name=same.row.name if same and is_same else person.name)
@@ -213,7 +222,7 @@ class _Naming:
                     slugs=", ".join(slugs[:_SHOWN_CANDIDATES]),
                     more=more,
                 )
-                fault = ChoiceFault(f"positions[{index}].person.name", reason)
+                fault = ChoiceFault(self._path(index, "name"), reason)
                 fault.choices = tuple(slugs[:_SHOWN_CANDIDATES])
                 self.faults.append(fault)
 
@@ -223,4 +232,9 @@ class _Naming:
             slug=refusal.slug,
             day=f"{refusal.until:%Y-%m-%d}",
         )
-        self.faults.append(Fault(f"positions[{index}].person.{member}", reason))
+        self.faults.append(Fault(self._path(index, member), reason))
+
+    def _path(self, index: int, member: str) -> str:
+        """Return the path of a member in what was given: the whole list, or rows to add."""
+        at = f".add[{index - self.stored}]" if self.added and index >= self.stored else f"[{index}]"
+        return f"positions{at}.person.{member}"

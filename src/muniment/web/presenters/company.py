@@ -20,7 +20,7 @@ from muniment.schema.standard_kinds import Country
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext, ngettext
-from muniment.web.wording.labels import labelled
+from muniment.web.wording.labels import labelled, words_of
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import outcome
 
@@ -35,13 +35,14 @@ _SOCIAL_STARTS = {
     "tiktok": "https://www.tiktok.com/",
 }
 """What a name on a network is short for, in the order of the page."""
+_NO_ADDRESSES = frozenset({"email", "phone_number"})
+_HOST = re.compile(r"[\w-]+(\.[\w-]+)+/")
+"""How a web address without a scheme begins."""
 MAX_FURTHER = 20
 MAX_NOTE = 40
 """Characters that fit below a figure."""
 DECIDED = frozenset({"passed", "failed"})
 """The states of a proposal whose vote has an outcome."""
-_HUMP = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
-_ACRONYMS = frozenset({"api", "dao", "ein", "id", "isin", "lei", "url", "usd", "vat"})
 
 
 def day(moment: str) -> str:
@@ -210,7 +211,8 @@ def links_of(company: JSONObject) -> list[JSONObject]:
         if not value or (":" in value and "://" not in value):
             continue
         text = "".join(value.split()) if name == "phone_number" else value  # people write numbers with spaces
-        target = text if "://" in text else start + text.lstrip("@")
+        is_address = "://" in text or (name not in _NO_ADDRESSES and _HOST.match(text))
+        target = text if is_address else start + text.lstrip("@")
         if safe := safe_link(target, ("http", "https", "mailto", "tel")):
             label = gettext(SOCIALS.by_name[name].label)
             links.append({"label": label, "value": bare(value), "address": safe, "outside": True})
@@ -285,13 +287,6 @@ def _declared_fact(field: Field, value: Any) -> JSONObject:
     elif isinstance(field.kind, Number) and isinstance(value, int | float):
         fact["value"] = writing.number(value)
     return fact
-
-
-def words_of(name: str) -> str:
-    """Return the name of a member as words: ``treasuryNote`` as ``Treasury note``."""
-    words = _HUMP.sub(lambda hump: f" {hump[0].lower()}", name.replace("_", " ")).strip()
-    words = " ".join(word.upper() if word in _ACRONYMS else word for word in words.split())
-    return words[:1].upper() + words[1:]
 
 
 def rounds_of(bundle: JSONObject) -> list[JSONObject]:

@@ -15,10 +15,10 @@ from muniment.registry import history
 from muniment.registry.history import Change
 from muniment.registry.models import HistoryEntry
 from muniment.schema.kinds import Kind
-from muniment.web.presenters.company import words_of
 from muniment.web.presenters.marking import Budget, mark, shared_ends
 from muniment.web.presenters.values import field_of, kind_of, kind_of_member, label_of_member, said
 from muniment.web.translating import gettext
+from muniment.web.wording.labels import words_of
 
 _LABELS = {
     "state": gettext_noop("State"),

@@ -22,8 +22,9 @@ from muniment.schema.record import Record
 from muniment.schema.standard_kinds import Amount
 from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.charts import ChartSlice, stacked_bar
-from muniment.web.presenters.company import day_or_text, words_of
+from muniment.web.presenters.company import day_or_text
 from muniment.web.presenters.values import kind_of, said
+from muniment.web.wording.labels import words_of
 
 SOURCES: Final = {
     "profile": gettext_lazy("Listing"),

@@ -16,6 +16,7 @@ from muniment.schema.standard_kinds import Amount, Country, Day
 from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import day_or_text
 from muniment.web.translating import gettext
+from muniment.web.wording.labels import words_of
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import STATES, outcome
 
@@ -133,12 +134,18 @@ def _row(value: Any, kind: Kind | None) -> str:
     if isinstance(value.get("person"), dict):
         title = value.get("title")
         return f"{value['person'].get('name', '')}{f', {title}' if title else ''}"
-    parts = [
-        _inside(each, kind_of_member(key, kind)) if isinstance(each, dict | list) else _member(each, key, kind)
-        for key, each in value.items()
-        if each and key != ITEM_ID.name
-    ]
+    parts = [_part(each, key, kind) for key, each in value.items() if each and key != ITEM_ID.name]
     return ", ".join(filter(None, parts))
+
+
+def _part(value: Any, key: str, kind: Kind | None) -> str:
+    """Return a member of a row; one that the schema does not declare with its name."""
+    if isinstance(value, dict | list):
+        return _inside(value, kind_of_member(key, kind))
+    if not isinstance(kind, Record) or _field(key, kind):
+        return _member(value, key, kind)
+    is_day = isinstance(value, str) and len(value) == DAY_CHARACTERS
+    return f"{words_of(key)}: {day_or_text(value) if is_day else said(value)}"
 
 
 def _inside(value: Any, kind: Kind | None) -> str:

@@ -5,6 +5,8 @@ from functools import lru_cache
 from typing import Final
 
 _HYPHENATED: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)+")
+_HUMP: Final = re.compile(r"(?<=[a-z])[A-Z](?=[a-z])")
+_ACRONYMS: Final = frozenset({"api", "dao", "ein", "id", "isin", "lei", "url", "usd", "vat"})
 _SHORT: Final = 3
 """A word of fewer letters than this or as many, such as a country code, stays as it is."""
 
@@ -31,3 +33,10 @@ def labelled(name: str, value: str) -> str:
     """Return a value of the member or filter *name* as pages write it."""
     words = WORDS.get(name)
     return words(value) if words and value else value
+
+
+def words_of(name: str) -> str:
+    """Return the name of a member as words: ``treasuryNote`` as ``Treasury note``."""
+    words = _HUMP.sub(lambda hump: f" {hump[0].lower()}", name.replace("_", " ")).strip()
+    words = " ".join(word.upper() if word in _ACRONYMS else word for word in words.split())
+    return words[:1].upper() + words[1:]

@@ -285,7 +285,9 @@ def test_every_fault_of_a_change_is_reported_at_once(server, owner):
         assert name in error["message"]
     error = server.error(text, "update_my_company", slug=made.slug, changes={"state": "published", "themes": 1})
     assert {"state", "themes"} <= {part.split(" ")[0] for part in error["message"].split("; ")}
-    assert "Editable fields: name, symbol" in error["hint"]
+    assert error["hint"].startswith("Editable fields: name, symbol")
+    error = server.error(text, "update_my_company", slug=made.slug, changes={"descripton": "x", "funding_round": {}})
+    assert error["hint"].startswith("Did you mean description or fundingRound? Editable fields: name, symbol")
 
 
 def test_every_tool_is_annotated_with_what_it_does(server, owner):

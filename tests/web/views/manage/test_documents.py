@@ -11,7 +11,7 @@ from make import files
 from make import registry as make
 from make.accounts import account, signed_in
 from make.documents import SMALL, Link, begin, blob_keys, send, uploaded
-from muniment.documents import downloading, records
+from muniment.documents import downloading, records, uploads
 from muniment.documents.http import FileLinks
 from muniment.documents.models import Document, DocumentState
 from muniment.kernel.ids import now
@@ -212,6 +212,14 @@ def test_an_expired_upload_is_not_shown(page, owner, slug):
     upload = begin(owner, slug, name="gone.txt")
     Document.objects.filter(pk=upload.upload_id).update(state=DocumentState.EXPIRED, expires_at=now())
     assert "gone.txt" not in page.get(HOME).content.decode()
+
+
+def test_a_file_of_unknown_size_that_is_awaited_has_no_size_yet(page, owner, slug):
+    uploads.begin_upload(owner, slug, "unknown.txt", None, base_url="https://harbour.example")
+    uploads.begin_upload(owner, slug, "known.txt", 2_000, base_url="https://harbour.example")
+    rows = page.get(HOME).content.decode().partition("<tbody>")[2].split("</tr>")
+    sizes = {("unknown.txt" in row, "at most " in row) for row in rows if "Waiting for the file" in row}
+    assert sizes == {(True, True), (False, False)}
 
 
 def test_without_a_listing_the_page_says_what_to_do_first(stranger):
