@@ -13,7 +13,7 @@ from muniment.assessments import operations as runs
 from muniment.assessments import run_job
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
-from muniment.jobs import queue
+from muniment.jobs import outcomes, queue
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
