@@ -32,6 +32,7 @@ from services.postgres import Kept, Postgres
 from services.prepared import demo_registry
 from services.product import Product, Served
 from services.shared import Shared, shared
+from services.warm import hash_cheaply
 
 IRIS = "rfc3987_syntax"
 SHARED = "muniment_shared"
@@ -108,11 +109,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     django.setup()
     from django.conf import settings
-    from django.contrib.auth.hashers import Argon2PasswordHasher
 
     settings.SOCIALACCOUNT_PROVIDERS = {}
-    # What a hash costs is no test's business; products in processes of their own pay the price.
-    Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
+    hash_cheaply()
 
 
 def _leave_grammars_for_later() -> None:
