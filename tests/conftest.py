@@ -32,6 +32,7 @@ from services.postgres import Kept, Postgres
 from services.prepared import demo_registry
 from services.product import Product, Served
 from services.shared import Shared, shared
+from services.warm import hash_cheaply
 
 IRIS = "rfc3987_syntax"
 SHARED = "muniment_shared"
@@ -108,11 +109,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     django.setup()
     from django.conf import settings
-    from django.contrib.auth.hashers import Argon2PasswordHasher
 
     settings.SOCIALACCOUNT_PROVIDERS = {}
-    # What a hash costs is no test's business; products in processes of their own pay the price.
-    Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
+    hash_cheaply()
 
 
 def _leave_grammars_for_later() -> None:
@@ -145,6 +144,8 @@ def pytest_configure_node(node: Any) -> None:
 
 LONG = {"attacks", "browser", "clients", "conformance", "surfaces", "trouble", "upgrades"}
 """Folders whose tests mostly wait for servers."""
+STARTS_PRODUCTS = re.compile(r"^from services\.(?:former|prepared|product) ", re.MULTILINE)
+"""Stands in every other module that may take long with few tests."""
 NAMES_DATABASE = re.compile(r"\bdjango_db\b|\bdb\b")
 """Stands in every module with a test that uses a database; which a run on SQLite checks."""
 THIN = ("tests/web/", "tests/mcp/", "tests/registry/tables/", "tests/parity/test_true_values.py")
@@ -202,14 +203,16 @@ def _ordered(items: list[pytest.Item]) -> list[pytest.Item]:
     """
     Begin with the modules that may take long, so that no process of the suite is alone with one at the end.
 
-    These are the modules of some folders, then those with the most tests. The tests of a module keep their order.
+    These are the modules of some folders, those that start the product, then those with the most tests. The tests of a
+    module keep their order.
     """
     modules: dict[Path, list[pytest.Item]] = {}
     for item in items:
         modules.setdefault(item.path, []).append(item)
 
-    def late(path: Path) -> tuple[bool, int]:
-        return LONG.isdisjoint(path.parts), -len(modules[path])
+    def late(path: Path) -> tuple[bool, bool, int]:
+        is_long = not LONG.isdisjoint(path.parts)
+        return not is_long, not is_long and not STARTS_PRODUCTS.search(path.read_text()), -len(modules[path])
 
     return [item for path in sorted(modules, key=late) for item in modules[path]]
 

@@ -11,7 +11,7 @@ from attacks.harness import Site
 from muniment import config
 from services.owner import COMPANY, EMAIL, PASSWORD, owned_registry
 from services.prepared import copied
-from services.product import Product, run
+from services.product import Product, Served, run
 from services.proxies import caddy, nginx
 
 ATTACKER = "attacker@storm.example"
@@ -48,8 +48,10 @@ def attacked_site(folder: Path) -> Iterator[Site]:
     with contextlib.ExitStack() as stack:
         # The limits are those of an instance whose operator set nothing.
         defaults = {each.name: each.default for each in config.SETTINGS if each.name in LIMITS}
-        product = stack.enter_context(Product(data, "--workers", "1", trusted_proxies="127.0.0.1", **defaults))
+        with Served.hashing_at_full_cost():  # attempts to sign in are an attack on the processor
+            product = stack.enter_context(Product(data, "--workers", "1", trusted_proxies="127.0.0.1", **defaults))
         product.wait_ready(within_s=60)
+        signed_in(product.url, EMAIL)  # from here on, the hash of the account that is attacked costs as much
         ports = {"direct": product.port}
         for name, proxy in (("caddy", caddy), ("nginx", nginx)):
             (folder / name).mkdir()

@@ -5,10 +5,9 @@ from typing import Any
 
 import jsonschema
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from browser.test_people_and_pages import RULES, violations
+from browser.eyes import violations
 from make import registry as make
 from make import reports
 from make.documents import send
@@ -147,7 +146,7 @@ def test_a_company_is_shown_with_hostile_texts_as_texts(host):
     frame.get_by_role("button", name="Open the page").click()
     host.page.wait_for_function("window.seen.links.length && window.seen.sizes.length")
     assert host.seen["links"] == [f"{BASE}/companies/tide"]
-    assert violations(Axe().run(host.page, options=RULES)) == []
+    assert violations(host.page) == []
     assert host.page.frames[1].evaluate("document.documentElement.scrollWidth <= innerWidth")
     host.check()
     frame = host.show("company", {"data": {"history": [{"id": 1}]}}, "get_my_company", {"parts": ["history"]})
@@ -161,7 +160,7 @@ def test_a_report_is_shown_in_both_themes_and_in_every_form(host):
         expect(frame.get_by_text("61.3")).to_be_visible()
         expect(frame.get_by_role("cell", name="2 met, 1 not met")).to_be_visible()
         expect(frame.get_by_text("75 % of the criteria")).to_be_visible()
-        assert violations(Axe().run(host.page, options=RULES)) == []
+        assert violations(host.page) == []
         host.check()
     frame = host.show("report", {"data": {"reportId": "r", "markdown": EVIL, "url": BASE}}, "get_report")
     expect(frame.get_by_role("button", name="Open the report")).to_be_visible()
@@ -180,7 +179,7 @@ def test_a_change_is_confirmed_with_its_token_or_cancelled(host):
     host.answer = lambda _: {"data": {"runId": "r1", "state": "queued"}}
     expect(frame.get_by_text("This holds 10 of your 90 credits")).to_be_visible()
     expect(frame.get_by_text("cost (credits)")).to_be_visible()
-    assert violations(Axe().run(host.page, options=RULES)) == []
+    assert violations(host.page) == []
     frame.get_by_role("button", name="Confirm").focus()
     host.page.keyboard.press("Enter")
     expect(frame.get_by_role("heading", name="Done")).to_be_visible()
@@ -244,7 +243,7 @@ def test_a_dropped_file_goes_to_its_link_and_the_model_is_told(host):
     host.page.route(f"{BASE}/uploads/*", take)
     frame = host.show("upload", UPLOAD, "create_document_upload", {"filename": EVIL}, connect=BASE)
     host.answer = lambda _: {"data": {"documentId": "u1", "state": "ready"}}
-    assert violations(Axe().run(host.page, options=RULES)) == []
+    assert violations(host.page) == []
     frame.locator("input").set_input_files({"name": "big.txt", "mimeType": "text/plain", "buffer": b"x" * 1001})
     expect(frame.get_by_text("larger than 1000 bytes")).to_be_visible()
     inner = host.page.frames[1]

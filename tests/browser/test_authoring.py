@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from browser.eyes import in_the_dark, violations
 from browser.keys import Keys
-from browser.test_people_and_pages import RULES, in_the_dark, violations
 from browser.tour import COMPANY, OWNER, REVIEWER, origin, sign_in, stand
 
 PEOPLE = {"Oriel": "Chair", "Tamsin": "Treasurer", "Corvin": "Harbour master", "Wenna": "Steward", "Piran": "Clerk"}
@@ -115,7 +114,7 @@ def test_a_person_is_picked_and_a_row_is_moved_by_keyboard_alone(browser, site):
     page.keyboard.press("ArrowDown")
     expect(options.first).to_have_attribute("aria-selected", "true")
     assert new.get_attribute("aria-activedescendant") == options.first.get_attribute("id")
-    assert violations(Axe().run(page, options=RULES)) == []
+    assert violations(page) == []
     page.keyboard.press("Enter")
     expect(page.get_by_label("Link to existing profile, New").last).to_have_value(person["slug"])
     expect(page.locator(".people-found")).to_be_hidden()
@@ -159,7 +158,7 @@ def test_preview_check_and_paste_fit_and_are_accessible(browser, site, width):
             page.get_by_role("button", name="Check table").click()
             expect(page.get_by_role("alert")).to_contain_text("1 row has an error.")
         page.emulate_media(color_scheme="light")
-        assert violations(Axe().run(page, options=RULES)) == [], path
+        assert violations(page) == [], path
         assert in_the_dark(page) == [], path
         assert page.evaluate("document.documentElement.scrollWidth") == width, path
     context.close()

@@ -7,9 +7,9 @@ import threading
 import time
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from browser.eyes import in_the_dark, violations
 from services.prepared import new_instance
 from services.product import Product, environment, run
 from services.raw import exchange, status
@@ -88,11 +88,8 @@ def test_a_pack_is_bought_on_stripes_page_and_the_credits_are_there_on_return(br
     page.screenshot(path=tmp_path / "bought.png", full_page=True)
     assert balance(owner) == before + 500
     assert [delivery.status for delivery in stripe.deliveries] == [200]
-    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
-    assert Axe().run(page, options=rules).response["violations"] == []
-    page.emulate_media(color_scheme="dark")
-    contrast = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
-    assert Axe().run(page, options=contrast).response["violations"] == []
+    assert violations(page) == []
+    assert in_the_dark(page) == []
     page.set_viewport_size({"width": 320, "height": 640})
     page.screenshot(path=tmp_path / "phone.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -1,10 +1,9 @@
 """Consent, tokens and connected apps are for everyone: axe, both themes, a narrow phone, the keyboard."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from browser.connecting import stations
-from browser.test_people_and_pages import RULES, in_the_dark, violations
+from browser.eyes import in_the_dark, violations
 from browser.tour import OWNER, origin, sign_in, stand
 
 
@@ -17,10 +16,10 @@ def site(tmp_path_factory):
 @pytest.mark.requirement("web.tokens")
 def test_the_pages_of_an_apps_authorization_are_accessible(browser, site):
     context = browser.new_context(base_url=origin(site), reduced_motion="reduce")
-    page, axe, faults, seen = sign_in(context, site, OWNER), Axe(), [], []
+    page, faults, seen = sign_in(context, site, OWNER), [], []
     for name in stations(page, site):
         seen.append(name)
-        faults += [(name, "light", each) for each in violations(axe.run(page, options=RULES))]
+        faults += [(name, "light", each) for each in violations(page)]
         faults += [(name, "dark", each) for each in in_the_dark(page)]
         page.set_viewport_size({"width": 320, "height": 640})
         wide = page.evaluate("document.documentElement.scrollWidth")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from browser.test_people_and_pages import look_at
+from browser.eyes import look_at
 from browser.tour import OPERATOR, PASSWORD, origin, sign_in
 from services.prepared import copied, demo_registry
 from services.product import Product, run

@@ -3,9 +3,9 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from browser.eyes import in_the_dark, look, look_at, violations
 from browser.importing import stages
 from browser.tour import (
     COMPANY,
@@ -25,33 +25,6 @@ from browser.waiting import a_days_work, in_the_queue
 from browser.wrongly import refusals
 from services.mail import Mailbox, text_of
 from services.ports import SEEN_WITHIN_S, wait_until
-
-RULES = {
-    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "resultTypes": ["violations"],
-    "preload": False,  # no rule of these needs style sheets or media, which would be fetched again
-}
-RUN_AXE = "options => axe.run(document, options)"
-ON_A_PHONE = {
-    **RULES,
-    "runOnly": {"type": "rule", "values": ["color-contrast", "target-size", "scrollable-region-focusable"]},
-    "rules": {"target-size": {"enabled": True}},
-}
-"""What the width of the page decides; all rules are checked on the desk."""
-TOO_BIG = """() => [
-  ...(document.documentElement.scrollWidth > innerWidth ? ["runs over"] : []),
-  ...[...document.querySelectorAll(".mark, .button, .pill, .chip, th, dt, dd")]
-    .filter((each) => each.checkVisibility() && !each.closest(".unseen"))
-    .filter((each) => getComputedStyle(each).overflowX !== "visible")
-    .filter((each) => each.scrollWidth > each.clientWidth + 1)
-    .map((each) => each.outerHTML.slice(0, 160)),
-  ...[...document.querySelectorAll(".listing > .mark")]
-    .filter((each) => each.checkVisibility() && each.nextElementSibling)
-    .filter((each) => each.getBoundingClientRect().right > each.nextElementSibling.getBoundingClientRect().left)
-    .map((each) => `covered: ${each.outerHTML.slice(0, 160)}`),
-]"""
-"""What text of twice the size does not fit into."""
-CONTRAST = {"runOnly": {"type": "rule", "values": ["color-contrast"]}, "resultTypes": ["violations"], "preload": False}
 
 
 @pytest.fixture(scope="module")
@@ -162,77 +135,16 @@ def test_a_passkey_signs_up_signs_in_and_confirms(browser, site, post):
     context.close()
 
 
-class Watch:
-    """Notes what a page must not do."""
-
-    def __init__(self, page, own):
-        self.seen = []
-        page.on("console", lambda message: message.type in {"error", "warning"} and self.seen.append(message.text))
-        page.on("pageerror", lambda error: self.seen.append(str(error)))
-        page.on("request", lambda request: request.url.startswith((own, "data:")) or self.seen.append(request.url))
-
-
-def look_at(page, site, paths):
-    """
-    Visit *paths*: nothing is wrong for anyone, and nothing is asked of others.
-
-    Nothing runs over at 320 px, nor with text of twice the size, which is cut nowhere.
-    """
-    faults = []
-    for path in paths:
-        watch = Watch(page, origin(site))
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.emulate_media(color_scheme="light")
-        answer = page.goto(path)
-        faults += look(page, path)
-        missing = "Failed to load resource" if answer.status >= 400 else "\0"
-        faults += [(path, "seen", each) for each in watch.seen if missing not in each]
-    assert faults == []
-
-
-def look(page, name):
-    """Return what is wrong with the page that is open: on a desk, in the dark, on a phone, with large text."""
-    axe = Axe()
-    faults = [(name, "light", each) for each in violations(axe.run(page, options=RULES))]
-    faults += [(name, "dark", each) for each in in_the_dark(page)]
-    page.evaluate("document.documentElement.style.fontSize = '32px'")
-    faults += [(name, "200 %", each) for each in page.evaluate(TOO_BIG)]
-    page.evaluate("document.documentElement.style.fontSize = ''")
-    page.set_viewport_size({"width": 390, "height": 844})
-    faults += [(name, "phone, dark", each) for each in told(page.evaluate(RUN_AXE, ON_A_PHONE))]
-    page.set_viewport_size({"width": 320, "height": 640})
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    if wide > 320:
-        faults.append((name, "320 px", wide))
-    page.set_viewport_size({"width": 1280, "height": 900})
-    page.emulate_media(color_scheme="light")
-    return faults
-
-
 def test_the_eyes_of_these_tests_are_open(visitor):
     visitor.goto("/")
     visitor.evaluate(
         "document.querySelector('main').innerHTML ="
         ' \'<img src="/x.png"><p><font color="#eee">pale</font></p><input>\''
     )
-    found = {rule for rule, _ in violations(Axe().run(visitor, options=RULES))}
+    found = {rule for rule, _ in violations(visitor)}
     assert {"image-alt", "color-contrast", "label"} <= found
     visitor.evaluate("document.querySelector('font').color = '#222'")
     assert {rule for rule, _ in in_the_dark(visitor)} == {"color-contrast"}
-
-
-def violations(results):
-    return told(results.response)
-
-
-def in_the_dark(page):
-    """Return the faults of contrast on a page in its dark colors; axe is in the page already."""
-    page.emulate_media(color_scheme="dark")
-    return told(page.evaluate(RUN_AXE, CONTRAST))
-
-
-def told(response):
-    return [(each["id"], [node["html"][:160] for node in each["nodes"][:3]]) for each in response["violations"]]
 
 
 def test_every_public_page_is_accessible(browser, site):
@@ -318,7 +230,7 @@ def test_a_full_queue_is_accessible(browser, site, post):
     assert len(mails) >= 3
     for subject, html in mails.items():
         read.set_content(html)
-        assert (violations(Axe().run(read, options=RULES)), in_the_dark(read)) == ([], []), subject
+        assert (violations(read), in_the_dark(read)) == ([], []), subject
         read.emulate_media(color_scheme="light")
     for context in (at_home, at_work, passing):
         context.close()

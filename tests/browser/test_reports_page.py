@@ -4,11 +4,10 @@ import json
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from browser.eyes import violations
 from browser.keys import Keys
-from browser.test_people_and_pages import RULES
 from browser.tour import COMPANY, OWNER, REVIEWER, origin, sign_in, stand
 from make.reports import specification
 from services.product import run
@@ -73,8 +72,7 @@ def watch(page):
 
 
 def well(page):
-    found = Axe().run(page, options=RULES)
-    assert found.violations_count == 0, found.generate_report()
+    assert violations(page) == []
 
 
 def test_a_run_shows_its_progress_until_its_report_replaces_it(owner, site, program):

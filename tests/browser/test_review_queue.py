@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from browser.eyes import in_the_dark, look, violations
 from browser.keys import Keys
-from browser.test_people_and_pages import RULES, in_the_dark, look, violations
 from browser.tour import OWNER, PASSWORD, REVIEWER, origin, sign_in
 from services.owner import owned_registry
 from services.prepared import copied
@@ -124,13 +123,13 @@ def test_the_pages_of_the_queue_are_accessible(desk):
     page, faults = desk, {}
     for path in ("/review", "/review?q=nothing", "/review/companies/fishery-38", "/review/replies", "/review/settings"):
         page.goto(path)
-        faults[path] = violations(Axe().run(page, options=RULES)) + in_the_dark(page)
+        faults[path] = violations(page) + in_the_dark(page)
     page.goto("/review/frameworks/plain-governance/specification")
     for criterion in page.locator("details.criterion").all()[:2]:
         criterion.locator("summary").click()
     page.get_by_role("button", name="Preview report").last.click()
     page.get_by_role("heading", name="Preview: ").wait_for()
-    faults["specification"] = violations(Axe().run(page, options=RULES)) + in_the_dark(page)
+    faults["specification"] = violations(page) + in_the_dark(page)
     for path in ("/review/frameworks/large/specification", "/review/frameworks/large/specification?section=0&page=2"):
         page.goto(path)
         faults[path] = look(page, path)
@@ -138,10 +137,10 @@ def test_the_pages_of_the_queue_are_accessible(desk):
     page.get_by_label("Select all on this page").check()
     page.get_by_role("button", name="Decline…").click()
     page.get_by_role("button", name="Decline selected").wait_for()
-    faults["several"] = violations(Axe().run(page, options=RULES))
+    faults["several"] = violations(page)
     page.goto("/review")
     page.keyboard.press("?")
-    faults["help"] = violations(Axe().run(page, options=RULES))
+    faults["help"] = violations(page)
     assert not any(faults.values()), faults
 
 

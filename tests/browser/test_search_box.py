@@ -5,11 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.test import Client
 from playwright.sync_api import expect
 
-from browser.test_people_and_pages import RULES, in_the_dark, violations
+from browser.eyes import in_the_dark, violations
 from make.published import company, framework, person
 from make.rest import Rest
 from muniment.web.requests import page_cache
@@ -217,7 +216,7 @@ def test_the_open_box_is_accessible_in_light_and_dark_and_fits_a_small_phone(pag
     page.keyboard.type("tide")
     expect(options(page)).to_have_count(9)
     page.keyboard.press("ArrowDown")
-    assert violations(Axe().run(page, options=RULES)) == []
+    assert violations(page) == []
     assert in_the_dark(page) == []
     page.set_viewport_size({"width": 320, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") == 320
@@ -229,7 +228,7 @@ def test_the_open_box_is_accessible_in_light_and_dark_and_fits_a_small_phone(pag
 @pytest.mark.parametrize("path", ["/search?q=tide", "/search", "/search?q=zzyzx"])
 def test_the_search_page_is_accessible_and_fits_a_small_phone(page, path):
     page.goto(path)
-    assert violations(Axe().run(page, options=RULES)) == []
+    assert violations(page) == []
     assert in_the_dark(page) == []
     page.set_viewport_size({"width": 320, "height": 640})
     assert page.evaluate("document.documentElement.scrollWidth") == 320

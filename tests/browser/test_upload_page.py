@@ -3,10 +3,9 @@
 from base64 import b64encode
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from browser.test_people_and_pages import RULES, in_the_dark, violations
+from browser.eyes import in_the_dark, violations
 from make import files
 from services.prepared import new_instance
 from services.product import Product
@@ -36,13 +35,13 @@ def the_file(page, name, content, kind="application/pdf"):
 def test_a_person_uploads_a_file_from_an_agents_link_by_keyboard_and_by_drop(owner, visitor):
     content = files.pdf("Accounts", size_bytes=3 << 20)
     link = owner.begin("accounts.pdf", len(content))
-    page, axe, faults, addresses = visitor.new_page(), Axe(), [], []
+    page, faults, addresses = visitor.new_page(), [], []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda line: faults.append(line.text) if "Content Security" in line.text else None)
     page.on("request", lambda request: addresses.append((request.url, request.headers.get("referer", ""))))
     page.goto(link["url"])
     expect(page).to_have_title("Upload accounts.pdf to Harbour Cooperative · Muniment")
-    faults += violations(axe.run(page, options=RULES)) + in_the_dark(page)
+    faults += violations(page) + in_the_dark(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.emulate_media(color_scheme="light")
 
@@ -72,7 +71,7 @@ def test_a_person_uploads_a_file_from_an_agents_link_by_keyboard_and_by_drop(own
     page.unroute("**/uploads/*")
     page.get_by_role("button", name="Upload").press("Enter")
     expect(page.get_by_role("heading", name="File uploaded")).to_be_visible(timeout=30_000)
-    faults += violations(axe.run(page, options=RULES))
+    faults += violations(page)
     assert owner.call("complete_document_upload", uploadId=link["uploadId"])["data"]["state"] == "ready"
 
     page.reload()

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import sqlite3
+from contextlib import closing, nullcontext
 
 import psycopg
 import pytest
@@ -10,7 +12,7 @@ from django.db import connection
 
 from services.postgres import Kept
 from services.prepared import new_instance
-from services.product import Product, environment, run
+from services.product import Product, Served, environment, run
 from services.warm import interpreter
 
 
@@ -81,3 +83,14 @@ def test_what_an_interpreter_reads_when_it_starts_needs_a_new_one(tmp_path):
     assert interpreter().fits(environment(tmp_path, currency="EUR"))
     assert not interpreter().fits({**environment(tmp_path), "PYTHONPATH": "elsewhere"})
     assert not interpreter().fits({**environment(tmp_path), "LD_PRELOAD": "clock.so"})
+
+
+@pytest.mark.sqlite  # reads the file
+@pytest.mark.parametrize("full", [False, True], ids=["at the least cost", "at full cost"])
+def test_passwords_are_hashed_at_full_cost_where_a_test_asks_for_it(tmp_path, full):
+    data = new_instance(tmp_path / "data")
+    with Served.hashing_at_full_cost() if full else nullcontext():
+        run("user", "create", "owner@stand.example", "--password-stdin", data=data, stdin="four stands, one tide\n")
+    with closing(sqlite3.connect(data / "muniment.sqlite3")) as database:
+        ((encoded,),) = database.execute("SELECT password FROM accounts_account").fetchall()
+    assert ("$m=102400,t=2,p=1$" in encoded) is full

@@ -20,6 +20,8 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+SHORT_LIVED = ["--js-flags=--max-optimized-bytecode-size=0 --min-semi-space-size=32 --max-semi-space-size=64"]
+"""A page of a test is left before optimized code of its scripts would be worth its compilation; axe is the largest."""
 
 # Playwright's 5 s are too short where other work takes the processor; a page that is in time is not waited for longer.
 PATIENCE_MS = 60_000
@@ -42,7 +44,8 @@ def chromium(*, whole: bool = False) -> Iterator[Browser]:
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     try:
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=path, headless=True, args=ARGUMENTS)
+            arguments = ARGUMENTS if whole else [*ARGUMENTS, *SHORT_LIVED]
+            browser = playwright.chromium.launch(executable_path=path, headless=True, args=arguments)
             own = browser.new_context
 
             def new_context(**options: Any) -> BrowserContext:

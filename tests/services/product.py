@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -31,6 +32,8 @@ class Served:
     workers = 1
     forks = True
     """Whether a process is a fork of an interpreter that has imported the libraries; a new interpreter otherwise."""
+    cheap_hashes = True
+    """Whether a fork hashes passwords at the least cost: what a hash costs is the business of few tests."""
     _made: ClassVar[set[str]] = set()
 
     @classmethod
@@ -43,6 +46,16 @@ class Served:
             cls._made.add(name)
             return cls.cluster.create(name)
         return cls.cluster.url(name)
+
+    @classmethod
+    @contextmanager
+    def hashing_at_full_cost(cls) -> Iterator[None]:
+        """Let processes that are started meanwhile hash passwords as those of an operator do."""
+        cls.cheap_hashes, before = False, cls.cheap_hashes
+        try:
+            yield
+        finally:
+            cls.cheap_hashes = before
 
     @classmethod
     def copy(cls, source: Path, data: Path) -> None:
@@ -110,7 +123,7 @@ def started(
 ) -> "subprocess.Popen[bytes] | Process":
     """Start ``muniment`` in a process; *files* are its standard input, output and error output."""
     if Served.forks and interpreter().fits(environment):
-        return interpreter().start(list(arguments), environment, files)
+        return interpreter().start(list(arguments), environment, files, cheap_hashes=Served.cheap_hashes)
     return subprocess.Popen([*COMMAND, *arguments], env=environment, stdin=files[0], stdout=files[1], stderr=files[2])
 
 

@@ -1,8 +1,9 @@
 """
 Processes of ``muniment`` that need not import the libraries: forks of an interpreter that has imported them.
 
-Most of what a short command costs is importing Django and its like. A fork imports all modules of the product itself,
-with the environment, folder, mask and files of its caller. This file is also the program of that interpreter.
+Most of what a short command costs is importing: Django and its like, and hundreds of modules of the product. A fork
+has what needs no settings, and imports all other modules itself, with the environment, folder, mask and files of its
+caller. This file is also the program of that interpreter.
 """
 
 import atexit
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -88,10 +89,31 @@ class Interpreter:
         """Return whether a fork would be as a new process in *environment*."""
         return read_at_start(environment) == self._started_with
 
-    def start(self, arguments: list[str], environment: Mapping[str, str], files: tuple[int, int, int]) -> Process:
-        """Run ``muniment`` with *arguments* in a fork; *files* are its standard input, output and error output."""
+    def start(
+        self,
+        arguments: list[str],
+        environment: Mapping[str, str],
+        files: tuple[int, int, int],
+        *,
+        cheap_hashes: bool = False,
+    ) -> Process:
+        """
+        Run ``muniment`` with *arguments* in a fork.
+
+        Args:
+            arguments: of the command line.
+            environment: of the process.
+            files: its standard input, output and error output.
+            cheap_hashes: hash passwords at the least cost.
+        """
         ours, theirs = socket.socketpair()
-        asked = {"arguments": arguments, "environment": dict(environment), "folder": str(Path.cwd()), "mask": _mask()}
+        asked = {
+            "arguments": arguments,
+            "environment": dict(environment),
+            "folder": str(Path.cwd()),
+            "mask": _mask(),
+            "cheap_hashes": cheap_hashes,
+        }
         with theirs, self._turn:
             socket.send_fds(self._control, [json.dumps(asked).encode()], [*files, theirs.fileno()])
             pid = int(self._control.recv(16))
@@ -129,7 +151,43 @@ def import_libraries() -> None:
         if name.partition(".")[0] not in LEFT_OUT:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
-    gc.freeze()  # a collection in a fork would copy every page
+
+
+def import_what_needs_no_settings() -> None:
+    """Import the modules of the product that are the same in every process."""
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if not pid:  # to try it leaves halves of the modules that fail
+        theirs.sendall(" ".join(_without_settings()).encode())
+        os._exit(0)
+    theirs.close()
+    with ours, ours.makefile() as told:
+        for name in told.read().split():
+            importlib.import_module(name)
+    os.waitpid(pid, 0)
+
+
+def _without_settings() -> Iterator[str]:
+    """Yield each module of the product that can be imported without Django's settings and without the product's."""
+    config = importlib.import_module("muniment.config")
+    vars(config)["current"] = _no_settings
+    for file in sorted(SOURCES.rglob("*.py")):
+        parts = file.relative_to(SOURCES.parent).with_suffix("").parts
+        if parts[-1] == "__main__" or "migrations" in parts:
+            continue
+        name, before = ".".join(parts).removesuffix(".__init__"), set(sys.modules)
+        try:
+            importlib.import_module(name)
+        except Exception:  # noqa: BLE001 - whatever it is that it misses
+            for each in set(sys.modules) - before:
+                if each.startswith("muniment."):
+                    del sys.modules[each]
+        else:
+            yield name
+
+
+def _no_settings() -> NoReturn:
+    raise LookupError("There are no settings yet.")
 
 
 def fork_on_request(control: socket.socket) -> Any:
@@ -182,6 +240,15 @@ def become(asked: Any, descriptors: list[int]) -> None:
     os.umask(asked["mask"])
     sys.path.insert(0, asked["folder"])
     sys.argv[1:] = asked["arguments"]
+    if asked["cheap_hashes"]:
+        hash_cheaply()
+
+
+def hash_cheaply() -> None:
+    """Let a hash of a password cost nearly nothing in this process, in place of 0.2 s and 100 MB."""
+    from django.contrib.auth.hashers import Argon2PasswordHasher
+
+    Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
 
 
 def run_product() -> int:
@@ -213,6 +280,8 @@ def leave(code: int) -> NoReturn:
 
 if __name__ == "__main__":
     import_libraries()
+    import_what_needs_no_settings()
+    gc.freeze()  # a collection in a fork would copy every page
     request = fork_on_request(socket.socket(fileno=int(sys.argv[1])))
     if request is not None:
         become(*request)
