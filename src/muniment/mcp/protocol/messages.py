@@ -5,7 +5,7 @@ A body that decodes here is one that the SDK accepts too and answers the same wa
 the protocol's. The SDK handles everything else (unknown members, unusual types, other methods).
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -386,28 +386,6 @@ decode_modern = msgspec.json.Decoder(Modern).decode
 decode_legacy = msgspec.json.Decoder(Legacy).decode
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Raised by a decoder for a body that does not match, is not JSON, or is not text."""
-
-
-class _SummaryParams(Struct):
-    name: Annotated[str, msgspec.Meta(max_length=200)] | UnsetType = UNSET
-
-
-class _Summary(Struct):
-    method: str
-    params: _SummaryParams | UnsetType = UNSET
-
-
-_decode_summary = msgspec.json.Decoder(_Summary).decode
-
-
-def called_tool(body: bytes) -> str | None:
-    """Return the name of the tool that an unusual body calls; None for any other request."""
-    try:
-        found = _decode_summary(body)
-    except DECODE_ERRORS:
-        return None
-    name = UNSET if found.method != "tools/call" or found.params is UNSET else found.params.name
-    return None if name is UNSET else name
 
 
 def plain_id(raw: Raw) -> bytes | None:

@@ -53,7 +53,7 @@ from muniment.mcp.protocol.long_calls import EventStream
 from muniment.mcp.protocol.lookups import Lookup, encoded
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, input_required, result, tool_result
-from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
+from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, called_tool, normalize_headers
 from muniment.store.database.faults import unexpected
 
 if TYPE_CHECKING:
@@ -371,7 +371,7 @@ class ToolServer:
     async def _forward_to_sdk(
         self, scope: Scope, receive: Receive, send: Send, *, body: bytes, admitted: Admitted
     ) -> None:
-        called = self.tools.get(messages.called_tool(body) or "")
+        called = self.tools.get(called_tool(body) or "")
         if called is None:
             check_rate(admitted.refusal)
         elif admitted.refusal is None:
