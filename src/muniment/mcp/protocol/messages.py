@@ -5,7 +5,7 @@ A body that decodes here is one that the SDK accepts too and answers the same wa
 the protocol's. The SDK handles everything else (unknown members, unusual types, other methods).
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -378,6 +378,10 @@ _ModernLists = ModernList | ModernResources | ModernTemplates | ModernPrompts | 
 _LegacyLists = LegacyList | LegacyResources | LegacyTemplates | LegacyPrompts | LegacySkills
 ModernLookup = ModernRead | ModernSkill | ModernPrompt | ModernCompletion
 LegacyLookup = LegacyRead | LegacySkill | LegacyPrompt | LegacyCompletion
+LISTS: Final = (ModernList, LegacyList)
+MODERN_OFFERED: Final = (ModernList, ModernRead, ModernSkill, ModernPrompt, ModernCompletion)
+LEGACY_OFFERED: Final = (LegacyList, LegacyRead, LegacySkill, LegacyPrompt, LegacyCompletion)
+"""Types as tuples: a union would be made again at each request."""
 LookupParams = UriParams | NameParams | CompletionParams
 Modern = ModernCall | _ModernLists | ModernLookup | Discover | Initialized | Cancelled
 Legacy = LegacyCall | _LegacyLists | LegacyLookup | Initialize | Ping | Initialized | Cancelled

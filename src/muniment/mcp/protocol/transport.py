@@ -280,7 +280,7 @@ class ToolServer:
             return None
         if isinstance(message, messages.ModernCall):
             return self._called(message.params, request_id, headers.get(b"mcp-name"))
-        if isinstance(message, messages.ModernList | messages.ModernLookup):
+        if isinstance(message, messages.MODERN_OFFERED):
             found = self._offered(message, request_id, caller, self._own_meta)
             is_named = not isinstance(found, Lookup) or found.is_named(headers.get(b"mcp-name"))
             return found if is_named else None
@@ -308,7 +308,7 @@ class ToolServer:
             bound, token = self.tools.get(name), meta.token if meta else None
             call = ToolCall(request_id, bound, message.params.arguments, None, token) if bound else None
             return call or Lookup.of_unknown_tool(name, request_id, None)
-        if isinstance(message, messages.LegacyList | messages.LegacyLookup):
+        if isinstance(message, messages.LEGACY_OFFERED):
             return self._offered(message, request_id, caller, None)
         if isinstance(message, messages.Initialize):
             return result(request_id, self._finished.initialize(message.params.protocol_version))
@@ -322,7 +322,7 @@ class ToolServer:
         end: bytes | None,
     ) -> Lookup | Reply | None:
         """Return the reply to a list, or a look-up; None if the server has nothing of its kind, as the SDK answers."""
-        if isinstance(message, messages.ModernLookup | messages.LegacyLookup):
+        if not isinstance(message, messages.LISTS):
             there = message.method in self._lookups
             return Lookup(request_id, message.method, message.params, end) if there else None
         found = self._finished.listing(message.method, caller.scopes)
