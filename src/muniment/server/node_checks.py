@@ -7,7 +7,7 @@ from typing import Final
 from muniment.config import Config
 from muniment.scrub.checks import Check, Damage, Slice, in_order
 from muniment.store.exports.files import MANIFEST
-from muniment.store.verifying import export_files, node_copy, sqlite_file
+from muniment.store.verifying import export_files, sqlite_file
 
 EXPORTS: Final = "exports"
 PAGES: Final = "pages of this node's copy"
@@ -27,6 +27,8 @@ def node_checks(config: Config) -> list[Check]:
     )
     if not config.on_postgresql or not file.exists():
         return [exports]
+    from muniment.store.verifying import node_copy  # imports psycopg, 6 MB
+
     pages = Check(
         name=PAGES,
         fine="every page, index and search index is whole",
@@ -67,6 +69,8 @@ def _look_at_pages(file: Path, after: str, limit: int, mend: bool) -> Slice:  # 
 
 
 def _look_at_documents(database_url: str, file: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
+    from muniment.store.verifying import node_copy
+
     found = node_copy.compare(database_url, file, after, limit)
     damages = [_of_copy(DOCUMENTS, file, subject, says, mend=mend) for subject, says in found.faults]
     return Slice(found.examined, damages, found.after)
@@ -74,6 +78,8 @@ def _look_at_documents(database_url: str, file: Path, after: str, limit: int, me
 
 def _of_copy(check: str, file: Path, subject: str, says: str, *, mend: bool) -> Damage:
     if mend:
+        from muniment.store.verifying import node_copy
+
         node_copy.build_again(file)
     remedy = _REBUILDS if mend else _DELETE.format(file=file)
     return Damage(check=check, subject=subject, says=says, remedy=remedy, is_mended=mend)

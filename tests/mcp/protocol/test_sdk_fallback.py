@@ -58,6 +58,8 @@ METHODS = [
     "resources/read",
     "resources/templates/list",
     "completion/complete",
+    "skills/list",
+    "skills/get",
     "logging/setLevel",
     "tools/unknown",
     "subscriptions/listen",
@@ -161,6 +163,7 @@ def corpus():
         yield f"modern {method} with a null cursor", modern(method, {"cursor": None})
     yield from metas_and_ids()
     yield from reads()
+    yield from odd_lookups()
     yield from handshakes()
     yield from header_mistakes()
     for body in RAW:
@@ -217,6 +220,34 @@ def reads():
     ):
         yield f"modern complete {ref}", modern("completion/complete", {"ref": ref, "argument": argument})
         yield f"legacy complete {ref}", legacy("completion/complete", {"ref": ref, "argument": argument})
+    for uri in ("skill://due-diligence/SKILL.md", "skill://other/SKILL.md", ""):
+        yield f"modern skill {uri}", modern("skills/get", {"uri": uri})
+        yield f"legacy skill {uri}", legacy("skills/get", {"uri": uri})
+        yield f"modern read {uri}", modern("resources/read", {"uri": uri})
+
+
+def odd_lookups():
+    """Look-ups that are not quite of the common shape."""
+    ref, argument = {"type": "ref/prompt", "name": "research_company"}, {"name": "slug", "value": "c"}
+    whole: dict[str, dict[str, Any]] = {
+        "resources/read": {"uri": "registry://stats"},
+        "skills/get": {"uri": "skill://due-diligence/SKILL.md"},
+        "prompts/get": {"name": "research_company", "arguments": {"slug": "company-1"}},
+        "completion/complete": {"ref": ref, "argument": argument},
+    }
+    for method, params in whole.items():
+        changes: list[dict[str, Any]] = [{each: value} for each in params for value in (None, 5, "x", [], {})]
+        changes += [{"x": 1}, {"inputResponses": {}}, {"requestState": "s"}, {"arguments": None}, {"_meta": {"y": 1}}]
+        changes += [{"context": {"arguments": {"a": "b"}}}, {"context": {"arguments": {"a": 1}}}, {"context": None}]
+        changes += [{"arguments": {"slug": 7}}, {"arguments": {"slug": " "}}, {"ref": {**ref, "title": "T"}}]
+        changes += [{"ref": {**ref, "x": 1}}, {"argument": {**argument, "x": 1}}, {"argument": {"name": "slug"}}]
+        for change in changes:
+            yield f"modern {method} with {change}", modern(method, {**params, **change})
+            yield f"legacy {method} with {change}", legacy(method, {**params, **change})
+        headers, body = modern(method, params)
+        for value in ("", "x", "=?base64?eA==?="):
+            changed = [(name, value if name == "mcp-name" else told) for name, told in headers]
+            yield f"modern {method} named {value!r}", (changed, body)
 
 
 def handshakes():
@@ -306,6 +337,10 @@ def test_ordinary_requests_never_reach_the_sdk(server, era, monkeypatch):
         assert server.ask(*make(method)).status == 200
     for name, arguments in (("get_company", {"slug": "company-1"}), ("list_companies", {"q": "company"})):
         assert server.ask(*make("tools/call", {"name": name, "arguments": arguments})).result["isError"] is False
+    for name, request in reads():
+        if name.startswith(era) and "ref/other" not in name:
+            assert server.ask(*request).status in {200, 400}, name
+    assert "Unknown tool" in server.ask(*make("tools/call", {"name": "no_such_tool"})).json()["error"]["message"]
     if era == "legacy":
         for version in VERSIONS:
             assert server.ask(*initialize(version)).result["protocolVersion"] == version
@@ -313,7 +348,7 @@ def test_ordinary_requests_never_reach_the_sdk(server, era, monkeypatch):
 
 
 @pytest.mark.requirement("mcp.eras")
-@pytest.mark.parametrize("method", ["resources/list", "resources/templates/list", "prompts/list"])
+@pytest.mark.parametrize("method", ["resources/list", "resources/templates/list", "prompts/list", "skills/list"])
 @pytest.mark.parametrize("make", [modern, legacy])
 def test_finished_lists_have_the_bytes_of_the_sdk_and_never_reach_it(server, monkeypatch, make, method):
     headers, body = make(method)

@@ -1,8 +1,8 @@
 """
 Finished results: what depends only on what a server offers and on the caller's scopes, encoded once.
 
-These are discovery, the handshake and the lists, without the request's id. Lists of resources and prompts have the
-same bytes as the SDK's.
+These are discovery, the handshake and the lists, without the request's id. Lists of resources, prompts and skills have
+the same bytes as the SDK's.
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ class FinishedResults:
         self._offer = offer
         self._end = b',"resultType":"complete","_meta":{' + self.own_meta
         self._tools: dict[frozenset[str], tuple[bytes, bytes]] = {}
-        self._lists = {**self._of_resources(), **self._of_prompts()}
+        self._lists = {**self._of_resources(), **self._of_prompts(), **self._of_skills()}
         instructions, capabilities = _encode(offer.instructions), _encode(offer.capabilities)
         self.discover = (
             b'{"supportedVersions":["%s"],"capabilities":' % messages.MODERN.encode() + capabilities
@@ -75,6 +75,14 @@ class FinishedResults:
         if not self._offer.prompts:
             return {}
         return {b"prompts/list": self._list("prompts", [each.to_wire() for each in self._offer.prompts])}
+
+    def _of_skills(self) -> dict[bytes, tuple[bytes, bytes]]:
+        if not self._offer.skills:
+            return {}
+        # The extension has the same result in both generations.
+        found = {"resultType": "complete", "skills": [each.to_wire() for each in self._offer.skills]}
+        whole = _encode(found)[:-1] + self._cached
+        return {b"skills/list": (whole + b',"_meta":{' + self.own_meta, whole + b"}}")}
 
     def _list(self, name: str, items: list[dict[str, object]]) -> tuple[bytes, bytes]:
         kept = {"cacheScope": self._offer.cache_scope, "resultType": "complete", "ttlMs": self._offer.list_ttl_ms}

@@ -5,7 +5,7 @@ A body that decodes here is one that the SDK accepts too and answers the same wa
 the protocol's. The SDK handles everything else (unknown members, unusual types, other methods).
 """
 
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -120,6 +120,73 @@ class _LegacyCallParams(Struct, forbid_unknown_fields=True):
     arguments: JSONObject | None = None
 
 
+class _ResourceRef(Struct, tag_field="type", tag="ref/resource", forbid_unknown_fields=True):
+    uri: str
+
+
+class _PromptRef(Struct, tag_field="type", tag="ref/prompt", forbid_unknown_fields=True):
+    name: str
+    title: str | None = None
+
+
+class _Typed(Struct, forbid_unknown_fields=True):
+    """What a user has typed of an argument."""
+
+    name: str
+    value: str
+
+
+class _Known(Struct, forbid_unknown_fields=True):
+    """The arguments that are complete."""
+
+    arguments: dict[str, str] | None = None
+
+
+class UriParams(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What names a resource or a skill."""
+
+    uri: str
+
+
+class _ModernUriParams(UriParams, kw_only=True):
+    meta: _ModernMeta = field(name="_meta")
+
+
+class _LegacyUriParams(UriParams, kw_only=True):
+    meta: _LegacyMeta | None = field(default=None, name="_meta")
+
+
+class NameParams(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What names a prompt, or a tool that there is not, and its arguments."""
+
+    name: str
+    arguments: dict[str, str] | None = None
+
+
+class _ModernPromptParams(NameParams, kw_only=True):
+    meta: _ModernMeta = field(name="_meta")
+
+
+class _LegacyPromptParams(NameParams, kw_only=True):
+    meta: _LegacyMeta | None = field(default=None, name="_meta")
+
+
+class CompletionParams(Struct, kw_only=True, forbid_unknown_fields=True):
+    """What names an argument, and how its value begins."""
+
+    ref: _ResourceRef | _PromptRef
+    argument: _Typed
+    context: _Known | None = None
+
+
+class _ModernCompletionParams(CompletionParams, kw_only=True):
+    meta: _ModernMeta = field(name="_meta")
+
+
+class _LegacyCompletionParams(CompletionParams, kw_only=True):
+    meta: _LegacyMeta | None = field(default=None, name="_meta")
+
+
 class _ModernListParams(Struct, forbid_unknown_fields=True):
     meta: _ModernMeta = field(name="_meta")
     cursor: None = None
@@ -177,6 +244,40 @@ class ModernPrompts(ModernList, tag="prompts/list"):
     method: ClassVar[bytes] = b"prompts/list"
 
 
+class ModernSkills(ModernList, tag="skills/list"):
+    """skills/list in the modern protocol."""
+
+    method: ClassVar[bytes] = b"skills/list"
+
+
+class ModernRead(_Request, tag="resources/read"):
+    """resources/read in the modern protocol."""
+
+    method: ClassVar[bytes] = b"resources/read"
+    params: _ModernUriParams
+
+
+class ModernSkill(_Request, tag="skills/get"):
+    """skills/get in the modern protocol."""
+
+    method: ClassVar[bytes] = b"skills/get"
+    params: _ModernUriParams
+
+
+class ModernPrompt(_Request, tag="prompts/get"):
+    """prompts/get in the modern protocol."""
+
+    method: ClassVar[bytes] = b"prompts/get"
+    params: _ModernPromptParams
+
+
+class ModernCompletion(_Request, tag="completion/complete"):
+    """completion/complete in the modern protocol."""
+
+    method: ClassVar[bytes] = b"completion/complete"
+    params: _ModernCompletionParams
+
+
 class Discover(_Request, tag="server/discover"):
     """server/discover."""
 
@@ -215,6 +316,40 @@ class LegacyPrompts(LegacyList, tag="prompts/list"):
     method: ClassVar[bytes] = b"prompts/list"
 
 
+class LegacySkills(LegacyList, tag="skills/list"):
+    """skills/list in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"skills/list"
+
+
+class LegacyRead(_Request, tag="resources/read"):
+    """resources/read in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"resources/read"
+    params: _LegacyUriParams
+
+
+class LegacySkill(_Request, tag="skills/get"):
+    """skills/get in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"skills/get"
+    params: _LegacyUriParams
+
+
+class LegacyPrompt(_Request, tag="prompts/get"):
+    """prompts/get in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"prompts/get"
+    params: _LegacyPromptParams
+
+
+class LegacyCompletion(_Request, tag="completion/complete"):
+    """completion/complete in the legacy protocols."""
+
+    method: ClassVar[bytes] = b"completion/complete"
+    params: _LegacyCompletionParams
+
+
 class Initialize(_Request, tag="initialize"):
     """The handshake of the legacy protocols."""
 
@@ -239,37 +374,22 @@ class Cancelled(_Message, tag="notifications/cancelled"):
     params: JSONObject | None = None
 
 
-_ModernLists = ModernList | ModernResources | ModernTemplates | ModernPrompts
-_LegacyLists = LegacyList | LegacyResources | LegacyTemplates | LegacyPrompts
-Modern = ModernCall | _ModernLists | Discover | Initialized | Cancelled
-Legacy = LegacyCall | _LegacyLists | Initialize | Ping | Initialized | Cancelled
+_ModernLists = ModernList | ModernResources | ModernTemplates | ModernPrompts | ModernSkills
+_LegacyLists = LegacyList | LegacyResources | LegacyTemplates | LegacyPrompts | LegacySkills
+ModernLookup = ModernRead | ModernSkill | ModernPrompt | ModernCompletion
+LegacyLookup = LegacyRead | LegacySkill | LegacyPrompt | LegacyCompletion
+LISTS: Final = (ModernList, LegacyList)
+MODERN_OFFERED: Final = (ModernList, ModernRead, ModernSkill, ModernPrompt, ModernCompletion)
+LEGACY_OFFERED: Final = (LegacyList, LegacyRead, LegacySkill, LegacyPrompt, LegacyCompletion)
+"""Types as tuples: a union would be made again at each request."""
+LookupParams = UriParams | NameParams | CompletionParams
+Modern = ModernCall | _ModernLists | ModernLookup | Discover | Initialized | Cancelled
+Legacy = LegacyCall | _LegacyLists | LegacyLookup | Initialize | Ping | Initialized | Cancelled
 
 decode_modern = msgspec.json.Decoder(Modern).decode
 decode_legacy = msgspec.json.Decoder(Legacy).decode
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Raised by a decoder for a body that does not match, is not JSON, or is not text."""
-
-
-class _SummaryParams(Struct):
-    name: Annotated[str, msgspec.Meta(max_length=200)] | UnsetType = UNSET
-
-
-class _Summary(Struct):
-    method: str
-    params: _SummaryParams | UnsetType = UNSET
-
-
-_decode_summary = msgspec.json.Decoder(_Summary).decode
-
-
-def called_tool(body: bytes) -> str | None:
-    """Return the name of the tool that an unusual body calls; None for any other request."""
-    try:
-        found = _decode_summary(body)
-    except DECODE_ERRORS:
-        return None
-    name = UNSET if found.method != "tools/call" or found.params is UNSET else found.params.name
-    return None if name is UNSET else name
 
 
 def plain_id(raw: Raw) -> bytes | None:

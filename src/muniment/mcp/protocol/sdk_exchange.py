@@ -1,8 +1,36 @@
 """Pass requests to the SDK in the form that it expects, and its responses on in the form of this server."""
 
+from typing import Annotated
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
 from muniment.kernel.asgi import Message, Send
+from muniment.mcp.protocol import messages
 from muniment.mcp.protocol.content_types import NotAcceptable
 from muniment.mcp.protocol.http import CORS, Headers, deliver, error_reply
+
+
+class _SummaryParams(Struct):
+    name: Annotated[str, msgspec.Meta(max_length=200)] | UnsetType = UNSET
+
+
+class _Summary(Struct):
+    method: str
+    params: _SummaryParams | UnsetType = UNSET
+
+
+_decode_summary = msgspec.json.Decoder(_Summary).decode
+
+
+def called_tool(body: bytes) -> str | None:
+    """Return the name of the tool that an unusual body calls; None for any other request."""
+    try:
+        found = _decode_summary(body)
+    except messages.DECODE_ERRORS:
+        return None
+    name = UNSET if found.method != "tools/call" or found.params is UNSET else found.params.name
+    return None if name is UNSET else name
 
 
 class SdkResponseSender:

@@ -2,13 +2,14 @@
 The ASGI application of a tool server: stateless, JSON responses, both protocol generations.
 
 Common requests are answered directly: msgspec decodes the body, the tool is called, bytes are sent. The SDK gets all
-other requests unchanged, so its behavior defines the protocol's details. It is imported on first use or by `warm`,
-never before the socket listens.
+other requests unchanged, so its behavior defines the protocol's details. It takes 0.9 s and 28 MB to import, so it is
+imported on first use.
 
 Source: decisions, section 3; MCP specification 2026-07-28 and 2025-11-25, Streamable HTTP.
 """
 
 import asyncio
+import gc
 import inspect
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -16,8 +17,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
 
 from muniment.kernel import tracing
 from muniment.kernel.asgi import Message, Receive, Scope, Send
@@ -27,7 +26,6 @@ from muniment.kernel.rate import Limiter
 from muniment.mcp.arguments import Check, compile_object
 from muniment.mcp.declarations import (
     INPUT,
-    Answer,
     Caller,
     Declarations,
     InputRequired,
@@ -36,7 +34,7 @@ from muniment.mcp.declarations import (
     Report,
     Tool,
 )
-from muniment.mcp.protocol import long_calls, messages
+from muniment.mcp.protocol import long_calls, lookups, messages
 from muniment.mcp.protocol.admission import Access, Admitted, charge_public, read_prompt_body
 from muniment.mcp.protocol.content_types import accepts_events, check_types
 from muniment.mcp.protocol.finished import FinishedResults
@@ -52,9 +50,10 @@ from muniment.mcp.protocol.http import (
     read_body,
 )
 from muniment.mcp.protocol.long_calls import EventStream
+from muniment.mcp.protocol.lookups import Lookup, encoded
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.replies import ACCEPTED, BATCH, check_rate, input_required, result, tool_result
-from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, normalize_headers
+from muniment.mcp.protocol.sdk_exchange import SdkResponseSender, called_tool, normalize_headers
 from muniment.store.database.faults import unexpected
 
 if TYPE_CHECKING:
@@ -64,15 +63,8 @@ ADMITTED = "muniment.mcp.admitted"
 """The key of the admitted caller in the scope's state, for the SDK's handlers."""
 
 log = logging.getLogger("muniment.mcp")
-_encode = msgspec.json.encode
 _LEGACY_VERSIONS = frozenset(version.encode() for version in messages.LEGACY)
 _MODERN_VERSION = messages.MODERN.encode()
-
-
-def encoded(answer: Answer) -> Marked:
-    if isinstance(answer, Marked):
-        return answer
-    return Marked(answer if isinstance(answer, bytes) else _encode(answer))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +99,9 @@ class ToolCall(NamedTuple):
         return replace(caller, elicits=asked.elicits, answer=answer, state=state, report=report)
 
 
+Asked = ToolCall | Lookup | Reply | None
+
+
 class ToolServer:
     """
     A tool server.
@@ -138,6 +133,7 @@ class ToolServer:
         self._stopping = asyncio.Event()
         self._finished = FinishedResults(offer)
         self._own_meta = self._finished.own_meta
+        self._lookups = lookups.methods(offer)
 
     # ------------------------------------------------------------------ life
 
@@ -153,8 +149,10 @@ class ToolServer:
 
     @staticmethod
     def warm() -> None:
-        """Import the SDK, in a background thread."""
+        """Import the SDK, in a background thread. It stays, so no later garbage collection looks through it."""
         import muniment.mcp.protocol.sdk_fallback  # noqa: F401 - imported for its side effect
+
+        gc.freeze()
 
     async def reference(self) -> "SdkFallback":
         """Return the SDK's server, starting it on first use."""
@@ -217,9 +215,9 @@ class ToolServer:
         if asked is None:
             await self._forward_to_sdk(scope, receive, send, body=body, admitted=admitted)
             return None
-        if isinstance(asked, Reply):
+        if not isinstance(asked, ToolCall):
             check_rate(admitted.refusal)
-            return asked
+            return asked if isinstance(asked, Reply) else lookups.answer(asked, self.offer, admitted.caller)
         if not asked.is_long:
             return await self._answer_call(asked, admitted)
         stream = EventStream(send, asked.progress_token) if accepts_events(headers) else None
@@ -261,8 +259,8 @@ class ToolServer:
             answer, failed = self._failure(error, asked.bound, caller), True
         return result(asked.request_id, *tool_result(answer, asked.end, failed=failed))
 
-    def understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> "ToolCall | Reply | None":
-        """Decode a common request: a tool call, or a constant reply; None if it is for the SDK."""
+    def understood(self, headers: dict[bytes, bytes], body: bytes, caller: Caller) -> Asked:
+        """Decode a common request: a tool call, a look-up, or a constant reply; None if it is for the SDK."""
         version = headers.get(b"mcp-protocol-version")
         try:
             if version == _MODERN_VERSION:
@@ -273,9 +271,7 @@ class ToolServer:
             pass
         return None
 
-    def _understood_modern(
-        self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller
-    ) -> "ToolCall | Reply | None":
+    def _understood_modern(self, headers: dict[bytes, bytes], message: messages.Modern, caller: Caller) -> Asked:
         if isinstance(message, messages.Initialized | messages.Cancelled):
             return ACCEPTED
         request_id = messages.plain_id(message.id)
@@ -283,36 +279,57 @@ class ToolServer:
         if request_id is None or message.params.meta.version != messages.MODERN or method != message.method:
             return None
         if isinstance(message, messages.ModernCall):
-            # The SDK reads names that are not ASCII, which the header carries in base64.
-            name = message.params.name
-            bound = self.tools.get(name)
-            if bound is None or headers.get(b"mcp-name") != name.encode():
-                return None
-            params = message.params
-            can_ask = params.meta.capabilities.elicitation is not None
-            token, asked = params.meta.token, params if can_ask else None
-            return ToolCall(request_id, bound, params.arguments, self._own_meta, token, asked)
-        if isinstance(message, messages.ModernList):
-            found = self._finished.listing(message.method, caller.scopes)
-            return None if found is None else result(request_id, found[0])
+            return self._called(message.params, request_id, headers.get(b"mcp-name"))
+        if isinstance(message, messages.MODERN_OFFERED):
+            found = self._offered(message, request_id, caller, self._own_meta)
+            is_named = not isinstance(found, Lookup) or found.is_named(headers.get(b"mcp-name"))
+            return found if is_named else None
         return result(request_id, self._finished.discover)
 
-    def _understood_legacy(self, message: messages.Legacy, caller: Caller) -> "ToolCall | Reply | None":
+    def _called(self, params: messages.ModernCallParams, request_id: bytes, header: bytes | None) -> Asked:
+        """Return a modern call of a tool; None if the header has another name, or one that is not ASCII, in base64."""
+        if header != params.name.encode():
+            return None
+        bound = self.tools.get(params.name)
+        if bound is None:
+            return Lookup.of_unknown_tool(params.name, request_id, self._own_meta)
+        can_ask = params.meta.capabilities.elicitation is not None
+        token, asked = params.meta.token, params if can_ask else None
+        return ToolCall(request_id, bound, params.arguments, self._own_meta, token, asked)
+
+    def _understood_legacy(self, message: messages.Legacy, caller: Caller) -> Asked:
         if isinstance(message, messages.Initialized | messages.Cancelled):
             return ACCEPTED
         request_id = messages.plain_id(message.id)
         if request_id is None:
             return None
         if isinstance(message, messages.LegacyCall):
-            bound, meta = self.tools.get(message.params.name), message.params.meta
-            token = meta.token if meta else None
-            return None if bound is None else ToolCall(request_id, bound, message.params.arguments, None, token)
-        if isinstance(message, messages.LegacyList):
-            found = self._finished.listing(message.method, caller.scopes)
-            return None if found is None else result(request_id, found[1])
+            name, meta = message.params.name, message.params.meta
+            bound, token = self.tools.get(name), meta.token if meta else None
+            call = ToolCall(request_id, bound, message.params.arguments, None, token) if bound else None
+            return call or Lookup.of_unknown_tool(name, request_id, None)
+        if isinstance(message, messages.LEGACY_OFFERED):
+            return self._offered(message, request_id, caller, None)
         if isinstance(message, messages.Initialize):
             return result(request_id, self._finished.initialize(message.params.protocol_version))
         return result(request_id, b"{}}")
+
+    def _offered(
+        self,
+        message: messages.ModernList | messages.LegacyList | messages.ModernLookup | messages.LegacyLookup,
+        request_id: bytes,
+        caller: Caller,
+        end: bytes | None,
+    ) -> Lookup | Reply | None:
+        """Return the reply to a list, or a look-up; None if the server has nothing of its kind, as the SDK answers."""
+        if not isinstance(message, messages.LISTS):
+            there = message.method in self._lookups
+            return Lookup(request_id, message.method, message.params, end) if there else None
+        found = self._finished.listing(message.method, caller.scopes)
+        if found is None:
+            return None
+        modern, legacy = found
+        return result(request_id, legacy if end is None else modern)
 
     # ------------------------------------------------------------------ shared with the SDK
 
@@ -354,7 +371,7 @@ class ToolServer:
     async def _forward_to_sdk(
         self, scope: Scope, receive: Receive, send: Send, *, body: bytes, admitted: Admitted
     ) -> None:
-        called = self.tools.get(messages.called_tool(body) or "")
+        called = self.tools.get(called_tool(body) or "")
         if called is None:
             check_rate(admitted.refusal)
         elif admitted.refusal is None:

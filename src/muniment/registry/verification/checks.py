@@ -10,13 +10,9 @@ import logging
 import ssl
 from collections.abc import Iterable
 from threading import BoundedSemaphore
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import dns.exception
-import dns.nameserver
-import dns.resolver
 from django.utils.translation import gettext, gettext_noop
-from dns.rdtypes.txtbase import TXTBase
 
 from muniment import config
 from muniment.kernel.problems import TooMany
@@ -24,6 +20,9 @@ from muniment.outbound import fetching
 from muniment.outbound.fetching import Connection
 from muniment.registry.models import DomainProof
 from muniment.registry.verification.hosts import Claim
+
+if TYPE_CHECKING:
+    from dns.resolver import Resolver
 
 DNS_TIMEOUT_S: Final = 2.0
 SLOTS: Final = 4
@@ -64,6 +63,10 @@ def look(claim: Claim, proof: DomainProof) -> str:
 
 
 def find_record(name: str, value: str) -> str:
+    import dns.exception  # dnspython takes 2 MB: imported on first use
+    import dns.resolver
+    from dns.rdtypes.txtbase import TXTBase
+
     try:
         answer = _resolver().resolve(name, "TXT", search=False, raise_on_no_answer=False)
     except dns.resolver.NXDOMAIN:
@@ -111,6 +114,8 @@ def addresses_of(name: str, _port: int) -> Iterable[str]:
     Raises:
         OSError: it has no address, or its name servers do not answer.
     """
+    import dns.exception
+
     resolver, found = _resolver(), []
     try:
         for kind in ("A", "AAAA"):
@@ -123,7 +128,10 @@ def addresses_of(name: str, _port: int) -> Iterable[str]:
     return found
 
 
-def _resolver() -> dns.resolver.Resolver:
+def _resolver() -> "Resolver":
+    import dns.nameserver
+    import dns.resolver
+
     servers = config.current().dns_servers
     resolver = dns.resolver.Resolver(configure=not servers)
     if servers:

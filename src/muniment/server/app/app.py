@@ -1,5 +1,6 @@
 """ASGI application, routing: which part answers a path, and what all responses have in common."""
 
+import asyncio
 import itertools
 import logging
 import re
@@ -8,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from email.utils import formatdate
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from muniment.api.application import Api
@@ -262,8 +264,8 @@ class App:
         elif path == "/metrics":
             if self.refresh_gauges is not None:
                 await self.refresh_gauges()
-            from muniment.server.observability import exposition
-
+            # Its import takes 2 MB and, in this thread, 16 ms of the event loop.
+            exposition = await asyncio.to_thread(import_module, "muniment.server.observability.exposition")
             await out.finish(plain_answer(exposition.text(self.metrics.families()), CONTENT_TYPE))
         elif self.health is None:
             raise Unavailable("The server is starting.", "Try again in a moment.")

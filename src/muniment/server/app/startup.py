@@ -169,7 +169,6 @@ class Startup:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
         # The tool servers come first: they need neither Django nor the SDK if the database is already migrated.
         import_module("muniment.server.app.public_tools")
-        import_module("muniment.server.observability.exposition")
         self._notify(self._on_tools)
         import django
 
@@ -192,8 +191,6 @@ class Startup:
             self.is_loading = False
         _record_settings()
         connections.close_all()
-        gc.collect()  # the import that follows reuses the memory
-        import_module("muniment.mcp.protocol.sdk_fallback")  # last: it takes longest and is needed least
 
     def _bring_up_database(self) -> None:
         from muniment.accounts.identities.only import missing_operator

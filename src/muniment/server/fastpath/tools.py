@@ -24,7 +24,7 @@ class PublicToolAnswers:
         except Problem:
             return None
         asked = server.understood(headers, body, caller)
-        if asked is None or (isinstance(asked, ToolCall) and not asked.bound.tool.instant):
+        if not isinstance(asked, Reply) and not (isinstance(asked, ToolCall) and asked.bound.tool.instant):
             return None
         verdict = None
         if server.limiter is not None:

@@ -1,4 +1,4 @@
-"""The Prometheus text format of metrics. Importing prometheus_client takes 16 ms, so it waits for the first answers."""
+"""The Prometheus text format of metrics. Importing prometheus_client takes 16 ms and 2 MB."""
 
 from collections.abc import Iterable
 
