@@ -35,14 +35,14 @@ def books(me):
 
 def at_once(works):
     """Do all at the same moment, each on a thread of its own; give what each gave or raised."""
-    barrier, outcomes = threading.Barrier(len(works)), [None] * len(works)
+    barrier, found = threading.Barrier(len(works)), [None] * len(works)
 
     def go(number, do):
         try:
             barrier.wait(60)
-            outcomes[number] = do()
+            found[number] = do()
         except Exception as error:  # noqa: BLE001 - what was raised is what is looked at
-            outcomes[number] = error
+            found[number] = error
         finally:
             connection.close()
 
@@ -51,7 +51,7 @@ def at_once(works):
         thread.start()
     for thread in threads:
         thread.join(120)
-    return outcomes
+    return found
 
 
 def start_and_execute(me, slug, of, key):
@@ -98,8 +98,8 @@ def test_exactly_five_of_eight_run_however_the_24_fall(seed):
 
     # What came back can be spent: exactly three more.
     waiting = list(ReportRun.objects.filter(state="created").values_list("pk", flat=True))
-    outcomes = at_once([lambda run_id=run_id: runs.execute_run(me, run_id).row.pk for run_id in waiting * 4])
-    assert sorted(set(outcomes)) == sorted(waiting)
+    found = at_once([lambda run_id=run_id: runs.execute_run(me, run_id).row.pk for run_id in waiting * 4])
+    assert sorted(set(found)) == sorted(waiting)
     assert books(me) == (30, 30)
     do_jobs()
     assert (Report.objects.count(), books(me)) == (5, (0, 0))

@@ -21,7 +21,7 @@ from muniment.store.chain import links
 from muniment.store.change_feed import encode_fields, mark_in
 from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
 from muniment.store.search import text_index
-from muniment.store.writing.documents import Documents, grouped
+from muniment.store.writing.documents import DocumentWriter, grouped
 from muniment.store.writing.tables import statements
 
 SCHEMA_VERSION: Final = 10
@@ -196,7 +196,7 @@ def apply(
         is_copy: the file is a node's copy, whose chain comes from the source.
     """
     last, at = 0, ""
-    chain, documents = links.Chain(connection), Documents(connection)
+    chain, documents = links.Chain(connection), DocumentWriter(connection)
     feed: list[_FeedRow] = []
     for group in grouped(entries):
         for entry in group:
@@ -219,7 +219,7 @@ def apply(
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
     """Fill the tables after :func:`clear` without writing to the feed."""
-    writing = Documents(connection)
+    writing = DocumentWriter(connection)
     for group in grouped(documents):
         writing.write([(each.kind, each.key, each) for each in group])
     writing.finish(0)

@@ -71,7 +71,7 @@ def grouped(given: Iterable[_Named]) -> Iterator[list[_Named]]:
         yield group
 
 
-class Documents:
+class DocumentWriter:
     """
     The documents of the published file while they are written, group by group.
 
