@@ -153,7 +153,7 @@ def test_an_owner_gets_reads_publishes_and_withdraws_an_assessment(browser, owne
     visitor.locator("#assessments").get_by_role("link").click()
     assert visitor.url.endswith(f"{company}/assessments/{short}")
     assert f'href="{site.url}{company}/assessments/{short}"' in code
-    visitor.wait_for_function("document.querySelector('img[src$=\"badge.svg\"]')?.naturalWidth > 0")
+    visitor.locator('img[src$="badge.svg"]').evaluate("image => image.decode()")
     well(visitor)
     visitor.goto(origin(site) + framework)
     row = visitor.locator("#scores").get_by_role("row").nth(1)

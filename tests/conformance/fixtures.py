@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
+from muniment.mcp.protocol.lookups import Lookup
 from muniment.mcp.protocol.messages import Initialize
 from muniment.mcp.protocol.origin import OriginPolicy
 from muniment.mcp.protocol.sdk_fallback import Context, SdkFallback
@@ -414,7 +415,27 @@ def fixture_offer() -> Declarations:
     )
 
 
-class SessionServer(ToolServer):
+NATIVE_PROMPTS = {
+    "test_prompt_with_embedded_resource",
+    "test_prompt_with_image",
+    "test_input_required_result_prompt",
+}
+
+
+class FixtureServer(ToolServer):
+    """Leaves the look-ups to the SDK for which :class:`Suite` has answers that only the SDK can express."""
+
+    def understood(self, headers, body, caller):
+        asked = super().understood(headers, body, caller)
+        return None if isinstance(asked, Lookup) and is_native(asked.params) else asked
+
+
+def is_native(params) -> bool:
+    name, uri = getattr(params, "name", ""), getattr(params, "uri", "")
+    return name in NATIVE or name in NATIVE_PROMPTS or uri.startswith("test://")
+
+
+class SessionServer(FixtureServer):
     """Hands what belongs to a session to the SDK: initialize, and every GET and DELETE."""
 
     async def _answer(self, scope, receive, send):
@@ -435,7 +456,7 @@ def fixture_server(*, sessions: bool) -> ToolServer:
     Args:
         sessions: as the scenarios need in which the server asks the client, in the older eras.
     """
-    kind = SessionServer if sessions else ToolServer
+    kind = SessionServer if sessions else FixtureServer
     server = kind(fixture_offer(), gate=OriginPolicy(""), reference=lambda front: Suite(front, sessions=sessions))
     for name in NATIVE:
         del server.tools[name]

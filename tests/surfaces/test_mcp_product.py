@@ -27,13 +27,13 @@ def test_a_client_shakes_hands_lists_and_calls_without_any_credential(demo):
 
 
 def as_decided(shown):
-    """Cut the lists of a bundle that are longer than a hundred, with the totals of all three."""
+    """Cut the lists of a bundle that are longer than a hundred, with the totals of all three and where to continue."""
     data = shown["data"]
     lists = {name: data[name] for name in ("positions", "proposals", "capTable") if "company" in data and name in data}
     if max(map(len, lists.values()), default=0) <= 100:
         return shown
     totals = {f"{name}Total": len(entries) for name, entries in lists.items()}
-    return {"data": {**data, **{name: entries[:100] for name, entries in lists.items()}, **totals}}
+    return {"data": {**data, **{name: entries[:100] for name, entries in lists.items()}, **totals}, "nextOffset": 100}
 
 
 @pytest.mark.requirement("mcp.structured")
