@@ -7,6 +7,7 @@ import pytest
 from make.published import Publisher, company
 from make.queries import companies_by
 from muniment.store.reader import Reader
+from muniment.store.search import closest
 from muniment.store.search.keys import handle_of, host_of, squeeze
 from muniment.store.search.values import singular
 
@@ -58,6 +59,14 @@ def test_an_unknown_value_is_named_with_what_exists_the_most_similar_first(reade
 def test_filters_that_exclude_one_another_are_named(reader):
     hint = reader.companies(companies_by(type="DAO", industry="Energy")).hint
     assert hint == "No company matches all of industry, type. Alone, industry Energy matches 1, type DAO matches 2."
+
+
+def test_a_document_with_several_of_the_values_that_a_filter_means_counts_once(reader, monkeypatch):
+    asked = companies_by(theme="DAO", industry="Fisheries")
+    found = "No company matches all of industry, theme. Alone, industry Fisheries matches 1, theme DAO matches"
+    assert reader.companies(asked).hint == f"{found} 2."
+    monkeypatch.setattr(closest, "MAX_COUNTED", 2)
+    assert reader.companies(asked).hint == f"{found} up to 3."
 
 
 def test_words_without_a_match_are_answered_with_values_in_use(reader):

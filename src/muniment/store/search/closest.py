@@ -18,6 +18,8 @@ from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant, meant
 from muniment.store.search_text import single_edits
 
 MAX_CLOSEST: Final = 5
+MAX_COUNTED: Final = 100_000
+"""Facets that are counted one by one, because a document may have several of the values that a filter means."""
 PLURALS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 TYPO_MAX_CHARACTERS: Final = 24
 """Longer keys usually share a prefix with the intended one, and have too many single edits."""
@@ -87,7 +89,7 @@ def hint_of(
     if filters or ranges:
         if len(names) == 1:
             return f"No {kind} matches everything. Leave out {names[0]}."
-        alone = [f"{_of(each)} matches {sum(n for n, _ in meant_by(connection, kind, each)):,}" for each in filters]
+        alone = [f"{_of(each)} matches {_matching(connection, kind, each)}" for each in filters]
         counts = f" Alone, {', '.join(alone)}." if alone else ""
         return f"No {kind} matches all of {', '.join(names)}.{counts}"
     if not q:
@@ -95,6 +97,23 @@ def hint_of(
     guides = [f"{name}: {listed(in_use(connection, kind, name)[:MAX_CLOSEST])}" for name in _GUIDES]
     known = f" Or filter; values in use by {'; '.join(guides)}." if kind == "company" else ""
     return f"No {kind} matches {_shown(q)}. Use fewer or other words.{known}"
+
+
+def _matching(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
+    """Return how many documents have a value that a filter means; of very many, at most how many."""
+    found = meant_by(connection, kind, chosen)
+    most = sum(n for n, _ in found)
+    if len(found) < 2:
+        return f"{most:,}"
+    if most > MAX_COUNTED:
+        return f"up to {most:,}"
+    statement = (
+        "SELECT count(DISTINCT position) FROM published_facet WHERE value_id IN (SELECT value FROM json_each(?))"
+    )
+    (exactly,) = connection.execute(
+        statement, (msgspec.json.encode([value for _, value in found]).decode(),)
+    ).fetchone()
+    return f"{exactly:,}"
 
 
 def keys_from(connection: sqlite3.Connection, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
