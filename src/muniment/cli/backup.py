@@ -102,7 +102,7 @@ def _to_place(*, scheduled: bool) -> None:
 
     settings = config.current()
     if scheduled:
-        os.nice(max(0, LOW_PRIORITY - os.nice(0)))  # a thread that stepped back has started it
+        os.nice(LOW_PRIORITY)
         threading.Thread(target=_end_with_parent, daemon=True).start()
     with _progress():
         found = make_backup(settings, pace=Pace(SHARE if scheduled else 1))

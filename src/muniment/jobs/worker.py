@@ -17,7 +17,6 @@ from muniment.jobs.steadiness import GRACE_S
 from muniment.kernel import tracing
 from muniment.store.database.faults import disk_fault
 from muniment.store.database.retry import is_unavailable, release_connections
-from muniment.thread_priority import step_back
 
 log = logging.getLogger(__name__)
 POLL_S: Final = 1.0
@@ -77,7 +76,6 @@ class Worker:
         return ended
 
     def _take(self, lane: str) -> None:
-        step_back()
         while True:
             seen = queue.work_signal.count
             if self._stopping.is_set():

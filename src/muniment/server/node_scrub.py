@@ -17,7 +17,6 @@ from muniment.scrub.instance import DAY_S, EVERY_S
 from muniment.scrub.progress import Progress, turn
 from muniment.server.node_checks import node_checks
 from muniment.server.observability.metrics import Metrics
-from muniment.thread_priority import step_back
 
 log = logging.getLogger(__name__)
 STATE: Final = "scrub.json"
@@ -45,7 +44,6 @@ class NodeScrub:
         self._stop.set()
 
     def _run(self) -> None:
-        step_back()
         while not self._stop.wait(EVERY_S):
             try:
                 self.take_turn()

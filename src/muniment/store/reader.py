@@ -31,7 +31,6 @@ from muniment.store.published_file import PublishedFile, execute
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after
-from muniment.thread_priority import step_back
 
 POOL_THREADS: Final = 2
 BATCH: Final = 32
@@ -129,7 +128,7 @@ class Reader(PublishedFile):
         self._erased = (-1, 0)
         self._positions = Positions(cache_bytes // 2)
         self._documents = Documents(cache_bytes // 2)
-        self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader", initializer=step_back)
+        self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
 
     def close(self) -> None:

@@ -3,13 +3,12 @@
 import asyncio
 import contextvars
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Final, ParamSpec, TypeVar
 
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Holder
 from muniment.server.app.turns import Turns
-from muniment.thread_priority import step_back
 
 THREADS: Final = 4
 """More threads add no throughput under the interpreter lock; several keep a slow call from blocking the others."""
@@ -55,8 +54,3 @@ class Bridge:
 
     def close(self) -> None:
         self._turns.close()
-
-
-def other_threads() -> ThreadPoolExecutor:
-    """Return the threads of ``asyncio.to_thread``: imports, and waits for the disk."""
-    return ThreadPoolExecutor(thread_name_prefix="asyncio", initializer=step_back)

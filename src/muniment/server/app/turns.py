@@ -10,7 +10,6 @@ from typing import Any, Final, ParamSpec, TypeVar
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Holder
 from muniment.kernel.problems import TooMany
-from muniment.thread_priority import step_back
 
 THREADS_A_HOLDER: Final = 2
 """Threads that one account, or the visitors of one address, may use at once."""
@@ -35,7 +34,7 @@ class Turns:
     """
 
     def __init__(self, threads: int) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bridge", initializer=step_back)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bridge")
         self._lock = threading.Lock()
         self._own: deque[_Call] = deque()
         self._running: Counter[str] = Counter()

@@ -22,7 +22,7 @@ from muniment.server.app.app import ON_ADMIN, App
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile, refuse_unusable
 from muniment.server.app.startup import Startup, free_ratio
-from muniment.server.app.threads import Bridge, other_threads
+from muniment.server.app.threads import Bridge
 from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
@@ -171,7 +171,6 @@ class Process:
 
     async def begin(self, state: ServerState) -> None:
         loop = asyncio.get_running_loop()
-        loop.set_default_executor(other_threads())
         self._pages = loop.create_future()
         self.front.pages = self.pages
         self.front.health = self.health

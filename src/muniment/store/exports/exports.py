@@ -28,7 +28,6 @@ from muniment.store.exports.files import LATEST, MANIFEST, NAME, NAMES, ExportFi
 from muniment.store.exports.shared import SharedExports
 from muniment.store.exports.writing import Writer, reading
 from muniment.store.published import UNBUILT
-from muniment.thread_priority import step_back
 
 log = logging.getLogger(__name__)
 
@@ -182,7 +181,6 @@ class Exports:
         self._answer(self._take())
 
     def _run(self) -> None:
-        step_back()
         soon_s = wait_s = min(FIRST_AFTER_S, self._interval_s)
         seen, looks = -1, 0
         while not self._pause(wait_s):
