@@ -169,13 +169,17 @@ product on 26 November, after repeated requests are looked up by their bytes (de
 - A repeated request without a socket takes 0.75 (list) to 0.95 µs (5,000 details, in turns with the version before:
   1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over buffers, and
   the counters. The rate limit adds about 0.85 µs, which the rates above do not contain.
-- **No part of an import stands out.** Of the time of the real registry, sampled: start of Django 5 %,
-  reading and checking rows 12 %, comparing and inserting them 21 %, rendering 15 %, the search index 19 %, documents,
-  lists, feed and chain 22 %, commits 6 %. The 96 migrations of a new database no longer count (decision 83). People are
-  published with their own file, and 6,950 times again with the companies that name them: without that, two turns on a
-  busy machine took 5 and 23 % less. The goal of 8 s needs a second process that reads and checks rows, and more.
+- **No part of an import stands out.** Of the time of the real registry after the start of Django (0.8 s), sampled on
+  26 November: reading and checking rows 14 %, comparing and inserting them 17 %, rendering 18 %, the search index 18 %,
+  documents, lists, facets, feed and chain 18 %, commits 9 %. 18,400 documents are written in groups, which took 17 %
+  off their writing (3.9 to 4.9 s in turns). People are published with their own file, and 6,950 times again with the
+  companies that name them. A process that only writes these documents needs 4 s; the goal of 8 s needs a second process
+  that reads and renders meanwhile, which would take the core that the server of a small machine answers from.
 - Tried without gain: joining headers and body for one buffer costs as much as `writev` up to 7 KB, and 10 to 40 % more
-  from 12 KB on.
+  from 12 KB on. A larger page cache (128 MB) and batches of 1,000 rows save less than 2 % of an import.
+- Tried and left: threads behind the event loop with niceness 10. Alone on a core, or beside an import of low priority,
+  reads wait less; but beside another program of usual priority on that core, p99 of reads rises from 6 to 19 ms and the
+  median of new pages from 3 to 15 ms, because a thread that waits for the core holds the interpreter lock.
 
 ## Plots
 """

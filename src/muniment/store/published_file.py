@@ -26,7 +26,8 @@ PAGE_CACHE_OF_LARGE_KIB: Final = 8_000
 TICKER_PAGE_CACHE_KIB: Final = 12_000
 """For the thread that serves details: it caches the upper pages of large trees; each miss costs a system call."""
 THAW_S: Final = 0.5
-"""How often a frozen file is tried again."""
+THAW_MOST_S: Final = 30.0
+"""After how long a frozen file is tried again: each time twice as long, because a try looks through all objects."""
 _ADDED_COLUMNS: Final = ("modified_at", "provenance")
 """Columns that tables of earlier versions lack, from the latest to the earliest."""
 
@@ -49,7 +50,7 @@ class PublishedFile:
         self._identity = identity(path)
         self._serial = 0
         """Counts how often the file was opened; connections of an earlier one are replaced when they are used."""
-        self._thaw_at = 0.0
+        self._thaw_at, self._thaw_wait_s = 0.0, THAW_S
         self._local = threading.local()
         self._lock = threading.Lock()
         self._connections: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
@@ -150,9 +151,12 @@ class PublishedFile:
                 with self._lock:
                     self._open_again()
             elif handles.is_read_only(self.path) and time.monotonic() >= self._thaw_at:
-                self._thaw_at = time.monotonic() + THAW_S
+                self._thaw_at = time.monotonic() + self._thaw_wait_s
                 if os.access(self.path, os.W_OK) and not fault_of(self.path.parent):
+                    self._thaw_wait_s = min(2 * self._thaw_wait_s, THAW_MOST_S)
                     self._open_alone()
+                if not handles.is_read_only(self.path):
+                    self._thaw_wait_s = THAW_S
 
     def _open_alone(self) -> None:
         """Let go of every connection, and open the file again when the rest of the process has closed its own."""

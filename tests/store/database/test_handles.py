@@ -1,12 +1,14 @@
 """Connections opened on a read-only disk give way, all at one moment, when the disk can be written."""
 
 import gc
+import itertools
 import os
 import shutil
 import sqlite3
 import threading
 import traceback
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 from django.db import OperationalError, ProgrammingError, connections, transaction
@@ -14,6 +16,7 @@ from django.db import OperationalError, ProgrammingError, connections, transacti
 from make.published import Publisher, company
 from make.queries import companies_by
 from muniment.registry.models import Person
+from muniment.store import published_file
 from muniment.store.database import handles, reading
 from muniment.store.database.retry import release_connections
 from muniment.store.reader import Reader
@@ -41,7 +44,7 @@ def disk(file, monkeypatch):
             handles.address(name, f"{query}&readonly_shm=1"), uri=True, factory=handles.Connection, **options
         )
 
-    monkeypatch.setattr("muniment.store.published_file.THAW_S", 0.0)
+    monkeypatch.setattr(published_file, "THAW_S", 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(os, "access", lambda name, mode: str(name) != str(file) and access(name, mode))
         patched.setattr(reading, "open_counted", open_read_only)
@@ -117,6 +120,23 @@ def test_a_file_that_another_process_is_writing_can_be_written(file):
     with closing(sqlite3.connect(file)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert handles.can_write(file)
+
+
+def test_a_file_that_stays_read_only_is_tried_ever_more_rarely_but_twice_a_minute(file, disk, monkeypatch):
+    tried, clock = [], SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
+    monkeypatch.setattr(published_file, "time", clock)
+    monkeypatch.setattr(published_file, "THAW_S", 0.5)
+    reader = Reader(file)
+    reader.tick()
+    disk.undo()
+    monkeypatch.setattr(handles, "can_write", lambda _path: bool(tried.append(clock.now)))
+    for _ in range(400):
+        clock.now += 0.5
+        reader.tick()
+    waits = [later - earlier for earlier, later in itertools.pairwise(tried)]
+    assert waits[:7] == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0]
+    assert set(waits[7:]) == {30.0}
+    reader.close()
 
 
 @pytest.mark.parametrize("is_frozen", [False, True])
