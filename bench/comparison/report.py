@@ -169,8 +169,8 @@ product on 26 November, after repeated requests are looked up by their bytes (de
 - A repeated request without a socket takes 0.75 (list) to 0.95 µs (5,000 details, in turns with the version before:
   1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over buffers, and
   the counters. The rate limit adds about 0.85 µs, which the rates above do not contain.
-- **No part of an import stands out.** Of the time of the real registry after the start of Django (0.8 s), sampled on
-  26 November: reading and checking rows 14 %, comparing and inserting them 17 %, rendering 18 %, the search index 18 %,
+- **No part of an import stands out.** Of the time of the real registry after the start of Django, sampled on 26
+  November: reading and checking rows 14 %, comparing and inserting them 17 %, rendering 18 %, the search index 18 %,
   documents, lists, facets, feed and chain 18 %, commits 9 %. 18,400 documents are written in groups, which took 17 %
   off their writing (4.9 to 3.9 s in turns). People are published with their own file, and 6,950 times again with the
   companies that name them. A process that only writes these documents needs 4 s; the goal of 8 s needs a second process
