@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from muniment.cli.backup import _files
 from services.prepared import demo_registry
 from services.product import Product, run
 
@@ -50,6 +51,13 @@ def test_a_backup_beside_a_running_server_is_verified_and_reported(backed_up, tm
     assert (again.returncode, "already exists" in again.stderr) == (1, True)
     elsewhere = run("backup", str(tmp_path / "b"), data=tmp_path / "none", check=False)
     assert (elsewhere.returncode, "There is no instance here" in elsewhere.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(0, "0 document files"), (1, "1 document file"), (1_234, "1,234 document files")]
+)
+def test_document_files_are_counted_in_words(number, said):
+    assert _files(number) == said
 
 
 def test_a_backup_into_a_folder_that_does_not_exist_says_so(backed_up, tmp_path):
