@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from make.registry import SPECIFICATION, document, item, keys, lines
-from muniment.registry.exchange.importer import RowFault, Summary, import_registry
+from muniment.registry.exchange.importer import Summary, import_registry
+from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.models import FrameworkSpecification
 
 pytestmark = pytest.mark.django_db

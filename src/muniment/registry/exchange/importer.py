@@ -8,11 +8,11 @@ Source: decisions, section 6.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
@@ -22,34 +22,22 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.ids import now
-from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase, marked
-from muniment.kernel.problems import BadRequest
 from muniment.registry.declared.current import refresh
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
-from muniment.registry.exchange.jsonl import ImportLine, read_lines
 from muniment.registry.exchange.people import import_people
-from muniment.registry.exchange.rows import (
-    CompanyRow,
-    FrameworkRow,
-    PersonRow,
-    read_company,
-    read_framework,
-    read_person,
-)
+from muniment.registry.exchange.reading.batches import Batch, BatchReader, Finding, RowFault
+from muniment.registry.exchange.reading.jsonl import ImportLine
+from muniment.registry.exchange.reading.sources import KINDS, Source, sources_of
 from muniment.registry.models import ImportRun
 from muniment.registry.people import suppression
-from muniment.schema.objects import Schema
-from muniment.schema.validation import Fault, Validation
 from muniment.store import published
 from muniment.store.sqlite.base import write_lock_of
 
-BATCH_ROWS: Final = 500
-BATCH_ROWS_BESIDE_OTHERS: Final = 100
-"""Rows of the next batch when others have waited to write: each waits for the end of a batch."""
-BATCH_BYTES: Final = 4 * 1024 * 1024
+ROWS_BESIDE_OTHERS: Final = 100
+"""Rows of a transaction when others have waited to write: each waits for the end of one."""
 PAGE_CACHE_KIB: Final = 64 * 1024
 CHECKPOINT_PAGES: Final = 8_000
 """Pages of 4 KB in the write-ahead log before they are copied into the file: batches write many of them repeatedly."""
@@ -57,40 +45,11 @@ _PRAGMAS: Final = {"cache_size": -PAGE_CACHE_KIB, "wal_autocheckpoint": CHECKPOI
 GC_THRESHOLD: Final = 50_000
 ATTEMPTS: Final = 5
 """Attempts per batch on PostgreSQL, where a concurrent writer can win."""
-KINDS: Final = ("people", "companies", "frameworks")
-"""In order of dependency."""
-_READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | PersonRow | FrameworkRow | None]]] = {
-    "people": read_person,
-    "companies": read_company,
-    "frameworks": read_framework,
-}
-_SLUG_FIELDS: Final = {"people": "slug", "companies": "company.id", "frameworks": "framework.frameworkId"}
-
-
-class RowFault(NamedTuple):
-    """An invalid row, or a warning: its file, line, field and reason."""
-
-    file: str
-    line: int
-    field: str
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.field + ' ' if self.field else ''}{self.reason}"
-
-
 Tell = Callable[[RowFault], object]
 
 
 def _silent(_bad: RowFault) -> None:
     pass
-
-
-class Source(NamedTuple):
-    """A file to import, and the kind of its lines."""
-
-    kind: str
-    path: Path
 
 
 @dataclass(slots=True)
@@ -129,42 +88,6 @@ class Summary:
         if self.dropped:
             parts.append(Phrase("{dropped:,} invalid values left out", dropped=self.dropped))
         return "; ".join(parts)
-
-
-def sources_of(path: Path) -> list[Source]:
-    """
-    Return the files to import at *path*.
-
-    Raises:
-        BadRequest: there is nothing to import.
-    """
-    if path.is_dir():
-        files = [(kind, path / f"{kind}.jsonl{suffix}") for kind in KINDS for suffix in ("", ".gz")]
-        found = [Source(kind, file) for kind, file in files if file.is_file()]
-        if not found:
-            raise BadRequest(
-                Phrase("{path} contains none of companies.jsonl, people.jsonl and frameworks.jsonl.", path=path),
-                "Give a folder with at least one of them (or .jsonl.gz), or one such file.",
-            )
-        return found
-    if not path.is_file():
-        message = Phrase("{path} is neither a folder nor a file.", path=path)
-        raise BadRequest(message, "Give a folder created by muniment export, or a file.")
-    return [Source(_kind_of(path), path)]
-
-
-def _kind_of(path: Path) -> str:
-    for kind in KINDS:
-        if path.name.startswith(kind):
-            return kind
-    first = next((line.value for line in read_lines(path) if line.value is not None), {})
-    for kind, member in (("companies", "company"), ("frameworks", "framework"), ("people", "slug")):
-        if member in first:
-            return kind
-    raise BadRequest(
-        Phrase("{path} has no line that is a company, a person or a framework.", path=path),
-        "Rename the file to companies.jsonl, people.jsonl or frameworks.jsonl.",
-    )
 
 
 def import_registry(
@@ -300,68 +223,41 @@ class _Import:
 
     def run(self, sources: list[Source]) -> Summary:
         for source in sources:
-            for batch in self._batches(self._rows(source)):
-                if present := self._as_declared(source, batch):
-                    self._write(source, present)
-                self.others_wait = not self.state.dry and _give_way()
+            with BatchReader(source) as batches:
+                for read in batches:
+                    batch = self._as_declared(read)
+                    self._tell(batch.findings)
+                    self._write_all(batch, batches.read_ahead)
         return self.summary
 
-    def _batches(self, rows: Iterator[tuple[ImportLine, Any]]) -> Iterator[list[tuple[ImportLine, Any]]]:
-        batch: list[tuple[ImportLine, Any]] = []
-        size = 0
-        for line, row in rows:
-            batch.append((line, row))
-            size += line.size
-            most = BATCH_ROWS_BESIDE_OTHERS if self.others_wait else BATCH_ROWS
-            if len(batch) >= most or size >= BATCH_BYTES:
-                yield batch
-                batch, size = [], 0
-        if batch:
-            yield batch
-
-    def _rows(self, source: Source) -> Iterator[tuple[ImportLine, Any]]:
-        seen: dict[str, int] = {}
-        for line in read_lines(source.path):
-            row = self._read(source, line, seen)
-            if row is not None:
-                seen[row.slug] = line.number
-                yield line, row
-
-    def _read(self, source: Source, line: ImportLine, seen: Mapping[str, int]) -> Any:
-        """Return the row of a line; None if it has faults, which are told."""
-        validation = Validation(change=False)
-        row = None if line.value is None else _READ[source.kind](line.value, self.state.schema, validation)
-        faults = [line.fault] if line.fault else validation.faults
-        if row is not None and row.slug in seen:
-            faults = [
-                Fault(
-                    _SLUG_FIELDS[source.kind],
-                    Phrase("{slug!r} is already in line {line}", slug=row.slug, line=seen[row.slug]),
-                )
-            ]
-        if row is None or faults:
-            self.summary.bad += 1
-            for fault in faults:
-                self.tell(RowFault(source.path.name, line.number, *fault))
-            self.progress(source.path, line.read)
-            return None
-        for warning in validation.warnings:
-            self.summary.warnings += 1
-            self.warn(RowFault(source.path.name, line.number, *warning))
-        return row
-
-    def _as_declared(self, source: Source, batch: list[tuple[ImportLine, Any]]) -> list[tuple[ImportLine, Any]]:
+    def _as_declared(self, batch: Batch) -> Batch:
         """Return a batch, read again if an operator has declared other fields since."""
         refresh()
-        if settings.SCHEMA is self.state.schema:
-            return batch
         self.state.schema = settings.SCHEMA
-        read = ((line, self._read(source, line, {})) for line, _ in batch)
-        return [(line, row) for line, row in read if row is not None]
+        return batch if batch.schema is settings.SCHEMA else batch.read_again(settings.SCHEMA)
 
-    def _write(self, source: Source, batch: list[tuple[ImportLine, Any]]) -> None:
+    def _tell(self, findings: Iterable[Finding]) -> None:
+        self.summary.bad += len({each.fault.line for each in findings if not each.warns})
+        self.summary.warnings += sum(each.warns for each in findings)
+        for each in findings:
+            (self.warn if each.warns else self.tell)(each.fault)
+
+    def _write_all(self, batch: Batch, read_ahead: Callable[[], object]) -> None:
+        """Write the rows of a batch, in one transaction or, beside others, in several."""
+        path, rows = batch.source.path, batch.rows
+        while rows:
+            count = ROWS_BESIDE_OTHERS if self.others_wait else len(rows)
+            together, rows = rows[:count], rows[count:]
+            self._write(batch.source, together, read_ahead)
+            self.progress(path, together[-1][0].read)
+            self.others_wait = not self.state.dry and _give_way()
+        if not batch.rows or batch.rows[-1][0] is not batch.lines[-1]:
+            self.progress(path, batch.lines[-1].read)
+
+    def _write(self, source: Source, rows: list[tuple[ImportLine, Any]], read_ahead: Callable[[], object]) -> None:
+        """Write rows in one transaction; *read_ahead* is called before its commit."""
+        numbered = [(line.number, row) for line, row in rows]
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}
-        rows = [(line.number, row) for line, row in batch]
         for attempt in range(ATTEMPTS):
             rejected: list[RowFault] = []
             warned: list[RowFault] = []
@@ -371,7 +267,8 @@ class _Import:
             self.state.drop = lambda line, fault: dropped.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
-                    counts: BatchCounts = write[source.kind](self.state, rows)
+                    counts: BatchCounts = write[source.kind](self.state, numbered)
+                    read_ahead()
                 break
             except DatabaseError as error:
                 if attempt == ATTEMPTS - 1 or not _lost_race(error):
@@ -384,7 +281,6 @@ class _Import:
             self.tell(bad)
         for bad in warned:
             self.warn(bad)
-        self.progress(source.path, batch[-1][0].read)
 
 
 def _lost_race(error: DatabaseError) -> bool:

@@ -28,7 +28,8 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry import history
 from muniment.registry.exchange.companies import stored_line
 from muniment.registry.exchange.edits import IMPORTED
-from muniment.registry.exchange.importer import RowFault, import_registry
+from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.history import Change
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person, State
 from muniment.registry.publishing.publisher import AffectedRows, publish

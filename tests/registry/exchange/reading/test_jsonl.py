@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from make.registry import keys
-from muniment.registry.exchange import jsonl
-from muniment.registry.exchange.importer import RowFault, Summary, import_registry
+from muniment.registry.exchange.importer import Summary, import_registry
+from muniment.registry.exchange.reading import jsonl
+from muniment.registry.exchange.reading.batches import RowFault
 
 pytestmark = pytest.mark.django_db
 

@@ -1,0 +1,1 @@
+"""Reading import files: which there are, their lines, and batches of rows."""

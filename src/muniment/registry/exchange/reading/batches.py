@@ -1,0 +1,143 @@
+"""
+Read and check import files in batches, the next one while another is committed.
+
+A batch has a bounded number of lines and bytes, whatever is wrong with them.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Self
+
+from django.conf import settings
+
+from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
+from muniment.registry.exchange.reading.jsonl import ImportLine, read_lines
+from muniment.registry.exchange.reading.sources import Source
+from muniment.registry.exchange.rows import (
+    CompanyRow,
+    FrameworkRow,
+    PersonRow,
+    read_company,
+    read_framework,
+    read_person,
+)
+from muniment.schema.objects import Schema
+from muniment.schema.validation import Fault, Validation
+
+BATCH_LINES: Final = 500
+BATCH_BYTES: Final = 4 * 1024 * 1024
+_READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | PersonRow | FrameworkRow | None]]] = {
+    "people": read_person,
+    "companies": read_company,
+    "frameworks": read_framework,
+}
+_SLUG_FIELDS: Final = {"people": "slug", "companies": "company.id", "frameworks": "framework.frameworkId"}
+
+
+class RowFault(NamedTuple):
+    """An invalid row, or a warning: its file, line, field and reason."""
+
+    file: str
+    line: int
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.field + ' ' if self.field else ''}{self.reason}"
+
+
+class Finding(NamedTuple):
+    """What was found in a line: a fault, which refuses it, or a warning."""
+
+    fault: RowFault
+    warns: bool
+
+
+@dataclass(slots=True)
+class Batch:
+    """
+    Some lines of a file, read with one schema: the valid rows, and what was found in the lines.
+
+    Args:
+        seen: the number of the first valid line of each slug in the file.
+    """
+
+    source: Source
+    schema: Schema
+    seen: dict[str, int]
+    lines: list[ImportLine] = field(default_factory=list)
+    rows: list[tuple[ImportLine, Any]] = field(default_factory=list)
+    """The lines that are valid, and what was read of each."""
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, line: ImportLine) -> None:
+        """Read a line."""
+        self.lines.append(line)
+        kind, file = self.source.kind, self.source.path.name
+        validation = Validation(change=False)
+        row = None if line.value is None else _READ[kind](line.value, self.schema, validation)
+        faults = [line.fault] if line.fault else validation.faults
+        if row is not None and not faults and (first := self.seen.setdefault(row.slug, line.number)) != line.number:
+            reason = Phrase("{slug!r} is already in line {line}", slug=row.slug, line=first)
+            faults = [Fault(_SLUG_FIELDS[kind], reason)]
+        if row is None or faults:
+            self.findings += [Finding(RowFault(file, line.number, *fault), warns=False) for fault in faults]
+            return
+        self.findings += [Finding(RowFault(file, line.number, *fault), warns=True) for fault in validation.warnings]
+        self.rows.append((line, row))
+
+    def read_again(self, schema: Schema) -> "Batch":
+        """Return the batch as it is with another schema."""
+        again = Batch(self.source, schema, self.seen)
+        for line in self.lines:
+            again.add(line)
+        return again
+
+
+class BatchReader:
+    """
+    Reads the batches of a file, the next one in a thread as soon as it is told to.
+
+    Tell it to before a commit: SQLite writes and waits for the disk without the interpreter meanwhile.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._batches = _batches_of(source)
+        self._thread = ThreadPoolExecutor(1, "import-reader")
+        self._next: Future[Batch | None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+
+    def read_ahead(self) -> None:
+        """Begin to read the next batch, unless that was begun."""
+        if self._next is None:
+            self._next = self._thread.submit(next, self._batches, None)
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            self.read_ahead()
+            assert self._next is not None  # noqa: S101 - it was begun
+            batch = self._next.result()
+            self._next = None
+            if batch is None:
+                return
+            yield batch
+
+
+def _batches_of(source: Source) -> Iterator[Batch]:
+    seen: dict[str, int] = {}
+    batch, size = Batch(source, settings.SCHEMA, seen), 0
+    for line in read_lines(source.path):
+        batch.add(line)
+        size += line.size
+        if len(batch.lines) >= BATCH_LINES or size >= BATCH_BYTES:
+            yield batch
+            batch, size = Batch(source, settings.SCHEMA, seen), 0
+    if batch.lines:
+        yield batch
