@@ -61,6 +61,8 @@ ENGLISH = [
     ("founders of Saltmarsh Comons", "person title=founder company=saltmarsh-commons"),
     ("people at Oxbow Mutual", "person company=oxbow-mutual"),
     ("who works for OXB", "person company=oxbow-mutual"),
+    ("who is behind Quillmere Foundation?", "person company=quillmere"),
+    ("who's behind OXB", "person company=oxbow-mutual"),
     ("people in more than 3 companies", "person minCompanies=4"),
     ("open programs", "framework isOpen=true kind=program"),
     ("programs of Harrow Bay Works", "framework kind=program company=harrowbay-accelerator"),
@@ -79,6 +81,7 @@ GERMAN = [
     ("neueste Genossenschaften für Energie", "sort=newest type=cooperative theme=energy"),
     ("in den letzten 30 Tagen aktualisierte Unternehmen", "updatedSince=2026-10-24T00:00:00Z"),
     ("wer hat die Quillmere Foundation gegründet", "person company=quillmere title=founder"),
+    ("wer steht hinter der Quillmere Foundation?", "person company=quillmere"),
     ("Personen in mindestens zwei Unternehmen", "person minCompanies=2"),
     ("offene Programme", "framework isOpen=true kind=program"),
 ]
