@@ -7,7 +7,7 @@ Source: tools, Public server; decisions, section 3.
 """
 
 from collections import Counter
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import unquote
@@ -24,10 +24,10 @@ from muniment.mcp.tools.public_answers import PublicAnswers
 from muniment.store.published_document import KINDS
 from muniment.store.reader import Found
 from muniment.store.search import everything
+from muniment.store.search.closest import Closest
 from muniment.store.search.everything import COLLECTIONS, Everything
 
 MAX_RESULTS: Final = 10
-_NAMED: Final = "Named in the question."
 
 
 class SearchTools(PublicAnswers):
@@ -47,17 +47,24 @@ class SearchTools(PublicAnswers):
         def make() -> Marked:
             found = everything.search(self.reader, query, limit=MAX_RESULTS, listings=self._listings)
             results = found.results[:MAX_RESULTS]
-            named = self._named_in(found)
-            results = [each for each in results if (each.kind, each.key) not in named][: MAX_RESULTS - len(named)]
-            known = {*named, *((each.kind, each.key) for each in results)}
+            named = [pair for pair in found.closest if pair[1].is_named]
+            taken = {(kind, each.id) for kind, each in named}
+            results = [each for each in results if (each.kind, each.key) not in taken][: MAX_RESULTS - len(named)]
+            known = {*taken, *((each.kind, each.key) for each in results)}
             close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known]
             close = close[: MAX_RESULTS - len(results) - len(named)]
-            near = self.reader.documents([*named, *((kind, each.id) for kind, each in close)])
+            near = self.reader.documents([(kind, each.id) for kind, each in (*named, *close)])
+
+            def in_words(pairs: Sequence[tuple[str, Closest]]) -> Iterator[JSONMapping]:
+                for kind, each in pairs:
+                    if (kind, each.id) in near:
+                        yield self._result(kind, each.id, *_near_in_words(kind, each.id, each.why, near[kind, each.id]))
+
             former = {(kind, each.id): f"{each.why} " for kind, each in found.closest if each.is_former}
             why = everything.why(self.reader, query, found._replace(results=results))
             titles = Counter(each.title for each in results)
             listed = [
-                *(self._result(*name, *_near_in_words(*name, _NAMED, near[name])) for name in named if name in near),
+                *in_words(named),
                 *(
                     self._result(
                         *(each.kind, each.key, each.title),
@@ -66,11 +73,7 @@ class SearchTools(PublicAnswers):
                     )
                     for each, matched in zip(results, why, strict=False)
                 ),
-                *(
-                    self._result(kind, each.id, *_near_in_words(kind, each.id, each.why, near[kind, each.id]))
-                    for kind, each in close
-                    if (kind, each.id) in near
-                ),
+                *in_words(close),
             ]
             answer = {"results": listed, **({"hint": found.hint} if found.hint else {}), **_reading_of(found)}
             marks = [(each.kind, each.provenance) for each in results]
@@ -79,14 +82,6 @@ class SearchTools(PublicAnswers):
 
         # The same question may mean other days tomorrow.
         return self._cached(("mcp", "search", query, datetime.now(UTC).date()), KINDS, make, quick=False)
-
-    def _named_in(self, found: Everything) -> list[tuple[str, str]]:
-        """Return the companies that a question names whose filters find nothing, such as one about their team."""
-        if found.asked is None or found.asked.total:
-            return []
-        asked = (chip.value for chip in found.asked.reading.chips if chip.name == "company")
-        keys = (each if self.reader.document("company", each) else self._named("company", each) for each in asked)
-        return [("company", key) for key in keys if key]
 
     def _result(self, kind: str, key: str, title: str, text: str, matched: str = "") -> JSONMapping:
         said = {"matched": matched} if matched else {}

@@ -27,12 +27,19 @@ _GUIDES: Final = ("type", "industry", "theme")
 
 
 class Closest(msgspec.Struct, frozen=True, gc=False):
-    """A document close to what was asked, and why; *is_former*: it had the name that was asked."""
+    """
+    A document close to what was asked, and why.
+
+    Args:
+        is_former: it had the name that was asked.
+        is_named: the question names it.
+    """
 
     id: str
     name: str
     why: str
     is_former: bool = False
+    is_named: bool = False
 
     def to_wire(self) -> JSONObject:
         return {"id": self.id, "name": self.name, "why": self.why}

@@ -15,6 +15,7 @@ from muniment.store.reader import ListPage, Reader
 from muniment.store.search import matched
 from muniment.store.search.closest import MAX_CLOSEST, Closest
 from muniment.store.search.matched import has_words
+from muniment.store.search.names import names_of
 from muniment.store.search.questions.asking import question
 from muniment.store.search.questions.reading import Listings, Reading
 from muniment.store.search.ranking import Tier
@@ -112,7 +113,19 @@ def search(
     found = _answered(reader, reading, listings[reading.kind], limit)
     if found.results:
         return found
-    return _search_words(reader, q, limit, kinds)._replace(asked=found.asked)
+    words = _search_words(reader, q, limit, kinds)
+    named = _named_in(reader, reading) if "company" in kinds else {}
+    others = ((kind, each) for kind, each in words.closest if (kind, each.id) not in named)
+    closest = (*((kind, each) for (kind, _), each in named.items()), *others)
+    return words._replace(asked=found.asked, closest=closest[:MAX_CLOSEST])
+
+
+def _named_in(reader: Reader, reading: Reading) -> dict[tuple[str, str], Closest]:
+    """Return the companies that a question names: if its filters find nothing, their pages may have the answer."""
+    keys = [("company", chip.value) for chip in reading.chips if chip.name == "company"]
+    with reader.snapshot() as (connection, _):
+        names = names_of(connection, keys)
+    return {key: Closest(key[1], name, "Named in the question.", is_named=True) for key, name in names.items()}
 
 
 def _answered(reader: Reader, reading: Reading, listing: Listing, limit: int) -> Everything:

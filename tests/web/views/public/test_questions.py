@@ -82,6 +82,15 @@ def test_a_question_without_any_matches_offers_to_remove_a_filter(visitor):
     assert '<a class="chip chosen" href="/companies?type=cooperative&amp;theme=energy">' in html
 
 
+@pytest.mark.requirement("search.questions")
+def test_a_question_that_nothing_matches_leads_to_the_company_that_it_names(visitor):
+    html = text(visitor, "/search", q="who founded Sunhold")
+    assert "Read as a question, nothing matches; remove a filter · People:" in html
+    lead = '<a href="/companies/company-31" dir="auto">Sunhold</a> <span class="quiet" dir="auto">Named in the question.'
+    assert html.count(lead) == 1
+    assert lead not in text(visitor, "/search", q="who founded Sunhold", kind="person")
+
+
 def chips(html):
     """Return the chips of a page: the address that each leads to, and its text."""
     found = re.findall(r'<a class="chip chosen" href="([^"]+)"><span class="unseen">Remove </span>(.*?)<svg', html)

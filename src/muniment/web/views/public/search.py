@@ -62,7 +62,7 @@ def search(request: HttpRequest) -> HttpResponse:
             "groups": _groups(text, found, asked),
             "counts": ", ".join(_count(each, total) for each, total in found.totals.items() if total),
             "closest": [
-                (each.name, _path(of, each.id), guidance(each.why) if each.is_former else "")
+                (each.name, _path(of, each.id), guidance(each.why) if each.is_former or each.is_named else "")
                 for of, each in found.closest
             ],
             "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
