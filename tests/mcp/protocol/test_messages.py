@@ -115,6 +115,7 @@ def requests(draw):
             method, name = message["method"], message.get("params", {}).get("name", "")
             fitting = {**HEADERS, "mcp-protocol-version": MODERN, "mcp-method": method, "mcp-name": name}
             assert all(isinstance(value, str) and value.encode("latin-1") for value in fitting.values())
+            assert all(map(str.isprintable, fitting.values()))  # others are no HTTP, and refused before the protocol
             headers = list(fitting.items())
         except (ValueError, TypeError, KeyError, AttributeError, AssertionError, RecursionError):
             pass
