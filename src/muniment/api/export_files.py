@@ -13,6 +13,7 @@ from muniment.kernel.wire import parse_timestamp
 from muniment.registry_toml.applied import current
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import LATEST, FoundFile
+from muniment.store.exports.shared import NotKnownYet
 
 WAIT_S: Final = 25.0
 """How long a request waits for the first files of an instance."""
@@ -44,7 +45,7 @@ async def find_export(exports: Exports, name: str, pool: Executor) -> FoundFile:
 
     Raises:
         NotFound: no node lists it.
-        Unavailable: it is not here and the store does not answer.
+        Unavailable: it is not here, and the store does not answer or was asked too often.
     """
     if LATEST.fullmatch(name):
         await until_made(exports)
@@ -55,6 +56,9 @@ async def find_export(exports: Exports, name: str, pool: Executor) -> FoundFile:
         except OSError:
             message = "The document store does not answer, and this export is not on this node."
             raise Unavailable(message, "Try again in a few seconds.", retry_after_s=5) from None
+        except NotKnownYet:
+            message = "Whether another node has this export is not known yet."
+            raise Unavailable(message, "Try again in a second.", retry_after_s=1) from None
     if found is None:
         raise no_export(name)
     return found

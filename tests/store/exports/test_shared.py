@@ -14,7 +14,7 @@ from muniment.config import Config
 from muniment.schema.objects import registry_schema
 from muniment.store.exports import shared as shared_module
 from muniment.store.exports.exports import Exports
-from muniment.store.exports.shared import FILES, SETS, SharedExports
+from muniment.store.exports.shared import FILES, SETS, NotKnownYet, SharedExports
 from muniment.store.reader import Reader
 
 SCHEMA = registry_schema("USD")
@@ -136,16 +136,40 @@ def test_without_the_store_a_file_of_another_node_is_unavailable_and_own_ones_ar
     reader.close()
 
 
-def test_names_that_no_node_lists_reach_the_store_once_a_second(node, store, monkeypatch):
-    monkeypatch.setattr(shared_module, "LOOK_EVERY_S", 60 * shared_module.LOOK_EVERY_S)  # on any machine
+def test_a_file_is_served_as_soon_as_another_node_lists_it(node, store, publisher):
+    first, second = node("first", interval_s=0.001), node("second")
+    for number in range(2, 6):
+        first.make()
+        assert second.fetch(names(first)[0]), "also shortly after the store was asked for another name"
+        publisher.publish(company(number))
+
+
+def test_names_that_no_node_lists_reach_the_store_at_a_bounded_rate(node, store, tmp_path, monkeypatch):
+    monkeypatch.setattr(shared_module, "LOOKS_A_MINUTE", 0.001)
     exports = node("first")
     exports.make()
     store.asked = 0
-    for number in range(50):
+    for number in range(shared_module.LOOKS_AT_ONCE):
         assert exports.fetch(f"companies-2-{number:08x}.csv.gz") is None
-    assert store.asked == 1
+    with pytest.raises(NotKnownYet):
+        exports.fetch("companies-2-ffffffff.csv.gz")
+    assert store.asked == shared_module.LOOKS_AT_ONCE
+    assert exports.fetch(names(exports)[0]), "a known name"
     assert not exports.may_fetch("manifest.json")
     assert not exports.may_fetch("../people-2-00000000.csv.gz")
+
+
+def test_who_asks_for_an_unknown_name_when_others_have_asked_for_many_is_told_to_try_again(
+    node, store, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(shared_module, "LOOKS_AT_ONCE", 1)
+    node("exports").make()
+    reader = Reader(tmp_path / "muniment.sqlite3")
+    client = Client(Api(reader, Config({}, data=tmp_path), SCHEMA, shared=SharedExports(store)))
+    assert client.ask("/exports/companies-2-00000000.csv.gz").status == 404
+    answer = client.ask("/exports/companies-2-00000001.csv.gz")
+    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+    reader.close()
 
 
 def test_a_damaged_file_in_the_store_is_not_served(node, store):

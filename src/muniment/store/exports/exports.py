@@ -130,7 +130,13 @@ class Exports:
         return self._shared is not None and match is not None and int(match[1]) >= self._oldest()
 
     def fetch(self, name: str) -> FoundFile | None:
-        """Copy a file that another node lists; raise OSError if the shared store does not answer."""
+        """
+        Copy a file that another node lists.
+
+        Raises:
+            OSError: the shared store does not answer.
+            NotKnownYet: ask again in a second.
+        """
         if self._shared is None:
             return None
         file = self._shared.find(name, self._state()[1])

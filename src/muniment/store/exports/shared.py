@@ -2,7 +2,6 @@
 
 import hashlib
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from muniment.durable_files import replacing
+from muniment.kernel.rate import Limiter
 from muniment.kernel.wire import parse_timestamp
 from muniment.store.exports.files import ExportFile
 
@@ -20,8 +20,9 @@ KEPT_FOR: Final = timedelta(minutes=10)
 """How long the files of a replaced edition stay: another node may still list them."""
 OTHERS_KEPT_FOR: Final = timedelta(days=1)
 """How long sets of another public URL stay; a node that still has this URL puts its set back."""
-LOOK_EVERY_S: Final = 1.0
-"""Minimum interval between look-ups for names that no set has."""
+LOOKS_A_MINUTE: Final = 60
+LOOKS_AT_ONCE: Final = 10
+"""Look-ups of the lists for names that no known set has, which anybody can ask for."""
 READ_BYTES: Final = 1 << 20
 
 
@@ -32,6 +33,10 @@ class Store(Protocol):
     def read(self, key: str) -> Iterator[bytes]: ...
     def keys(self, prefix: str) -> list[str]: ...
     def delete(self, key: str) -> None: ...
+
+
+class NotKnownYet(Exception):  # noqa: N818 - an answer, not an error
+    """So many unknown names were asked for that the lists are not read for another one now."""
 
 
 class FileSet(NamedTuple):
@@ -56,7 +61,7 @@ class SharedExports:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._known: dict[str, FileSet] = {}
-        self._looked_at = -LOOK_EVERY_S
+        self._looks = Limiter(LOOKS_A_MINUTE, LOOKS_AT_ONCE)
         self._lock = threading.Lock()
 
     def sets(self, epoch: str, base_url: str) -> list[FileSet]:
@@ -111,11 +116,17 @@ class SharedExports:
             self._store.delete(FILES + name)
 
     def find(self, name: str, epoch: str) -> ExportFile | None:
-        """Return the file *name* of any set; the store is asked at most once per second."""
+        """
+        Return the file *name* of any set.
+
+        Raises:
+            NotKnownYet: no known set has it, and the lists were read too often in the last seconds.
+        """
         with self._lock:
             known = self._named(name, epoch)
-            if known is None and time.monotonic() - self._looked_at >= LOOK_EVERY_S:
-                self._looked_at = time.monotonic()
+            if known is None:
+                if not self._looks.take("").allowed:
+                    raise NotKnownYet
                 self._all()
                 known = self._named(name, epoch)
         return known
