@@ -141,10 +141,11 @@ class Text(Kind, frozen=True):
     def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
         if type(value) is not str:
             return ()
-        found = too_long(value.strip() if self.strip else value, self.max, path)
         bare = value.strip()
+        most = len(value) if self.max is None else self.max
+        found = too_long(bare if self.strip else value, most, path)
         fault = line_fault(value) if self.line else None
-        if not fault and bare and (self.max is None or len(bare) <= self.max):
+        if not fault and 0 < len(bare) <= most:
             fault = self.form_fault(bare)
         return (*found, Breach(path, fault)) if fault else found
 
@@ -363,4 +364,4 @@ def is_web_address(text: str) -> bool:
         is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:  # also of a port beyond 65,535
         return False
-    return is_whole and text.isprintable() and not any(map(str.isspace, text))
+    return is_whole and text.isprintable() and " " not in text  # other white space is not printable

@@ -42,7 +42,7 @@ from muniment.registry.exchange.positions import (
     keep_private,
     without_unknown_people,
 )
-from muniment.registry.exchange.rows import CompanyRow
+from muniment.registry.exchange.rows import CompanyRow, columns_of
 from muniment.registry.exchange.stored.listing_date import listing_date, without_dates
 from muniment.registry.exchange.stored.parts import NO_PARTS, PART_COLUMNS, StoredParts, place_key, stored_parts
 from muniment.registry.models import (
@@ -302,11 +302,12 @@ class _CompanyBatch:
             places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
             settle_lists(self.run, row, edits, parts, places)
         self._give_ids(row, parts, company)
-        columns = given_columns(self.run, company, dict(row.columns), row.given)
+        record = self.run.schema.company
+        columns = given_columns(self.run, company, dict(row.columns), columns_of(record, row.given) | {"distribution"})
         given = columns.pop("former_names", None)
         if edits:
             settle_rounds(self.run, row, edits, parts.get("funding_rounds", []))
-            settle_columns(self.run, edits, company, columns, self.run.schema.company)
+            settle_columns(self.run, edits, company, columns, record)
             self.run.report_kept(line, edits, self.paths, self.counts)
         with_stored_extra(self.run, company, columns)
         if self.run.restores:
