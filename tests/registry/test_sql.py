@@ -94,7 +94,7 @@ def test_rows_inserted_by_their_values_are_refused_as_the_orm_refuses_them():
 def test_the_entries_of_created_rows_are_those_of_an_empty_change():
     me = owner()
     company = Company.objects.get(slug=create_company(me, EVERYTHING).slug)
-    history.insert_creations(me, "imported", "company", [company.pk], None)
+    history.insert_creations(me, "imported", Company, [company.pk], None)
     insert([history.entry(me, "imported", before={}, after={}, company=company)])
     one, other = HistoryEntry.objects.filter(action="imported").order_by("pk").values()
     assert {name for name in one if one[name] != other[name]} == {"id", "at"}

@@ -25,7 +25,7 @@ from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
 from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson, Picture
 from muniment.registry.people.suppression import is_suppressed
-from muniment.registry.sql import insert, insert_values
+from muniment.registry.sql import insert, insert_from
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.schema.validation import Fault
@@ -224,7 +224,7 @@ def insert_rows(kind: str, rows: Sequence[Any]) -> None:
         provenance.created_by_import(row)
     if rows:
         insert(rows)
-        insert_values(GivenSlug, ("kind", "slug"), [(kind, row.slug) for row in rows])
+        insert_from(type(rows[0]), [row.pk for row in rows], GivenSlug, {"slug": "slug"}, {"kind": kind})
 
 
 def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:

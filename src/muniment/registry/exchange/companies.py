@@ -5,7 +5,7 @@ Parts absent from a row stay unchanged; the company object replaces the stored o
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.db import models
@@ -57,7 +57,7 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.names import former, keeping
-from muniment.registry.plugged.importing import is_company_refused
+from muniment.registry.plugged.importing import is_company_refused, is_unchecked
 from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.sql import insert, insert_values
@@ -164,7 +164,7 @@ class _CompanyBatch:
         places = [place._replace(slug=people.resolve(place, stored, here)) for place in row.positions]
         before = [place.to_document() for place, _ in stored]
         found = POSITIONS.with_ids([place.to_document() for place in places], before)
-        return [PositionRow.from_document(each) for each in found]
+        return [place._replace(item_id=each["id"]) for place, each in zip(places, found, strict=True)]
 
     def _give_ids(
         self, row: CompanyRow, parts: Mapping[str, list[Any]] = NO_PARTS, company: Company | None = None
@@ -194,18 +194,18 @@ class _CompanyBatch:
 
     def _new(self, line: int, row: CompanyRow, people: NamedPeople) -> None:
         self._give_ids(row)
-        names = keeping.of_import(Company(slug=row.slug), row.columns["name"], row.columns.pop("former_names", None))
+        given = row.columns.pop("former_names", None)
         company = Company(
             slug=row.slug,
-            former_names=names,
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
             updated_at=row.updated_at or now(),
             raising=_is_raising(row),
             listed_ahead=is_ahead(row.columns["listed_on"]),
             **row.columns,
         )
+        company.former_names = keeping.of_import(company, company.name, given)
         places = self._places(row, [], people)
-        if self._is_refused(line, company, {}, self._lists(row, places, people), {}):
+        if self._is_refused(line, company, {}, lambda: self._lists(row, places, people), {}):
             return
         self.counts.new += 1
         self.run.names["company"].add(row.slug)
@@ -216,7 +216,7 @@ class _CompanyBatch:
     def _change(self, line: int, row: CompanyRow, company: Company, parts: StoredParts, people: NamedPeople) -> None:
         columns = self._settle(line, row, company, {name: of[company.pk] for name, of in parts.items()}, people)
         places = self._places(row, parts["positions"][company.pk], people)
-        if not self._is_refused(line, company, columns, self._lists(row, places, people), parts):
+        if not self._is_refused(line, company, columns, lambda: self._lists(row, places, people), parts):
             self._compare(row, company, columns, places, parts=parts, people=people)
 
     def _compare(
@@ -285,8 +285,12 @@ class _CompanyBatch:
         given = {"positions": named, **others}
         return {name: self._part_on_wire(part) for name, part in given.items() if part is not None}
 
-    def _is_refused(self, line: int, company: Company, columns: JSONObject, lists: JSONObject, of: StoredParts) -> bool:
-        both = (self.on_wire(company, of) if company.pk else {}, lists)
+    def _is_refused(
+        self, line: int, company: Company, columns: JSONObject, lists: Callable[[], JSONObject], of: StoredParts
+    ) -> bool:
+        if is_unchecked(self.run):
+            return False
+        both = (self.on_wire(company, of) if company.pk else {}, lists())
         if not is_company_refused(self.run, line, company, columns, lists=both, paths=self.paths):
             return False
         self.edits.pop(company.pk, None)  # nothing of the row is remembered
@@ -373,7 +377,7 @@ class _CompanyBatch:
             insert_values(model, PART_COLUMNS[model], values)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         run = self.run
-        history.insert_creations(run.actor, IMPORTED, "company", [each.pk for each in self.made], run.import_run)
+        history.insert_creations(run.actor, IMPORTED, Company, [each.pk for each in self.made], run.import_run)
         insert(self.entries)
         remember("company", self.edits)
         self._publish(people)

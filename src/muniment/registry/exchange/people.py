@@ -96,7 +96,7 @@ def _store(
     insert_rows("person", made)
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
-    history.insert_creations(run.actor, IMPORTED, "person", [person.pk for person in made], run.import_run)
+    history.insert_creations(run.actor, IMPORTED, Person, [person.pk for person in made], run.import_run)
     insert(entries)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:
