@@ -220,8 +220,7 @@ def update_rows(rows: Sequence[models.Model]) -> None:
 
 def insert_rows(kind: str, rows: Sequence[Any]) -> None:
     """Insert new rows in bulk and record their slugs."""
-    for row in rows:
-        provenance.created_by_import(row)
+    provenance.created_by_import(rows)
     if rows:
         insert(rows)
         insert_from(type(rows[0]), [row.pk for row in rows], GivenSlug, {"slug": "slug"}, {"kind": kind})

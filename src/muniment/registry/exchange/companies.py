@@ -71,8 +71,7 @@ REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 
 
 def _is_raising(row: CompanyRow) -> bool:
-    today = now().date()
-    return any(each.is_open(today) for each in row.funding_rounds or ())
+    return any(each.is_open(now().date()) for each in row.funding_rounds or ())
 
 
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
