@@ -184,7 +184,7 @@ class Record(Kind, frozen=True, dict=True):
             (
                 field.name,
                 field.column if field.shown else "",
-                field.kind.show,
+                field.kind.wire if type(field.kind).show is Kind.show else field.kind.show,
                 field.kind.empty if field.is_promised else None,
                 field.null,
             )
@@ -200,6 +200,11 @@ class Record(Kind, frozen=True, dict=True):
     def _beside(self) -> frozenset[str]:
         """The names of the fields that are not kept among the additional members."""
         return frozenset(field.name for field in self.fields if not field.is_additional)
+
+    @cached_property
+    def declared(self) -> tuple[Field, ...]:
+        """The fields that are kept among the additional members, and shown."""
+        return tuple(field for field in self.shown if field.is_additional)
 
     @cached_property
     def _retired(self) -> frozenset[str]:
@@ -363,7 +368,9 @@ class Record(Kind, frozen=True, dict=True):
             if name in derived:
                 value = derived[name]
             elif column:
-                value = show(row[column])
+                value = row[column]
+                if value is not None:
+                    value = show(value)
             else:
                 continue
             if value is None:
