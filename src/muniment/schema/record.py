@@ -192,9 +192,14 @@ class Record(Kind, frozen=True, dict=True):
         )
 
     @cached_property
-    def _stored(self) -> tuple[tuple[str, str, Any], ...]:
-        """The names, columns and empty values of the fields that an import stores in columns."""
-        return tuple((field.name, field.column, field.kind.empty) for field in self.imported.values() if field.column)
+    def _column(self) -> dict[str, str]:
+        """The columns of the fields that an import stores in one, by name."""
+        return {field.name: field.column for field in self.imported.values() if field.column}
+
+    @cached_property
+    def _empty(self) -> JSONObject:
+        """What these columns hold when there is no value."""
+        return {column: self.by_column[column].kind.empty for column in self._column.values()}
 
     @cached_property
     def _beside(self) -> frozenset[str]:
@@ -323,12 +328,15 @@ class Record(Kind, frozen=True, dict=True):
     # ------------------------------------------------------------------ tables
 
     def columns(self, document: JSONMapping) -> JSONObject:
-        """Return what a row stores of an imported *document*: every column, the additional members as ``extra``."""
-        columns: JSONObject = {}
-        for name, column, empty in self._stored:
-            if columns.get(column, empty) == empty:
-                value = document.get(name)
-                columns[column] = empty if value is None else value
+        """
+        Return what a row stores of a *document* that was read: every column, the additional members as ``extra``.
+
+        Of two fields that share a column, a document has one.
+        """
+        columns = dict(self._empty)
+        for name, value in document.items():
+            if value is not None and (column := self._column.get(name)):
+                columns[column] = value
         columns["extra"] = {
             name: self.by_name[name].kind.wire(document[name]) if name in self.by_name else document[name]
             for name in sorted(document.keys() - self._beside)

@@ -552,9 +552,9 @@ def test_rows_are_locked_only_to_be_written(tmp_path, monkeypatch, dry):
     asked = []
     for module in (companies, people, frameworks):
 
-        def note(model, slugs, *, lock=False):
+        def note(model, slugs, *, lock=False, **others):
             asked.append(lock)
-            return existing_rows(model, slugs, lock=lock)
+            return existing_rows(model, slugs, lock=lock, **others)
 
         monkeypatch.setattr(module, "existing_rows", note)
     lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada"})

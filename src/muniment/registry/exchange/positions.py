@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.company.parts import PositionRow
-from muniment.registry.exchange.batch import BatchRun, free_slug, merged_slugs
+from muniment.registry.exchange.batch import BatchRun, free_slug, given_slugs, merged_slugs
 from muniment.registry.exchange.rows import CompanyRow
-from muniment.registry.models import Company, GivenSlug, Person, PositionRequest
+from muniment.registry.models import Company, Person, PositionRequest
 from muniment.registry.people.suppression import Suppressions
 from muniment.schema.company_parts import POSITIONS
 from muniment.schema.validation import Fault
@@ -109,7 +109,7 @@ def keep_private(
 
 def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Rows:
     named = {place.slug for _, row in rows for place in row.positions or () if place.slug} - people.known.keys()
-    gone = set(GivenSlug.objects.filter(kind="person", slug__in=named).values_list("slug", flat=True))
+    gone = given_slugs("person", named)
     kept = []
     for line, row in rows:
         faults = []
