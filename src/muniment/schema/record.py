@@ -360,8 +360,10 @@ class Record(Kind, frozen=True, dict=True):
 
     def in_order(self, members: JSONMapping) -> JSONObject:
         """Return *members* in the order of the fields, the additional ones after them."""
-        names = (*(name for name in self.by_name if name in members), *sorted(members.keys() - self.by_name.keys()))
-        return {name: members[name] for name in names}
+        known = {name: members[name] for name in self.by_name if name in members}
+        if len(known) == len(members):
+            return known
+        return known | {name: members[name] for name in sorted(members.keys() - known.keys())}
 
     def published(self, row: JSONMapping, derived: JSONMapping) -> JSONObject:
         """

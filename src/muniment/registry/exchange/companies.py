@@ -100,6 +100,8 @@ class _CompanyBatch:
         self.described: list[int] = []
         self.moved: list[int] = []
         """Companies with another website."""
+        self.is_checked = False
+        """Whether a plugin checks the rows."""
         self.answers = PositionAnswers()
         self.edits: dict[int, Edits] = {}
         fields = run.schema.company.fields
@@ -107,6 +109,7 @@ class _CompanyBatch:
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
         """Compare, write and publish."""
+        self.is_checked = not is_unchecked(self.run)
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = without_used_slugs(self.run, "company", rows, stored)
         keys = [company.pk for company in stored.values()]
@@ -287,7 +290,7 @@ class _CompanyBatch:
     def _is_refused(
         self, line: int, company: Company, columns: JSONObject, lists: Callable[[], JSONObject], of: StoredParts
     ) -> bool:
-        if is_unchecked(self.run):
+        if not self.is_checked:
             return False
         both = (self.on_wire(company, of) if company.pk else {}, lists())
         if not is_company_refused(self.run, line, company, columns, lists=both, paths=self.paths):

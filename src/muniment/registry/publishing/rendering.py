@@ -181,6 +181,8 @@ def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
         value = shown.get(each.name)
         if by.presence or isinstance(value, bool):
             found[name] = ("true" if value else "false",)
+        elif isinstance(value, str):
+            found[name] = (value,) if value else ()
         elif value:
             found[name] = tuple(dict.fromkeys(values_at(value, by.member)))
             if by.key:
