@@ -206,15 +206,17 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
     companies = [place.company for place in places if place.company]
     count = len({company["id"] for company in companies})
     positions = [_place(place, {"company": place.company}) for place in places]
-    item = schema.person.published(columns, {"companyCount": count})
+    members = schema.person.published(columns, {"companyCount": count, "positions": positions})
+    item = {name: value for name, value in members.items() if name != "positions"}
+    detail = {name: value for name, value in members.items() if name != "companyCount"}
     summary = "\n".join(filter(None, (*(place.title for place in places), *(each["name"] for each in companies))))
     return PublishedDocument(
         kind="person",
         key=columns["slug"],
         position=position_of(None, columns["publication_number"]),
         item=_encode(item),
-        body=_encode({"data": schema.person.published(columns, {"positions": positions})}),
-        updated_at=item["updatedAt"],
+        body=_encode({"data": detail}),
+        updated_at=members["updatedAt"],
         provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
         facets=_facets(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
