@@ -153,26 +153,18 @@ def with_stored_extra(run: BatchRun, existing: Any, columns: JSONObject) -> None
         columns["extra"] = _known({**(existing.extra or {}), **columns["extra"]})
 
 
-def existing_rows(
-    model: type[models.Model], slugs: Iterable[str], *, lock: bool = False, only: Sequence[str] = ()
-) -> JSONObject:
-    """
-    Return the stored rows of *slugs*, by slug.
-
-    Args:
-        lock: they are going to be written.
-        only: the fields to load; by default all.
-    """
-    known = _among(slugs, f"SELECT slug FROM {model._meta.db_table} WHERE slug")  # noqa: SLF001 - Django's public name
+def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:
+    """Return the stored rows of *slugs*, by slug; locked if they are going to be written."""
+    known = among(slugs, f"SELECT slug FROM {model._meta.db_table} WHERE slug")  # noqa: SLF001 - Django's public name
     if not known:
         return {}  # as for the batches of a first import
-    rows: Any = model._default_manager.filter(slug__in=[slug for (slug,) in known]).only(*only)  # noqa: SLF001 - Django's public name
+    rows: Any = model._default_manager.filter(slug__in=[slug for (slug,) in known])  # noqa: SLF001 - Django's public name
     if lock:
         rows = rows.order_by("pk").select_for_update()  # a fixed lock order prevents deadlocks
     return {row.slug: row for row in rows}
 
 
-def _among(slugs: Iterable[str], statement: str, *parameters: str) -> list[tuple[Any, ...]]:
+def among(slugs: Iterable[str], statement: str, *parameters: str) -> list[tuple[Any, ...]]:
     """Return the rows of a statement that ends with a column, in which they have one of *slugs*."""
     asked = list(dict.fromkeys(slugs))
     return sql.rows(f"{statement} IN ({sql.marks(asked)})", [*parameters, *asked]) if asked else []
@@ -198,14 +190,14 @@ def without_used_slugs(
 
 def given_slugs(kind: str, slugs: Iterable[str]) -> set[str]:
     """Return those of *slugs* that were ever used for *kind*."""
-    found = _among(slugs, "SELECT slug FROM registry_givenslug WHERE kind = %s AND slug", kind)
+    found = among(slugs, "SELECT slug FROM registry_givenslug WHERE kind = %s AND slug", kind)
     return {slug for (slug,) in found}
 
 
 def merged_slugs(slugs: Iterable[str]) -> dict[str, str]:
     """Return those of *slugs* whose people were merged into others, each with the other's slug."""
     people = "registry_mergedperson merged JOIN registry_person person ON person.id = merged.person_id"
-    return dict(_among(slugs, f"SELECT merged.slug, person.slug FROM {people} WHERE merged.slug"))
+    return dict(among(slugs, f"SELECT merged.slug, person.slug FROM {people} WHERE merged.slug"))
 
 
 def update_row(

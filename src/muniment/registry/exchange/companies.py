@@ -123,7 +123,7 @@ class _CompanyBatch:
         self.answers = PositionAnswers.read(stored.values())
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
-        people = NamedPeople(self.run, existing_rows(Person, slugs, only=("slug", "name", "account", "published")))
+        people = NamedPeople.read(self.run, slugs)
         keep_private(self.run, rows, people, parts["positions"], stored)
         rows = without_unknown_people(self.run, rows, people)
         for line, row in rows:
