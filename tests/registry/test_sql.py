@@ -13,7 +13,7 @@ from muniment.registry.company.access import owned
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import create_company, update_company
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, Position
-from muniment.registry.sql import insert, insert_values, rows, stored
+from muniment.registry.sql import insert, insert_from, insert_values, rows, stored
 
 pytestmark = pytest.mark.django_db
 EVERYTHING = CompanyChange(
@@ -94,7 +94,7 @@ def test_rows_inserted_by_their_values_are_refused_as_the_orm_refuses_them():
 def test_the_entries_of_created_rows_are_those_of_an_empty_change():
     me = owner()
     company = Company.objects.get(slug=create_company(me, EVERYTHING).slug)
-    history.insert_creations(me, "imported", "company", [company.pk], None)
+    history.insert_creations(me, "imported", Company, [company.pk], None)
     insert([history.entry(me, "imported", before={}, after={}, company=company)])
     one, other = HistoryEntry.objects.filter(action="imported").order_by("pk").values()
     assert {name for name in one if one[name] != other[name]} == {"id", "at"}
@@ -115,3 +115,36 @@ def test_rows_that_cannot_be_stored_are_refused_together():
         insert([Company(slug="fine", name="Fine"), Company(slug="nul", name="a\0b")])
     assert not GivenSlug.objects.filter(slug="one").exists()
     assert not Company.objects.filter(slug="fine").exists()
+
+
+def test_inserted_rows_get_keys_that_no_row_has_had():
+    Company.objects.all().delete()
+    first, second = (Company(slug=slug, name="Tide") for slug in ("first", "second"))
+    insert([first, second])
+    assert second.pk == first.pk + 1
+    Company.objects.all().delete()
+    third = Company(slug="third", name="Tide")
+    insert([third])
+    assert third.pk > second.pk
+    assert create_company(owner(), EVERYTHING).slug
+    assert Company.objects.latest("pk").pk > third.pk
+
+
+def test_rows_are_inserted_for_those_of_another_table():
+    made = [Company(slug=slug, name="Tide") for slug in ("one", "two", "three")]
+    insert(made)
+    insert_from(Company, [made[2].pk, made[0].pk], GivenSlug, {"slug": "slug"}, {"kind": "company"})
+    insert_from(Company, [], GivenSlug, {"slug": "slug"}, {"kind": "company"})
+    assert list(GivenSlug.objects.order_by("pk").values_list("kind", "slug")) == [
+        ("company", "one"),
+        ("company", "three"),
+    ]
+
+
+def test_rows_for_those_of_another_table_are_refused_as_the_orm_refuses_them():
+    made = Company(slug="one", name="Tide")
+    insert([made])
+    insert_from(Company, [made.pk], GivenSlug, {"slug": "slug"}, {"kind": "company"})
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert_from(Company, [made.pk], GivenSlug, {"slug": "slug"}, {"kind": "company"})
+    assert GivenSlug.objects.count() == 1

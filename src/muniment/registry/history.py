@@ -1,6 +1,6 @@
 """History entries: changes in wire form, without what did not change, and how to read whole values of them."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,8 +14,8 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.registry.changed_parts import reduce_change, undo
-from muniment.registry.models import HistoryEntry
-from muniment.registry.sql import insert_values, marks, rows
+from muniment.registry.models import Company, HistoryEntry, Person
+from muniment.registry.sql import insert_from, marks, rows
 from muniment.schema.record import Record
 
 _NAMES: Final = {"opens_on": "opensOn", "closes_on": "closesOn", "run_cost": "runCost"}
@@ -68,14 +68,12 @@ def entry(actor: Actor, action: str, *, before: JSONObject, after: JSONObject, *
     )
 
 
-def insert_creations(actor: Actor, action: str, subject: str, keys: Iterable[int], import_run: int | None) -> None:
-    """
-    Insert the history entries of new rows, which changed no field.
-
-    Args:
-        subject: company, person or framework.
-    """
+def insert_creations(
+    actor: Actor, action: str, source: type[Company | Person], keys: Sequence[int], import_run: int | None
+) -> None:
+    """Insert the history entries of new rows of *source*, which changed no field."""
     of_all: JSONObject = {
+        "at": now(),
         "action": action,
         "account_id": actor.account_id,
         "via": actor.via,
@@ -86,8 +84,7 @@ def insert_creations(actor: Actor, action: str, subject: str, keys: Iterable[int
         "note": "",
         "import_run_id": import_run,
     }
-    names, values = (f"{subject}_id", "at", *of_all), tuple(of_all.values())
-    insert_values(HistoryEntry, names, [(key, now(), *values) for key in keys])
+    insert_from(source, keys, HistoryEntry, {f"{source._meta.model_name}_id": "id"}, of_all)  # noqa: SLF001 - Django's public name
 
 
 def charge(actor: Actor, *values: Any) -> None:

@@ -119,9 +119,11 @@ def imported(row: Any, names: Iterable[str], kept: Iterable[str]) -> None:
         row.provenance = _source(IMPORTED, f"{now():%Y-%m-%d}") | ({OWNER: owned} if owned else {})
 
 
-def created_by_import(row: Any) -> None:
-    """Record on the unsaved *row* that an import created it."""
-    row.provenance = _source(IMPORTED, f"{now():%Y-%m-%d}")
+def created_by_import(rows: Iterable[Any]) -> None:
+    """Record on the unsaved *rows* that an import created them."""
+    today = f"{now():%Y-%m-%d}"
+    for row in rows:
+        row.provenance = _source(IMPORTED, today)
 
 
 def merged(kept: Any, other: Any, *names: Iterable[str]) -> None:

@@ -149,6 +149,11 @@ class Listing(Struct, frozen=True, dict=True):
         return {field.order: (field, field.range) for field in self.fields if field.range}
 
     @cached_property
+    def declared_bounds(self) -> tuple[tuple[str, "Field"], ...]:
+        """The declared fields by which the list is bounded, each with the name of its order."""
+        return tuple((name, field) for name, (field, _) in self.ranges.items() if field.is_additional)
+
+    @cached_property
     def sorts(self) -> tuple[str, ...]:
         orders = (field.order for field in self.fields if field.order and field.is_sorted)
         return tuple(dict.fromkeys(("newest", *orders, "relevance")))
@@ -188,11 +193,11 @@ class Listing(Struct, frozen=True, dict=True):
 
 
 def values_at(value: Any, path: str) -> Iterable[Any]:
-    """Yield the members at *path* of an object, or of each object in a list; without a path, the values themselves."""
+    """Return the members at *path* of an object, or of each object in a list; without a path, the values themselves."""
     found = value if isinstance(value, list) else [value]
     for name in path.split(".") if path else ():
         found = [each[name] for each in found if isinstance(each, dict) and each.get(name) is not None]
-    return (each for each in found if each is not None and each != "")
+    return [each for each in found if each is not None and each != ""]
 
 
 def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:

@@ -1,7 +1,7 @@
 """Records: an object of the wire as a table of its fields, from which every surface derives its own form of it."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -184,12 +184,32 @@ class Record(Kind, frozen=True, dict=True):
             (
                 field.name,
                 field.column if field.shown else "",
-                field.kind.show,
+                field.kind.wire if type(field.kind).show is Kind.show else field.kind.show,
                 field.kind.empty if field.is_promised else None,
                 field.null,
             )
             for field in self.fields
         )
+
+    @cached_property
+    def _column(self) -> dict[str, str]:
+        """The columns of the fields that an import stores in one, by name."""
+        return {field.name: field.column for field in self.imported.values() if field.column}
+
+    @cached_property
+    def _empty(self) -> JSONObject:
+        """What these columns hold when there is no value."""
+        return {column: self.by_column[column].kind.empty for column in self._column.values()}
+
+    @cached_property
+    def _beside(self) -> frozenset[str]:
+        """The names of the fields that are not kept among the additional members."""
+        return frozenset(field.name for field in self.fields if not field.is_additional)
+
+    @cached_property
+    def declared(self) -> tuple[Field, ...]:
+        """The fields that are kept among the additional members, and shown."""
+        return tuple(field for field in self.shown if field.is_additional)
 
     @cached_property
     def _retired(self) -> frozenset[str]:
@@ -249,20 +269,25 @@ class Record(Kind, frozen=True, dict=True):
         if self.whole:
             every = {field.name: found.get(field.name) or None for field in self.fields}
             return every if any(every[field.name] for field in self.values) else None
-        return {**{name: each for name, each in found.items() if each is not None}, **others}
+        found.update(others)
+        return found
 
     def _members(self, value: JSONObject, path: Path, validation: Validation, *, partial: bool) -> JSONObject:
         found = {}
         for name, field in (self.editable if validation.change else self.imported).items():
             if name in value:
                 if not field.unless or not value.get(field.unless):
-                    found[name] = field.read(value[name], (*path, name), validation)
+                    read = field.read(value[name], (*path, name), validation)
+                    if read is not None or partial:
+                        found[name] = read
             elif field.required and not partial:
                 validation.refuse((*path, name), "is missing")
         return found
 
     def _others(self, value: JSONObject, path: Path, validation: Validation) -> JSONObject:
         known: Mapping[str, Field] = self.editable if validation.change else self.by_name
+        if value.keys() <= known.keys():
+            return {}
         unknown = sorted(value.keys() - known.keys())
         policy = self.others if validation.change else self.others_on_import or self.others
         if policy == "refuse":
@@ -277,41 +302,44 @@ class Record(Kind, frozen=True, dict=True):
 
     # ------------------------------------------------------------------ rules
 
-    def breaches(self, value: Any, path: Path, stored: Any = ABSENT, *, by_row: bool = False) -> Iterator[Breach]:
-        """Yield the rules that the members break; unknown ones must not be nested too deeply."""
+    def breaches(self, value: Any, path: Path, stored: Any = ABSENT, *, by_row: bool = False) -> list[Breach]:
+        """Return the rules that the members break; unknown ones must not be nested too deeply."""
+        found: list[Breach] = []
         if type(value) is not dict or value == stored:
-            return
+            return found
         before = stored if type(stored) is dict else {}
-        warns = self.limits_on_import == "warn"
         for name, member in value.items():
             if member is None:
                 continue
             field = self.by_name.get(name)
             if field is not None:
-                for breach in field.kind.breaches(member, (*path, name), before.get(name, ABSENT), by_row=by_row):
-                    yield breach._replace(warns=True) if warns and breach.is_limit else breach
+                found += field.kind.breaches(member, (*path, name), before.get(name, ABSENT), by_row=by_row)
             elif (
                 type(member) in {dict, list}
                 and member != before.get(name)
                 and _is_deep(member, MAX_DEPTH - max(len(path), 1))
             ):
-                yield Breach(
-                    (*path, name), Phrase("is nested too deeply; at most {limit} levels are allowed", limit=MAX_DEPTH)
-                )
+                reason = Phrase("is nested too deeply; at most {limit} levels are allowed", limit=MAX_DEPTH)
+                found.append(Breach((*path, name), reason))
+        if self.limits_on_import == "warn":
+            return [each._replace(warns=True) if each.is_limit else each for each in found]
+        return found
 
     # ------------------------------------------------------------------ tables
 
     def columns(self, document: JSONMapping) -> JSONObject:
-        """Return what a row stores of an imported *document*: every column, the additional members as ``extra``."""
-        columns: JSONObject = {}
-        for field in self.fields:
-            if field.column and field.imported and columns.get(field.column, field.kind.empty) == field.kind.empty:
-                value = document.get(field.name)
-                columns[field.column] = field.kind.empty if value is None else value
+        """
+        Return what a row stores of a *document* that was read: every column, the additional members as ``extra``.
+
+        Of two fields that share a column, a document has one.
+        """
+        columns = dict(self._empty)
+        for name, value in document.items():
+            if value is not None and (column := self._column.get(name)):
+                columns[column] = value
         columns["extra"] = {
             name: self.by_name[name].kind.wire(document[name]) if name in self.by_name else document[name]
-            for name in sorted(document)
-            if name not in self.by_name or self.by_name[name].is_additional
+            for name in sorted(document.keys() - self._beside)
         }
         return columns
 
@@ -332,8 +360,10 @@ class Record(Kind, frozen=True, dict=True):
 
     def in_order(self, members: JSONMapping) -> JSONObject:
         """Return *members* in the order of the fields, the additional ones after them."""
-        names = (*(name for name in self.by_name if name in members), *sorted(members.keys() - self.by_name.keys()))
-        return {name: members[name] for name in names}
+        known = {name: members[name] for name in self.by_name if name in members}
+        if len(known) == len(members):
+            return known
+        return known | {name: members[name] for name in sorted(members.keys() - known.keys())}
 
     def published(self, row: JSONMapping, derived: JSONMapping) -> JSONObject:
         """
@@ -348,7 +378,9 @@ class Record(Kind, frozen=True, dict=True):
             if name in derived:
                 value = derived[name]
             elif column:
-                value = show(row[column])
+                value = row[column]
+                if value is not None:
+                    value = show(value)
             else:
                 continue
             if value is None:

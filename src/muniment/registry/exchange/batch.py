@@ -19,13 +19,12 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.registry import history, provenance
+from muniment.registry import history, provenance, sql
 from muniment.registry.company import pictures
 from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
-from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson, Picture
+from muniment.registry.models import GivenSlug, HistoryEntry, Picture
 from muniment.registry.people.suppression import is_suppressed
-from muniment.registry.sql import insert, insert_values
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.schema.validation import Fault
@@ -156,10 +155,19 @@ def with_stored_extra(run: BatchRun, existing: Any, columns: JSONObject) -> None
 
 def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:
     """Return the stored rows of *slugs*, by slug; locked if they are going to be written."""
-    rows: Any = model._default_manager.filter(slug__in=list(slugs))  # noqa: SLF001 - Django's public name
+    known = among(slugs, f"SELECT slug FROM {model._meta.db_table} WHERE slug")  # noqa: SLF001 - Django's public name
+    if not known:
+        return {}  # as for the batches of a first import
+    rows: Any = model._default_manager.filter(slug__in=[slug for (slug,) in known])  # noqa: SLF001 - Django's public name
     if lock:
         rows = rows.order_by("pk").select_for_update()  # a fixed lock order prevents deadlocks
     return {row.slug: row for row in rows}
+
+
+def among(slugs: Iterable[str], statement: str, *parameters: str) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement that ends with a column, in which they have one of *slugs*."""
+    asked = list(dict.fromkeys(slugs))
+    return sql.rows(f"{statement} IN ({sql.marks(asked)})", [*parameters, *asked]) if asked else []
 
 
 def without_used_slugs(
@@ -167,8 +175,8 @@ def without_used_slugs(
 ) -> list[tuple[int, Row]]:
     """Reject rows with the slug of a deleted row: slugs are never reused."""
     new = [row.slug for _, row in rows if row.slug not in existing]
-    gone = set(GivenSlug.objects.filter(kind=kind, slug__in=new).values_list("slug", flat=True))
-    if kind == "person":
+    gone = given_slugs(kind, new)
+    if gone and kind == "person":
         gone -= merged_slugs(new).keys()
     key = {"company": "company.id", "person": "slug", "framework": "framework.frameworkId"}[kind]
     kept = []
@@ -180,9 +188,16 @@ def without_used_slugs(
     return kept
 
 
+def given_slugs(kind: str, slugs: Iterable[str]) -> set[str]:
+    """Return those of *slugs* that were ever used for *kind*."""
+    found = among(slugs, "SELECT slug FROM registry_givenslug WHERE kind = %s AND slug", kind)
+    return {slug for (slug,) in found}
+
+
 def merged_slugs(slugs: Iterable[str]) -> dict[str, str]:
     """Return those of *slugs* whose people were merged into others, each with the other's slug."""
-    return dict(MergedPerson.objects.filter(slug__in=list(slugs)).values_list("slug", "person__slug"))
+    people = "registry_mergedperson merged JOIN registry_person person ON person.id = merged.person_id"
+    return dict(among(slugs, f"SELECT merged.slug, person.slug FROM {people} WHERE merged.slug"))
 
 
 def update_row(
@@ -220,11 +235,10 @@ def update_rows(rows: Sequence[models.Model]) -> None:
 
 def insert_rows(kind: str, rows: Sequence[Any]) -> None:
     """Insert new rows in bulk and record their slugs."""
-    for row in rows:
-        provenance.created_by_import(row)
+    provenance.created_by_import(rows)
     if rows:
-        insert(rows)
-        insert_values(GivenSlug, ("kind", "slug"), [(kind, row.slug) for row in rows])
+        sql.insert(rows)
+        sql.insert_from(type(rows[0]), [row.pk for row in rows], GivenSlug, {"slug": "slug"}, {"kind": kind})
 
 
 def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:

@@ -5,7 +5,7 @@ Parts absent from a row stay unchanged; the company object replaces the stored o
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.db import models
@@ -42,7 +42,7 @@ from muniment.registry.exchange.positions import (
     keep_private,
     without_unknown_people,
 )
-from muniment.registry.exchange.rows import CompanyRow
+from muniment.registry.exchange.rows import CompanyRow, columns_of
 from muniment.registry.exchange.stored.listing_date import listing_date, without_dates
 from muniment.registry.exchange.stored.parts import NO_PARTS, PART_COLUMNS, StoredParts, place_key, stored_parts
 from muniment.registry.models import (
@@ -57,7 +57,7 @@ from muniment.registry.models import (
     State,
 )
 from muniment.registry.names import former, keeping
-from muniment.registry.plugged.importing import is_company_refused
+from muniment.registry.plugged.importing import is_company_refused, is_unchecked
 from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.sql import insert, insert_values
@@ -71,8 +71,7 @@ REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 
 
 def _is_raising(row: CompanyRow) -> bool:
-    today = now().date()
-    return any(each.is_open(today) for each in row.funding_rounds or ())
+    return any(each.is_open(now().date()) for each in row.funding_rounds or ())
 
 
 def import_companies(run: BatchRun, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
@@ -101,6 +100,8 @@ class _CompanyBatch:
         self.described: list[int] = []
         self.moved: list[int] = []
         """Companies with another website."""
+        self.is_checked = False
+        """Whether a plugin checks the rows."""
         self.answers = PositionAnswers()
         self.edits: dict[int, Edits] = {}
         fields = run.schema.company.fields
@@ -108,6 +109,7 @@ class _CompanyBatch:
 
     def write(self, rows: list[tuple[int, CompanyRow]]) -> BatchCounts:
         """Compare, write and publish."""
+        self.is_checked = not is_unchecked(self.run)
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         rows = without_used_slugs(self.run, "company", rows, stored)
         keys = [company.pk for company in stored.values()]
@@ -121,7 +123,7 @@ class _CompanyBatch:
         self.answers = PositionAnswers.read(stored.values())
         slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
         slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
-        people = NamedPeople(self.run, existing_rows(Person, slugs))
+        people = NamedPeople.read(self.run, slugs)
         keep_private(self.run, rows, people, parts["positions"], stored)
         rows = without_unknown_people(self.run, rows, people)
         for line, row in rows:
@@ -164,7 +166,7 @@ class _CompanyBatch:
         places = [place._replace(slug=people.resolve(place, stored, here)) for place in row.positions]
         before = [place.to_document() for place, _ in stored]
         found = POSITIONS.with_ids([place.to_document() for place in places], before)
-        return [PositionRow.from_document(each) for each in found]
+        return [place._replace(item_id=each["id"]) for place, each in zip(places, found, strict=True)]
 
     def _give_ids(
         self, row: CompanyRow, parts: Mapping[str, list[Any]] = NO_PARTS, company: Company | None = None
@@ -194,18 +196,18 @@ class _CompanyBatch:
 
     def _new(self, line: int, row: CompanyRow, people: NamedPeople) -> None:
         self._give_ids(row)
-        names = keeping.of_import(Company(slug=row.slug), row.columns["name"], row.columns.pop("former_names", None))
+        given = row.columns.pop("former_names", None)
         company = Company(
             slug=row.slug,
-            former_names=names,
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
             updated_at=row.updated_at or now(),
             raising=_is_raising(row),
             listed_ahead=is_ahead(row.columns["listed_on"]),
             **row.columns,
         )
+        company.former_names = keeping.of_import(company, company.name, given)
         places = self._places(row, [], people)
-        if self._is_refused(line, company, {}, self._lists(row, places, people), {}):
+        if self._is_refused(line, company, {}, lambda: self._lists(row, places, people), {}):
             return
         self.counts.new += 1
         self.run.names["company"].add(row.slug)
@@ -216,7 +218,7 @@ class _CompanyBatch:
     def _change(self, line: int, row: CompanyRow, company: Company, parts: StoredParts, people: NamedPeople) -> None:
         columns = self._settle(line, row, company, {name: of[company.pk] for name, of in parts.items()}, people)
         places = self._places(row, parts["positions"][company.pk], people)
-        if not self._is_refused(line, company, columns, self._lists(row, places, people), parts):
+        if not self._is_refused(line, company, columns, lambda: self._lists(row, places, people), parts):
             self._compare(row, company, columns, places, parts=parts, people=people)
 
     def _compare(
@@ -285,8 +287,12 @@ class _CompanyBatch:
         given = {"positions": named, **others}
         return {name: self._part_on_wire(part) for name, part in given.items() if part is not None}
 
-    def _is_refused(self, line: int, company: Company, columns: JSONObject, lists: JSONObject, of: StoredParts) -> bool:
-        both = (self.on_wire(company, of) if company.pk else {}, lists)
+    def _is_refused(
+        self, line: int, company: Company, columns: JSONObject, lists: Callable[[], JSONObject], of: StoredParts
+    ) -> bool:
+        if not self.is_checked:
+            return False
+        both = (self.on_wire(company, of) if company.pk else {}, lists())
         if not is_company_refused(self.run, line, company, columns, lists=both, paths=self.paths):
             return False
         self.edits.pop(company.pk, None)  # nothing of the row is remembered
@@ -302,11 +308,12 @@ class _CompanyBatch:
             places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
             settle_lists(self.run, row, edits, parts, places)
         self._give_ids(row, parts, company)
-        columns = given_columns(self.run, company, dict(row.columns), row.given)
+        record = self.run.schema.company
+        columns = given_columns(self.run, company, dict(row.columns), columns_of(record, row.given) | {"distribution"})
         given = columns.pop("former_names", None)
         if edits:
             settle_rounds(self.run, row, edits, parts.get("funding_rounds", []))
-            settle_columns(self.run, edits, company, columns, self.run.schema.company)
+            settle_columns(self.run, edits, company, columns, record)
             self.run.report_kept(line, edits, self.paths, self.counts)
         with_stored_extra(self.run, company, columns)
         if self.run.restores:
@@ -372,7 +379,7 @@ class _CompanyBatch:
             insert_values(model, PART_COLUMNS[model], values)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         run = self.run
-        history.insert_creations(run.actor, IMPORTED, "company", [each.pk for each in self.made], run.import_run)
+        history.insert_creations(run.actor, IMPORTED, Company, [each.pk for each in self.made], run.import_run)
         insert(self.entries)
         remember("company", self.edits)
         self._publish(people)

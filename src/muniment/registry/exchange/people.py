@@ -23,7 +23,7 @@ from muniment.registry.exchange.batch import (
 )
 from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
 from muniment.registry.exchange.keeping import settle_columns
-from muniment.registry.exchange.rows import PersonRow
+from muniment.registry.exchange.rows import PersonRow, columns_of
 from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.suppression import Suppressions
 from muniment.registry.plugged.importing import is_person_refused
@@ -57,7 +57,8 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
                 run.names["person"].add(row.slug)
                 made.append(person)
             continue
-        columns, found = given_columns(run, person, columns, row.given), edits.get(person.pk)
+        columns = given_columns(run, person, columns, columns_of(run.schema.person, row.given))
+        found = edits.get(person.pk)
         counts.kept += _settle(run, line, person, columns, found)
         if is_person_refused(run, line, person, columns):
             edits.pop(person.pk, None)  # nothing of the row is remembered
@@ -95,7 +96,7 @@ def _store(
     insert_rows("person", made)
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
-    history.insert_creations(run.actor, IMPORTED, "person", [person.pk for person in made], run.import_run)
+    history.insert_creations(run.actor, IMPORTED, Person, [person.pk for person in made], run.import_run)
     insert(entries)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:

@@ -7,13 +7,14 @@ An import speaks for the operator: it confirms what a claimed profile was asked 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.company.parts import PositionRow
-from muniment.registry.exchange.batch import BatchRun, free_slug, merged_slugs
+from muniment.registry.exchange.batch import BatchRun, among, free_slug, given_slugs, merged_slugs
 from muniment.registry.exchange.rows import CompanyRow
-from muniment.registry.models import Company, GivenSlug, Person, PositionRequest
+from muniment.registry.models import Company, Person, PositionRequest
 from muniment.registry.people.suppression import Suppressions
 from muniment.schema.company_parts import POSITIONS
 from muniment.schema.validation import Fault
@@ -26,13 +27,29 @@ _Answered = tuple[str, str, str, str | None]
 """The person's slug and name, the id of the position and its title."""
 
 
+class KnownPerson(NamedTuple):
+    """What a batch asks about a stored person."""
+
+    pk: int
+    slug: str
+    name: str
+    account_id: int | None
+    published: bool
+
+
 @dataclass(slots=True)
 class NamedPeople:
     """The people named in the positions of a batch, existing or to be created."""
 
     run: BatchRun
-    known: dict[str, Person]
+    known: dict[str, KnownPerson | Person]
     made: dict[str, Person] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, run: BatchRun, slugs: Iterable[str]) -> "NamedPeople":
+        columns = "id, slug, name, account_id, published"
+        found = (KnownPerson(*row) for row in among(slugs, f"SELECT {columns} FROM registry_person WHERE slug"))
+        return cls(run, {person.slug: person for person in found})
 
     def unknown(self, place: PositionRow) -> bool:
         """Return whether the person does not exist and has no name to create them with."""
@@ -109,7 +126,7 @@ def keep_private(
 
 def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Rows:
     named = {place.slug for _, row in rows for place in row.positions or () if place.slug} - people.known.keys()
-    gone = set(GivenSlug.objects.filter(kind="person", slug__in=named).values_list("slug", flat=True))
+    gone = given_slugs("person", named)
     kept = []
     for line, row in rows:
         faults = []

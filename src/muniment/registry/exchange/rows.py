@@ -18,7 +18,7 @@ class CompanyRow:
     """
     A company's line. ``columns`` are the table's; a part that is None was not given and stays unchanged.
 
-    ``broken`` are the rules that its values break, of ``line``. ``given`` are the columns that the line has.
+    ``broken`` are the rules that its values break, of ``line``. ``given`` are the members of its object.
     """
 
     slug: str
@@ -35,7 +35,7 @@ class CompanyRow:
 
 @dataclass(slots=True)
 class PersonRow:
-    """A person's line. ``broken`` are the rules that its values break. ``given`` are the columns that the line has."""
+    """A person's line. ``broken`` are the rules that its values break. ``given`` are the members that the line has."""
 
     slug: str
     columns: JSONObject
@@ -84,7 +84,7 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
         found.get("updatedAt") or updated_at,
         line if broken else {},
         broken,
-        _given(schema.company, line["company"]) | {"distribution"},
+        frozenset(line["company"]),
     )
 
 
@@ -103,15 +103,15 @@ def read_person(line: JSONObject, schema: Schema, validation: Validation) -> Per
     broken = _judge(schema.person.breaches(line, ()), validation)
     columns = schema.person.columns(found)
     updated_at = columns.pop("updated_at")
-    return PersonRow(columns.pop("slug"), columns, updated_at, broken, _given(schema.person, line))
+    return PersonRow(columns.pop("slug"), columns, updated_at, broken, frozenset(line))
 
 
-def _given(record: Record, document: JSONObject) -> frozenset[str]:
-    """Return the columns whose members a document has."""
-    found = {field.column for name, field in record.by_name.items() if name in document}
+def columns_of(record: Record, given: frozenset[str]) -> set[str]:
+    """Return the columns of the members *given* by a line."""
+    found = {field.column for name, field in record.by_name.items() if name in given}
     listed = {"listed_month_only"} if "listed_on" in found else set()
-    extra = {"extra"} if document.keys() - record.by_name.keys() else set()
-    return frozenset(found | listed | extra)
+    extra = {"extra"} if given - record.by_name.keys() else set()
+    return found | listed | extra
 
 
 def read_framework(line: JSONObject, schema: Schema, validation: Validation) -> FrameworkRow | None:

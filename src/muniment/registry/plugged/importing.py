@@ -25,8 +25,6 @@ def is_company_refused(
         lists: the lists beside the listing's object, as they are stored and as the row gives them, in wire form.
         paths: where a line has the members.
     """
-    if _is_unchecked(run):
-        return False
     stored, given = lists
     changed = {name: each for name, each in given.items() if each != (stored.get(name) or [])}
     parts = ({name: stored[name] for name in changed if name in stored}, changed)
@@ -41,7 +39,7 @@ def is_company_refused(
 
 def is_person_refused(run: BatchRun, line: int, person: Person, columns: JSONObject) -> bool:
     """Return whether a plugin refuses what a row changes, and report why; *columns* are empty for a new person."""
-    if _is_unchecked(run):
+    if is_unchecked(run):
         return False
     change = checking.of_person(run.actor, person, columns, publishes=not run.draft, is_import=True)
     faults = checking.faults_of(change) if change.fields else []
@@ -50,5 +48,6 @@ def is_person_refused(run: BatchRun, line: int, person: Person, columns: JSONObj
     return bool(faults)
 
 
-def _is_unchecked(run: BatchRun) -> bool:
+def is_unchecked(run: BatchRun) -> bool:
+    """Return whether no plugin checks the rows of an import."""
     return run.restores or not checking.is_needed()  # an undo brings back what was there

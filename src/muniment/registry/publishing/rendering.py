@@ -17,7 +17,6 @@ import msgspec
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.logos.shown import shown_logo
@@ -43,7 +42,6 @@ class CompanyView:
     proposals: list[msgspec.Raw] = field(default_factory=list)
     cap_table: list[msgspec.Raw] = field(default_factory=list)
     rounds: list[RoundRow] = field(default_factory=list)
-    day: date = field(default_factory=lambda: now().date())
     has_owner: bool = False
     verified_domain: JSONObject | None = None
     assessments: list[JSONObject] = field(default_factory=list)
@@ -51,7 +49,7 @@ class CompanyView:
     @property
     def raising(self) -> bool:
         """Return whether a funding round is open today, in UTC."""
-        return any(each.is_open(self.day) for each in self.rounds)
+        return any(each.is_open(now().date()) for each in self.rounds)
 
 
 @dataclass(slots=True)
@@ -141,6 +139,7 @@ def _place(place: PlaceView, other_end: JSONObject) -> JSONObject:
 
 def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
     row = view.columns
+    sites = search_texts.sites_of(row)
     company = company_object(view, schema)
     item = _encode(company)
     return PublishedDocument(
@@ -149,7 +148,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         position=position_of(None if row["listed_ahead"] else row["listed_on"], row["publication_number"]),
         item=item,
         body=_encode({"data": company_bundle(view, msgspec.Raw(item), schema)}),
-        updated_at=timestamp(row["updated_at"]),
+        updated_at=company["updatedAt"],
         provenance=company_mark(view),
         name=row["name"],
         facets={
@@ -157,15 +156,16 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
             **_open_votes(view),
             **facets_of(view.assessments),
         },
-        texts=(search_texts.label_of(row), row["description"], row["body"]),
+        texts=(search_texts.label_of(row, sites), row["description"], row["body"]),
         search=search_texts.of_company(
             row,
+            sites,
             ((place.person_slug, place.person_name, place.title) for place in view.positions),
             schema.company,
         ),
         treasury_minor=row["treasury_minor"],
         team_size=company.get("teamSize"),
-        raising=view.raising,
+        raising=company["raising"],
     )
 
 
@@ -181,12 +181,14 @@ def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
         value = shown.get(each.name)
         if by.presence or isinstance(value, bool):
             found[name] = ("true" if value else "false",)
+        elif isinstance(value, str):
+            found[name] = (value,) if value else ()
         elif value:
             found[name] = tuple(dict.fromkeys(values_at(value, by.member)))
             if by.key:
                 found[name + KEY] = tuple(dict.fromkeys(values_at(value, by.key)))
-    for name, (each, _) in listing.ranges.items():
-        if each.is_additional and (bound := each.kind.bound(shown.get(each.name))) is not None:
+    for name, each in listing.declared_bounds:
+        if (bound := each.kind.bound(shown.get(each.name))) is not None:
             found[name + BOUND] = (str(bound),)
     return {name: values for name, values in found.items() if values}
 
@@ -204,14 +206,17 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
     companies = [place.company for place in places if place.company]
     count = len({company["id"] for company in companies})
     positions = [_place(place, {"company": place.company}) for place in places]
+    members = schema.person.published(columns, {"companyCount": count, "positions": positions})
+    item = {name: value for name, value in members.items() if name != "positions"}
+    detail = {name: value for name, value in members.items() if name != "companyCount"}
     summary = "\n".join(filter(None, (*(place.title for place in places), *(each["name"] for each in companies))))
     return PublishedDocument(
         kind="person",
         key=columns["slug"],
         position=position_of(None, columns["publication_number"]),
-        item=_encode(schema.person.published(columns, {"companyCount": count})),
-        body=_encode({"data": schema.person.published(columns, {"positions": positions})}),
-        updated_at=timestamp(columns["updated_at"]),
+        item=_encode(item),
+        body=_encode({"data": detail}),
+        updated_at=members["updatedAt"],
         provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
         facets=_facets(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
@@ -255,7 +260,7 @@ def framework_document(
         position=position_of(None, columns["publication_number"]),
         item=_encode(item),
         body=_encode({"data": schema.framework.published(columns, detail)}),
-        updated_at=timestamp(columns["updated_at"]),
+        updated_at=item["updatedAt"],
         provenance=provenance.mark(columns, described_on),
         name=columns["name"],
         facets=_facets(schema.listings["framework"], item),

@@ -20,28 +20,47 @@ _IDENTIFIER: Final = re.compile(r"(?=[^\s]*\d)[\w.:/#-]{5,100}")
 """One word with a digit: an LEI, a registration number, an on-chain address."""
 _ON_CHAIN: Final = re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{40}(?![0-9A-Za-z])")
 """An on-chain address, also in a link or a table of a text."""
+_WEBSITES: Final = ("website", "dao_website")
 _PROFILES: Final = ("twitter", "facebook", "instagram", "tiktok", "linkedin", "youtube")
 _BARE: Final = Record("", ())
 _PLACE: Final = ("city", "state", "zip", "country")
 
 
-def label_of(row: JSONMapping) -> str:
+def sites_of(row: JSONMapping) -> list[str]:
+    """Return a company's domains and handles."""
+    hosts = [host_of(row[name]) for name in _WEBSITES if row[name]]
+    socials = row["socials"] or {}
+    return [*filter(None, hosts), *(handle_of(socials[name]) for name in _PROFILES if socials.get(name))]
+
+
+def label_of(row: JSONMapping, sites: Iterable[str]) -> str:
     """Return a company's symbol, slug, domains and handles as words."""
-    return " ".join(dict.fromkeys(filter(None, (row["symbol"], row["slug"], *_hosts(row), *_handles(row)))))
+    return " ".join(dict.fromkeys(filter(None, (row["symbol"], row["slug"], *sites))))
 
 
-def of_company(row: JSONMapping, people: Iterable[tuple[str, str, str | None]], record: Record = _BARE) -> SearchTexts:
+def of_company(
+    row: JSONMapping,
+    sites: Iterable[str],
+    people: Iterable[tuple[str, str, str | None]],
+    record: Record = _BARE,
+) -> SearchTexts:
     """
     Return a company's search texts.
 
     Args:
+        sites: its domains and handles.
         people: of each position, the person's slug, name and title. Only listed people are found by their names.
     """
-    extra = {name: value for name, value in (row["extra"] or {}).items() if name not in record.retired(row)}
-    identifiers = [*islice(_identifiers(extra), MAX_IDENTIFIERS), *islice(_on_chain(row), MAX_ON_CHAIN)]
+    retired = record.retired(row)
+    extra = {name: value for name, value in (row["extra"] or {}).items() if name not in retired}
+    texts = _texts(extra)
+    identifiers = [
+        *islice(filter(_IDENTIFIER.fullmatch, texts), MAX_IDENTIFIERS),
+        *islice(_on_chain([row["body"] or "", *texts]), MAX_ON_CHAIN),
+    ]
     known = dict.fromkeys(text for slug, name, title in people for text in (name if slug else "", title) if text)
     return SearchTexts(
-        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*_hosts(row), *_handles(row), *identifiers])),
+        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers])),
         themes="\n".join(
             filter(None, (*(row["themes"] or ()), row["type"], row["industry"], *_declared(extra, record)))
         ),
@@ -59,40 +78,27 @@ def of_person(extra: JSONMapping, record: Record) -> SearchTexts:
 
 def _declared(extra: JSONMapping, record: Record) -> Iterator[str]:
     """Yield the texts of the declared fields that are shown, and the names of countries."""
-    for name, field in record.by_name.items() if extra else ():
-        value = extra.get(name)
-        if not (field.is_additional and field.shown and isinstance(value, str)):
-            continue
-        yield value
-        if isinstance(field.kind, Country):
-            yield str(country_names().get(value, ""))
+    for field in record.declared:
+        value = extra.get(field.name)
+        if isinstance(value, str):
+            yield value
+            if isinstance(field.kind, Country):
+                yield str(country_names().get(value, ""))
 
 
-def _hosts(row: JSONMapping) -> list[str]:
-    return [host for host in (host_of(row["website"]), host_of(row["dao_website"])) if host]
+def _on_chain(texts: Iterable[str]) -> Iterable[str]:
+    """Return the on-chain addresses in *texts*, each once."""
+    found = (address for text in texts if "0x" in text for address in _ON_CHAIN.findall(text))
+    return dict.fromkeys(address.lower() for address in found)
 
 
-def _handles(row: JSONMapping) -> list[str]:
-    socials = row["socials"] or {}
-    return [handle_of(socials[name]) for name in _PROFILES if socials.get(name)]
-
-
-def _identifiers(value: Any) -> Iterator[str]:
-    return (text for text in _texts(value) if _IDENTIFIER.fullmatch(text))
-
-
-def _on_chain(row: JSONMapping) -> Iterator[str]:
-    """Yield the on-chain addresses in the text and the additional members of a company, each once."""
-    texts = (row["body"] or "", *_texts(row["extra"]))
-    return iter(dict.fromkeys(address.lower() for text in texts for address in _ON_CHAIN.findall(text)))
-
-
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any) -> list[str]:
+    """Return the texts in *value* (JSON)."""
     if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for each in value.values() if isinstance(value, dict) else value:
-            yield from _texts(each)
+        return [value]
+    if not isinstance(value, dict | list):
+        return []
+    return [text for each in (value.values() if isinstance(value, dict) else value) for text in _texts(each)]
 
 
 def _places(addresses: list[JSONMapping] | None) -> Iterator[str]:

@@ -31,6 +31,8 @@ def stored_parts(keys: list[int]) -> StoredParts:
         return found.values_list("company_id", *columns)
 
     parts: StoredParts = defaultdict(lambda: defaultdict(list))
+    if not keys:
+        return parts
     names = (Coalesce("person__slug", Value("", Text())), Coalesce("person__name", "name"), "title", "extra", "item_id")
     for key, person, *place in stored(Position, "person_id", *names):
         parts["positions"][key].append((PositionRow(*place), person))
