@@ -86,7 +86,9 @@ def test_a_question_without_any_matches_offers_to_remove_a_filter(visitor):
 def test_a_question_that_nothing_matches_leads_to_the_company_that_it_names(visitor):
     html = text(visitor, "/search", q="who founded Sunhold")
     assert "Read as a question, nothing matches; remove a filter · People:" in html
-    lead = '<a href="/companies/company-31" dir="auto">Sunhold</a> <span class="quiet" dir="auto">Named in the question.'
+    lead = (
+        '<a href="/companies/company-31" dir="auto">Sunhold</a> <span class="quiet" dir="auto">Named in the question.'
+    )
     assert html.count(lead) == 1
     assert lead not in text(visitor, "/search", q="who founded Sunhold", kind="person")
 
