@@ -251,7 +251,7 @@ def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[s
 
 
 _FeedRow = tuple[int, str, str, str, str, str | None]
-_RECORD: Final = "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?, ?)"
+_RECORD: Final = "INSERT INTO published_change VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
