@@ -10,6 +10,7 @@ from typing import Final
 
 from muniment.store.search.keys import NAMES, plain
 from muniment.store.search.parts import parts_of
+from muniment.store.writing import rows
 
 MIN_CHARACTERS: Final = 4
 """Shorter words are not corrected: each would have too many neighbours."""
@@ -93,12 +94,12 @@ class Words:
             else:
                 gone += [(part, number) for part in _parts_of(word)]
                 unused.append((number,))
-        connection.executemany(f"INSERT INTO published_word_{kind} (id, word, n) VALUES (?, ?, ?)", added)
+        rows.insert(connection, f"published_word_{kind} (id, word, n)", added)
         connection.executemany(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", counted)
         connection.executemany(f"DELETE FROM published_word_{kind} WHERE id = ?", unused)
         # Sorted, a large change is written faster.
         connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
-        connection.executemany(f"INSERT INTO published_part_{kind} VALUES (?, ?)", sorted(new))
+        rows.insert(connection, f"published_part_{kind}", sorted(new))
 
     def _stored(self, kind: str, words: list[str]) -> dict[str, tuple[int, int]]:
         """Return the numbers of those words that are stored, and how many documents have them."""

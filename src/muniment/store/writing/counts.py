@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Final
 
 from muniment.store.search.values import singular
+from muniment.store.writing import rows
 
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
@@ -68,12 +69,12 @@ class Values:
         if not values:
             return
         self._write_entered()  # of which these may be some
-        rows = [(value, position) for value in values]
-        self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", rows)
+        left = [(value, position) for value in values]
+        self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", left)
         self._added.subtract(values)
 
     def _write_entered(self) -> None:
-        self._connection.executemany("INSERT INTO published_facet VALUES (?, ?)", sorted(self._entered))
+        rows.insert(self._connection, "published_facet", sorted(self._entered))
         self._entered.clear()
 
     def write(self, sequence: int) -> None:
