@@ -121,30 +121,64 @@ def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchText
     return Columns(indexed(name), label, themes, place, people, summary, body, " ".join(keys))
 
 
-def _facts(entered: Columns) -> str:
+def _facts(name: str, themes: str, place: str) -> str:
     """Return the words of the index of facts, as the view of :func:`tables` does."""
-    named = f" {entered.name}".replace(" ", f" {NAMED}")
-    return f"{named} {entered.name} {entered.themes} {entered.place}"
+    named = f" {name}".replace(" ", f" {NAMED}")
+    return f"{named} {name} {themes} {place}"
 
 
 def enter(connection: sqlite3.Connection, kind: str, position: int, entered: Columns) -> frozenset[str]:
     """Index a document and return its words of the vocabulary."""
     statement = f"INSERT INTO published_text_{kind} (rowid, {', '.join(Columns._fields)})"
     connection.execute(f"{statement} VALUES ({', '.join('?' * (1 + len(entered)))})", (position, *entered))
-    # Not from the view: a statement that reads and writes makes FTS5 write all that it holds in memory.
-    connection.execute(f"INSERT INTO published_fact_{kind} (rowid, words) VALUES (?, ?)", (position, _facts(entered)))
+    _enter_facts(connection, kind, position, _facts(entered.name, entered.themes, entered.place))
     return entered.words
+
+
+def change(
+    connection: sqlite3.Connection, kind: str, position: int, entered: Columns
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Index a document again and return the words of the vocabulary that it had, and has."""
+    had = _worded(connection, kind, position)
+    if had is None:
+        return frozenset(), enter(connection, kind, position, entered)
+    name, _, themes, place, _ = had
+    facts = _facts(entered.name, entered.themes, entered.place)
+    is_other = facts != _facts(name, themes, place)
+    if is_other:
+        _leave_facts(connection, kind, position)
+    columns = ", ".join(f"{each} = ?" for each in Columns._fields)
+    connection.execute(f"UPDATE published_text_{kind} SET {columns} WHERE rowid = ?", (*entered, position))
+    if is_other:
+        _enter_facts(connection, kind, position, facts)
+    return words_of(*had), entered.words
 
 
 def leave(connection: sqlite3.Connection, kind: str, position: int) -> frozenset[str]:
     """Remove a document from the index and return the words of the vocabulary that it had."""
-    chosen = f"FROM published_text_{kind} WHERE rowid = ?"
-    row = connection.execute(f"SELECT name, label, themes, place, keys {chosen}", (position,)).fetchone()
-    if row is None:
+    had = _worded(connection, kind, position)
+    if had is None:
         return frozenset()
-    connection.execute(f"DELETE FROM published_fact_{kind} WHERE rowid = ?", (position,))  # reads the texts
-    connection.execute(f"DELETE {chosen}", (position,))
-    return words_of(*row)
+    _leave_facts(connection, kind, position)
+    connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (position,))
+    return words_of(*had)
+
+
+def _worded(connection: sqlite3.Connection, kind: str, position: int) -> tuple[str, str, str, str, str] | None:
+    """Return the columns of which the words of the vocabulary are, as they are indexed."""
+    statement = f"SELECT name, label, themes, place, keys FROM published_text_{kind} WHERE rowid = ?"
+    found: tuple[str, str, str, str, str] | None = connection.execute(statement, (position,)).fetchone()
+    return found
+
+
+def _enter_facts(connection: sqlite3.Connection, kind: str, position: int, facts: str) -> None:
+    # Not from the view: a statement that reads and writes makes FTS5 write all that it holds in memory.
+    connection.execute(f"INSERT INTO published_fact_{kind} (rowid, words) VALUES (?, ?)", (position, facts))
+
+
+def _leave_facts(connection: sqlite3.Connection, kind: str, position: int) -> None:
+    """Remove a document from the index of facts, which reads its words from the texts: call it before they change."""
+    connection.execute(f"DELETE FROM published_fact_{kind} WHERE rowid = ?", (position,))
 
 
 class Replacements:
@@ -171,21 +205,22 @@ class Replacements:
 
     def write(self) -> None:
         for kind, waiting in self._waiting.items():
-            steps = [
-                (position, step, number)
-                for number, (*positions, _) in enumerate(waiting)
-                for step, position in enumerate(positions)
+            steps = sorted(
+                (position, position == present, number)
+                for number, (former, present, _) in enumerate(waiting)
+                for position in {former, present}
                 if position is not None
-            ]
-            words = [[frozenset[str](), frozenset[str]()] for _ in waiting]
-            for position, step, number in sorted(steps):
-                entered = waiting[number][2]
-                words[number][step] = (
-                    enter(self._connection, kind, position, entered)
-                    if step and entered is not None
-                    else leave(self._connection, kind, position)
-                )
-            for former, present in words:
-                self._words.replace(kind, former, present)
+            )
+            words = [(frozenset[str](), frozenset[str]()) for _ in waiting]
+            for position, is_present, number in steps:
+                former, _, entered = waiting[number]
+                if entered is None or not is_present:
+                    words[number] = leave(self._connection, kind, position), words[number][1]
+                elif position == former:
+                    words[number] = change(self._connection, kind, position, entered)
+                else:
+                    words[number] = words[number][0], enter(self._connection, kind, position, entered)
+            for had, has in words:
+                self._words.replace(kind, had, has)
         self._waiting.clear()
         self._entered.clear()
