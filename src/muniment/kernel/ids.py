@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from muniment.kernel.phrases.phrase import Phrase
 
 MAX_SLUG_CHARACTERS = 200
+_PLAIN_SLUG = re.compile(r"[a-z0-9-]+")
+"""Nearly every slug is one, and needs no look at each character."""
 _FORBIDDEN_IN_SLUG = frozenset("/\\?#%<>\"'`&")
 _FORBIDDEN_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -25,6 +27,8 @@ def slug_fault(slug: str) -> str | None:
         return Phrase("is empty")
     if len(slug) > MAX_SLUG_CHARACTERS:
         return Phrase("has {count} characters, at most {limit} are allowed", count=len(slug), limit=MAX_SLUG_CHARACTERS)
+    if _PLAIN_SLUG.fullmatch(slug):
+        return None
     if slug in {".", ".."}:
         return Phrase("is a relative path")
     for character in slug:
