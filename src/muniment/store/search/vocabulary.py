@@ -6,6 +6,7 @@ A word is held as long as a published document contains it, so that nothing of a
 
 import sqlite3
 from collections import Counter
+from operator import itemgetter
 from typing import Final
 
 from muniment.store.search.keys import NAMES, plain
@@ -99,7 +100,7 @@ class Words:
         connection.executemany(f"DELETE FROM published_word_{kind} WHERE id = ?", unused)
         # Sorted, a large change is written faster.
         connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
-        rows.insert(connection, f"published_part_{kind}", sorted(new))
+        rows.insert(connection, f"published_part_{kind}", sorted(new, key=itemgetter(0)))  # of one part, they are in order
 
     def _stored(self, kind: str, words: list[str]) -> dict[str, tuple[int, int]]:
         """Return the numbers of those words that are stored, and how many documents have them."""

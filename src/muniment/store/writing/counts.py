@@ -4,6 +4,7 @@ import sqlite3
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Final
 
 from muniment.store.search.values import singular
@@ -83,7 +84,7 @@ class Values:
         self._added.subtract(values)
 
     def _write_entered(self) -> None:
-        rows.insert(self._connection, "published_facet", sorted(self._entered))
+        rows.insert(self._connection, "published_facet", sorted(self._entered, key=itemgetter(0)))
         self._entered.clear()
 
     def write(self, sequence: int) -> None:
