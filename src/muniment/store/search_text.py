@@ -10,7 +10,6 @@ import unicodedata
 from collections.abc import Iterable
 from typing import NamedTuple
 
-_ASCII_WORD = re.compile(r"[a-z0-9]+")
 _UNSPACED = re.compile(
     "["
     "\u0e00-\u0eff"  # Thai, Lao
@@ -54,6 +53,8 @@ class _WordCharacters(dict[int, str]):
 
 
 _characters = _WordCharacters()
+_ascii = "".join(_characters[code] for code in range(128))
+"""The same of ASCII: most texts are, and are translated faster by it."""
 
 
 def fold(text: str) -> str:
@@ -68,7 +69,7 @@ def pieces(text: str) -> list[str]:
     """Split *text* into folded words; a run of a script without spaces is one piece."""
     folded = fold(text)
     if folded.isascii():
-        return _ASCII_WORD.findall(folded)
+        return folded.translate(_ascii).split()
     return _UNSPACED.sub(r" \g<0> ", folded.translate(_characters)).split()
 
 
