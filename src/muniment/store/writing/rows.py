@@ -14,8 +14,8 @@ def insert(connection: sqlite3.Connection, table: str, rows: Sequence[tuple[Any,
     if not rows:
         return
     row = f"({', '.join('?' * len(rows[0]))})"
-    many = f"INSERT INTO {table} VALUES {', '.join([row] * AT_ONCE)}"
-    rest = len(rows) % AT_ONCE
-    for first in range(0, len(rows) - rest, AT_ONCE):
+    whole = len(rows) - len(rows) % AT_ONCE
+    for first in range(0, whole, AT_ONCE):
+        many = f"INSERT INTO {table} VALUES {', '.join([row] * AT_ONCE)}"
         connection.execute(many, tuple(chain.from_iterable(rows[first : first + AT_ONCE])))
-    connection.executemany(f"INSERT INTO {table} VALUES {row}", rows[len(rows) - rest :])
+    connection.executemany(f"INSERT INTO {table} VALUES {row}", rows[whole:])
