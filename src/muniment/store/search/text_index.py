@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.search.keys import FORMER, NAME, NAMED, marked
+from muniment.store.search.keys import FORMER, NAME, NAMED, marked, squeeze
 from muniment.store.search.vocabulary import Words, words_of
 from muniment.store.search_text import indexed
 
@@ -28,6 +28,7 @@ MAX_WAITING: Final = 1_000
 """Documents whose texts are held in memory before they are written."""
 STEP_PAGES: Final = 1_000
 """Pages of 4 KB that one step of a merge writes: some 50 ms."""
+_NO_WORDS: Final = frozenset[str]()
 
 
 class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +67,10 @@ class Columns(NamedTuple):
     @property
     def words(self) -> frozenset[str]:
         return words_of(self.name, self.label, self.themes, self.place, self.keys)
+
+
+_ENTERED: Final = f"(rowid, {', '.join(Columns._fields)}) VALUES (?, {', '.join('?' * len(Columns._fields))})"
+_CHANGED: Final = ", ".join(f"{each} = ?" for each in Columns._fields)
 
 
 def tables(kind: str) -> tuple[str, ...]:
@@ -116,7 +121,7 @@ def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchText
     themes, place, people = map(indexed, (search.themes, search.place, search.people))
     former = marked(FORMER, search.former)
     # A slug that is of a former name says no more than that name: what is called so now comes first.
-    own = (name,) if {FORMER + each[1:] for each in marked(NAME, (key,))} & {*former} else (name, key)
+    own = (name,) if former and FORMER + squeeze(key) in former else (name, key)
     keys = dict.fromkeys((*marked(NAME, own), *search.keys, *former))
     return Columns(indexed(name), label, themes, place, people, summary, body, " ".join(keys))
 
@@ -129,8 +134,7 @@ def _facts(name: str, themes: str, place: str) -> str:
 
 def enter(connection: sqlite3.Connection, kind: str, position: int, entered: Columns) -> frozenset[str]:
     """Index a document and return its words of the vocabulary."""
-    statement = f"INSERT INTO published_text_{kind} (rowid, {', '.join(Columns._fields)})"
-    connection.execute(f"{statement} VALUES ({', '.join('?' * (1 + len(entered)))})", (position, *entered))
+    connection.execute(f"INSERT INTO published_text_{kind} {_ENTERED}", (position, *entered))
     _enter_facts(connection, kind, position, _facts(entered.name, entered.themes, entered.place))
     return entered.words
 
@@ -141,14 +145,13 @@ def change(
     """Index a document again and return the words of the vocabulary that it had, and has."""
     had = _worded(connection, kind, position)
     if had is None:
-        return frozenset(), enter(connection, kind, position, entered)
+        return _NO_WORDS, enter(connection, kind, position, entered)
     name, _, themes, place, _ = had
     facts = _facts(entered.name, entered.themes, entered.place)
     is_other = facts != _facts(name, themes, place)
     if is_other:
         _leave_facts(connection, kind, position)
-    columns = ", ".join(f"{each} = ?" for each in Columns._fields)
-    connection.execute(f"UPDATE published_text_{kind} SET {columns} WHERE rowid = ?", (*entered, position))
+    connection.execute(f"UPDATE published_text_{kind} SET {_CHANGED} WHERE rowid = ?", (*entered, position))
     if is_other:
         _enter_facts(connection, kind, position, facts)
     return words_of(*had), entered.words
@@ -158,7 +161,7 @@ def leave(connection: sqlite3.Connection, kind: str, position: int) -> frozenset
     """Remove a document from the index and return the words of the vocabulary that it had."""
     had = _worded(connection, kind, position)
     if had is None:
-        return frozenset()
+        return _NO_WORDS
     _leave_facts(connection, kind, position)
     connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (position,))
     return words_of(*had)
@@ -211,7 +214,7 @@ class Replacements:
                 for position in {former, present}
                 if position is not None
             )
-            words = [(frozenset[str](), frozenset[str]()) for _ in waiting]
+            words = [(_NO_WORDS, _NO_WORDS)] * len(waiting)
             for position, is_present, number in steps:
                 former, _, entered = waiting[number]
                 if entered is None or not is_present:

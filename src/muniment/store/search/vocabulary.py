@@ -100,7 +100,8 @@ class Words:
         connection.executemany(f"DELETE FROM published_word_{kind} WHERE id = ?", unused)
         # Sorted, a large change is written faster.
         connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
-        rows.insert(connection, f"published_part_{kind}", sorted(new, key=itemgetter(0)))  # of one part, they are in order
+        new.sort(key=itemgetter(0))  # those of one part are in order
+        rows.insert(connection, f"published_part_{kind}", new)
 
     def _stored(self, kind: str, words: list[str]) -> dict[str, tuple[int, int]]:
         """Return the numbers of those words that are stored, and how many documents have them."""
