@@ -53,8 +53,8 @@ class _WordCharacters(dict[int, str]):
 
 
 _characters = _WordCharacters()
-_ascii = "".join(_characters[code] for code in range(128))
-"""The same of ASCII: most texts are, and are translated faster by it."""
+_ascii = "".join(_characters[ord(chr(code).lower())] for code in range(128))
+"""The same of ASCII characters, in lower case: most texts have no others, and are translated faster by it."""
 
 
 def fold(text: str) -> str:
@@ -67,10 +67,9 @@ def fold(text: str) -> str:
 
 def pieces(text: str) -> list[str]:
     """Split *text* into folded words; a run of a script without spaces is one piece."""
-    folded = fold(text)
-    if folded.isascii():
-        return folded.translate(_ascii).split()
-    return _UNSPACED.sub(r" \g<0> ", folded.translate(_characters)).split()
+    if text.isascii():
+        return text.translate(_ascii).split()
+    return _UNSPACED.sub(r" \g<0> ", fold(text).translate(_characters)).split()
 
 
 def _bigrams(run: str) -> list[str]:
