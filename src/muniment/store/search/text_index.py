@@ -29,6 +29,7 @@ MAX_WAITING: Final = 1_000
 STEP_PAGES: Final = 1_000
 """Pages of 4 KB that one step of a merge writes: some 50 ms."""
 _NO_WORDS: Final = frozenset[str]()
+_Worded = tuple[str, str, str, str, str]
 
 
 class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,8 +66,13 @@ class Columns(NamedTuple):
         return digest("\0".join(self).encode("utf-8", "surrogatepass"))
 
     @property
+    def worded(self) -> _Worded:
+        """The columns that the words of the vocabulary and of the facts are in."""
+        return self.name, self.label, self.themes, self.place, self.keys
+
+    @property
     def words(self) -> frozenset[str]:
-        return words_of(self.name, self.label, self.themes, self.place, self.keys)
+        return words_of(*self.worded)
 
 
 _ENTERED: Final = f"(rowid, {', '.join(Columns._fields)}) VALUES (?, {', '.join('?' * len(Columns._fields))})"
@@ -126,16 +132,17 @@ def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchText
     return Columns(indexed(name), label, themes, place, people, summary, body, " ".join(keys))
 
 
-def _facts(name: str, themes: str, place: str) -> str:
+def _facts(entered: Columns) -> str:
     """Return the words of the index of facts, as the view of :func:`tables` does."""
-    named = f" {name}".replace(" ", f" {NAMED}")
-    return f"{named} {name} {themes} {place}"
+    named = f" {entered.name}".replace(" ", f" {NAMED}")
+    return f"{named} {entered.name} {entered.themes} {entered.place}"
 
 
 def enter(connection: sqlite3.Connection, kind: str, position: int, entered: Columns) -> frozenset[str]:
     """Index a document and return its words of the vocabulary."""
     connection.execute(f"INSERT INTO published_text_{kind} {_ENTERED}", (position, *entered))
-    _enter_facts(connection, kind, position, _facts(entered.name, entered.themes, entered.place))
+    # Not from the view: a statement that reads and writes makes FTS5 write all that it holds in memory.
+    connection.execute(f"INSERT INTO published_fact_{kind} (rowid, words) VALUES (?, ?)", (position, _facts(entered)))
     return entered.words
 
 
@@ -143,45 +150,28 @@ def change(
     connection: sqlite3.Connection, kind: str, position: int, entered: Columns
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Index a document again and return the words of the vocabulary that it had, and has."""
-    had = _worded(connection, kind, position)
-    if had is None:
-        return _NO_WORDS, enter(connection, kind, position, entered)
-    name, _, themes, place, _ = had
-    facts = _facts(entered.name, entered.themes, entered.place)
-    is_other = facts != _facts(name, themes, place)
-    if is_other:
-        _leave_facts(connection, kind, position)
+    if _worded(connection, kind, position) != entered.worded:
+        return leave(connection, kind, position), enter(connection, kind, position, entered)
+    # The facts, too, are as they were.
     connection.execute(f"UPDATE published_text_{kind} SET {_CHANGED} WHERE rowid = ?", (*entered, position))
-    if is_other:
-        _enter_facts(connection, kind, position, facts)
-    return words_of(*had), entered.words
+    return _NO_WORDS, _NO_WORDS
 
 
 def leave(connection: sqlite3.Connection, kind: str, position: int) -> frozenset[str]:
     """Remove a document from the index and return the words of the vocabulary that it had."""
-    had = _worded(connection, kind, position)
-    if had is None:
+    worded = _worded(connection, kind, position)
+    if worded is None:
         return _NO_WORDS
-    _leave_facts(connection, kind, position)
+    connection.execute(f"DELETE FROM published_fact_{kind} WHERE rowid = ?", (position,))  # reads the texts
     connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (position,))
-    return words_of(*had)
+    return words_of(*worded)
 
 
-def _worded(connection: sqlite3.Connection, kind: str, position: int) -> tuple[str, str, str, str, str] | None:
-    """Return the columns of which the words of the vocabulary are, as they are indexed."""
+def _worded(connection: sqlite3.Connection, kind: str, position: int) -> _Worded | None:
+    """Return the columns of a document as they are indexed."""
     statement = f"SELECT name, label, themes, place, keys FROM published_text_{kind} WHERE rowid = ?"
-    found: tuple[str, str, str, str, str] | None = connection.execute(statement, (position,)).fetchone()
+    found: _Worded | None = connection.execute(statement, (position,)).fetchone()
     return found
-
-
-def _enter_facts(connection: sqlite3.Connection, kind: str, position: int, facts: str) -> None:
-    # Not from the view: a statement that reads and writes makes FTS5 write all that it holds in memory.
-    connection.execute(f"INSERT INTO published_fact_{kind} (rowid, words) VALUES (?, ?)", (position, facts))
-
-
-def _leave_facts(connection: sqlite3.Connection, kind: str, position: int) -> None:
-    """Remove a document from the index of facts, which reads its words from the texts: call it before they change."""
-    connection.execute(f"DELETE FROM published_fact_{kind} WHERE rowid = ?", (position,))
 
 
 class Replacements:
