@@ -68,7 +68,7 @@ class Words:
 
     def write(self) -> None:
         for kind, added in self._added.items():
-            self._write(kind, sorted((word, n) for word, n in added.items() if n))
+            self._write(kind, [(word, n) for word in sorted(added) if (n := added[word])])
         self._added.clear()
         self._waiting = 0
 

@@ -69,7 +69,7 @@ class Values:
     def ids_of(self, kind: str, facets: Mapping[str, Iterable[str]]) -> list[int]:
         """Return the ids of the facets of a document, each once."""
         ids = self._ids
-        return [ids[kind, name, value] for name, given in facets.items() for value in dict.fromkeys(given)]
+        return list(dict.fromkeys([ids[kind, name, value] for name, given in facets.items() for value in given]))
 
     def enter(self, values: list[int], position: int) -> None:
         self._entered += [(value, position) for value in values]
