@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from muniment.store.chain.hashes import Link, StateDigest, body_digest, chain_of, genesis_of, leaf_of, link
+from muniment.store.chain.hashes import Link, StateDigest, body_digest, chain_of, genesis_of, leaf_of, link, salts
 from muniment.store.writing import rows
 
 Connection = Any
@@ -148,13 +148,14 @@ class Chain:
         self._connection = connection
         self._former: bytes | None = None
         self._added: list[Link] = []
+        self._salts = salts()
 
     def add(self, sequence: int, kind: str, key: str, change: str, body: bytes | None) -> None:
         """Link a change. Call it before the document is written."""
         if self._former is None:
             self._former = _until(self._connection, sequence - 1)
         digest = None if body is None else body_digest(body)
-        made = link(self._former, sequence, kind, key, change, digest=digest)
+        made = link(self._former, sequence, kind, key, change, digest=digest, salt=next(self._salts))
         self._former = made.chain
         self._added.append(made)
 
