@@ -34,9 +34,7 @@ def slug_fault(slug: str) -> str | None:
     for character in slug:
         if character in _FORBIDDEN_IN_SLUG or unicodedata.category(character) in _FORBIDDEN_CATEGORIES:
             return Phrase("contains the character U+{code:04X}, which is not allowed in a URL", code=ord(character))
-    if not unicodedata.is_normalized("NFC", slug):
-        return Phrase("is not in Unicode normalization form C")
-    return None
+    return None if unicodedata.is_normalized("NFC", slug) else Phrase("is not in Unicode normalization form C")
 
 
 def slug_from_name(name: str) -> str:
