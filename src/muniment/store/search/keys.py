@@ -59,8 +59,8 @@ def handle_of(profile: str) -> str:
 
 def marked(mark: str, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of *texts*; one character or none names nothing."""
-    found = dict.fromkeys(squeeze(text) for text in texts if text)
-    return tuple(mark + key for key in found if len(key) > 1 or (key and mark == SYMBOL))
+    found = dict.fromkeys([squeeze(text) for text in texts if text])
+    return tuple([mark + key for key in found if len(key) > 1 or (key and mark == SYMBOL)])
 
 
 def plain(word: str) -> str:
