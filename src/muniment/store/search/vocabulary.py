@@ -38,10 +38,9 @@ def words_of(name: str, label: str, themes: str, place: str, keys: str) -> froze
 
     A name of one word is held once, as a key.
     """
-    names = {key for key in keys.split() if key.startswith(NAMES)}
-    known = set(map(plain, names))
-    words = {word for text in (name, label, themes, place) for word in text.split() if len(word) >= MIN_CHARACTERS}
-    return frozenset(names | {word for word in words if word not in known and not word.isdigit()})
+    names = frozenset([key for key in keys.split() if key.startswith(NAMES)])
+    words = {*name.split(), *label.split(), *themes.split(), *place.split()}.difference(map(plain, names))
+    return names.union([word for word in words if len(word) >= MIN_CHARACTERS and not word.isdigit()])
 
 
 def _parts_of(word: str) -> frozenset[int]:
