@@ -33,7 +33,7 @@ class Link(NamedTuple):
 
 
 def _hash(tag: bytes, *parts: bytes) -> bytes:
-    joined = b"".join([each for part in parts for each in (len(part).to_bytes(8), part)])
+    joined = b"".join([len(part).to_bytes(8) + part for part in parts])
     return hashlib.sha256(b"muniment %b\n%b" % (tag, joined)).digest()
 
 
