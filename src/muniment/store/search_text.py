@@ -83,11 +83,10 @@ def indexed(text: str) -> str:
     A run of a script without spaces becomes its bigrams and its last character, so that each of its characters starts
     some word.
     """
-    split = pieces(text)
     if text.isascii():
-        return " ".join(split)
+        return " ".join(text.translate(_ascii).split())
     words: list[str] = []
-    for piece in split:
+    for piece in pieces(text):
         if _UNSPACED.match(piece):
             words += _bigrams(piece)
             words.append(piece[-1])
