@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from muniment.kernel.phrases.phrase import Phrase
 
 MAX_SLUG_CHARACTERS = 200
+_PLAIN_SLUG = re.compile(r"[a-z0-9-]+")
+"""Nearly every slug is one, and needs no look at each character."""
 _FORBIDDEN_IN_SLUG = frozenset("/\\?#%<>\"'`&")
 _FORBIDDEN_CATEGORIES = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"})
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -25,14 +27,14 @@ def slug_fault(slug: str) -> str | None:
         return Phrase("is empty")
     if len(slug) > MAX_SLUG_CHARACTERS:
         return Phrase("has {count} characters, at most {limit} are allowed", count=len(slug), limit=MAX_SLUG_CHARACTERS)
+    if _PLAIN_SLUG.fullmatch(slug):
+        return None
     if slug in {".", ".."}:
         return Phrase("is a relative path")
     for character in slug:
         if character in _FORBIDDEN_IN_SLUG or unicodedata.category(character) in _FORBIDDEN_CATEGORIES:
             return Phrase("contains the character U+{code:04X}, which is not allowed in a URL", code=ord(character))
-    if not unicodedata.is_normalized("NFC", slug):
-        return Phrase("is not in Unicode normalization form C")
-    return None
+    return None if unicodedata.is_normalized("NFC", slug) else Phrase("is not in Unicode normalization form C")
 
 
 def slug_from_name(name: str) -> str:

@@ -21,6 +21,7 @@ from muniment.store.chain import links
 from muniment.store.change_feed import encode_fields, mark_in
 from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
 from muniment.store.search import text_index
+from muniment.store.writing import rows
 from muniment.store.writing.documents import DocumentWriter, grouped
 from muniment.store.writing.tables import statements
 
@@ -209,7 +210,7 @@ def apply(
         )
     documents.finish(last)
     chain.write()
-    connection.executemany(_RECORD, feed)
+    rows.insert(connection, "published_change", feed)
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
     if last > changes_kept:
@@ -251,11 +252,10 @@ def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[s
 
 
 _FeedRow = tuple[int, str, str, str, str, str | None]
-_RECORD: Final = "INSERT OR REPLACE INTO published_change VALUES (?, ?, ?, ?, ?, ?)"
 
 
 def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
-    connection.execute(_RECORD, _feed_row(entry))
+    connection.execute("INSERT INTO published_change VALUES (?, ?, ?, ?, ?, ?)", _feed_row(entry))
 
 
 def _feed_row(entry: PublishedEntry) -> _FeedRow:

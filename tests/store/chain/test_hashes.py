@@ -1,16 +1,24 @@
 """The hashes of the chain depend on every part, and on the salt."""
 
+from itertools import islice
+
 import pytest
 
-from muniment.store.chain.hashes import StateDigest, chain_of, genesis_of, leaf_of, link
+from muniment.store.chain.hashes import StateDigest, chain_of, genesis_of, leaf_of, link, salts
 
 FORMER = bytes(32)
 
 
 def test_two_links_of_the_same_change_differ_by_their_salt():
-    one, two = (link(FORMER, 7, "person", "ada", "updated", digest=None) for _ in range(2))
+    one, two = (link(FORMER, 7, "person", "ada", "updated", digest=None, salt=salt) for salt in islice(salts(), 2))
     assert one.chain != two.chain
     assert one.chain == chain_of(FORMER, 7, leaf_of(one.salt, "person", "ada", "updated", None))
+
+
+def test_no_salt_comes_twice():
+    drawn = [*islice(salts(), 100), *islice(salts(), 100)]
+    assert len(set(drawn)) == 200
+    assert {len(salt) for salt in drawn} == {16}
 
 
 @pytest.mark.parametrize("changed", range(5))

@@ -58,6 +58,34 @@ def test_a_document_that_moves_twice_in_one_publication_is_found_where_it_is(pub
     assert words.fetchall() == [("iron", 2)]
 
 
+def facts(connection):
+    """Return what the index of facts is stored as."""
+    return connection.execute("SELECT id, block FROM published_fact_company_data ORDER BY id").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("members", "queries", "words"),
+    [
+        ({"description": "Builds boats"}, {"boats": 1, "nets": 0, "copper": 1}, {"copper"}),
+        ({"name": "Iron Kettle"}, {"iron": 1, "copper": 0, "nets": 1}, {"iron"}),
+        ({"themes": ["ships"]}, {"ships": 1, "copper": 1, "nets": 1}, {"copper", "ships"}),
+    ],
+)
+def test_a_document_is_found_by_its_present_texts(publisher, reader, members, queries, words):
+    connection = publisher.connection
+    before = {"name": "Copper Kettle", "description": "Mends nets"}
+    publisher.publish(company(1, **before), company(2, name="Other"))
+    former = facts(connection)
+    publisher.publish(company(1, **before | members))
+    assert (facts(connection) == former) == ("description" in members)
+    for index in text_index.indexes(["company"]):
+        connection.execute(f"INSERT INTO {index} ({index}) VALUES ('integrity-check')")
+    reader.refresh()
+    assert {query: len(ids(reader.companies(companies_by(q=query)))) for query in queries} == queries
+    stored = "SELECT word, n FROM published_word_company WHERE word IN ('copper', 'iron', 'ships')"
+    assert dict(connection.execute(stored).fetchall()) == dict.fromkeys(words, 1)
+
+
 def test_few_segments_are_left_as_they_are(publisher):
     publisher.publish(company(1))
     publisher.publish(company(2))

@@ -7,10 +7,12 @@ covers a random salt and the change. Without the salt, a leaf tells nothing of t
 
 import hashlib
 import secrets
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 HASH_BYTES: Final = 32
 _SALT_BYTES: Final = 16
+_SALTS_AT_ONCE: Final = 32
 
 
 class Link(NamedTuple):
@@ -31,7 +33,7 @@ class Link(NamedTuple):
 
 
 def _hash(tag: bytes, *parts: bytes) -> bytes:
-    joined = b"".join([each for part in parts for each in (len(part).to_bytes(8), part)])
+    joined = b"".join([len(part).to_bytes(8) + part for part in parts])
     return hashlib.sha256(b"muniment %b\n%b" % (tag, joined)).digest()
 
 
@@ -52,8 +54,15 @@ def genesis_of(feed_id: str, edition: int, state: bytes) -> bytes:
     return _hash(b"genesis", feed_id.encode(), edition.to_bytes(8), state)
 
 
-def link(former: bytes, sequence: int, kind: str, key: str, change: str, *, digest: bytes | None) -> Link:
-    salt = secrets.token_bytes(_SALT_BYTES)
+def salts() -> Iterator[bytes]:
+    """Yield random salts without end; to ask the system for each takes as long as the hashes."""
+    while True:
+        some = secrets.token_bytes(_SALT_BYTES * _SALTS_AT_ONCE)
+        for first in range(0, len(some), _SALT_BYTES):
+            yield some[first : first + _SALT_BYTES]
+
+
+def link(former: bytes, sequence: int, kind: str, key: str, change: str, *, digest: bytes | None, salt: bytes) -> Link:
     leaf = leaf_of(salt, kind, key, change, digest)
     return Link(sequence, chain_of(former, sequence, leaf), leaf, salt, digest)
 

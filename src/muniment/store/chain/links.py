@@ -6,12 +6,13 @@ it are older than the chain; its value counts for them too, because it covers al
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from muniment.store.chain.hashes import Link, StateDigest, body_digest, chain_of, genesis_of, leaf_of, link
+from muniment.store.chain.hashes import Link, StateDigest, body_digest, chain_of, genesis_of, leaf_of, link, salts
+from muniment.store.writing import rows
 
 Connection = Any
 """Of sqlite3 or of psycopg; both execute statements alike."""
@@ -21,7 +22,7 @@ SQLITE_TABLE: Final = """CREATE TABLE IF NOT EXISTS published_chain (
 POSTGRESQL_TABLE: Final = """CREATE TABLE IF NOT EXISTS published_chain (
     sequence bigint PRIMARY KEY, chain bytea NOT NULL, leaf bytea, salt bytea, digest bytea)"""
 _LATEST: Final = "SELECT sequence, chain FROM published_chain ORDER BY sequence DESC LIMIT 1"
-_INSERT: Final = "INSERT INTO published_chain (sequence, chain, leaf, salt, digest) VALUES (%s, %s, %s, %s, %s)"
+_COLUMNS: Final = f"published_chain ({', '.join(Link._fields)})"
 
 
 class _Body(msgspec.Struct):
@@ -39,12 +40,12 @@ def _run(connection: Connection, statement: str, *values: object) -> Any:
     return connection.execute(statement.replace("%s", "?") if _on_sqlite(connection) else statement, values)
 
 
-def _insert(connection: Connection, links: Iterable[Link]) -> None:
+def _insert(connection: Connection, links: Sequence[Link]) -> None:
     if _on_sqlite(connection):
-        connection.executemany(_INSERT.replace("%s", "?"), links)
+        rows.insert(connection, _COLUMNS, links)
         return
     with connection.cursor() as cursor:
-        cursor.executemany(_INSERT, list(links))
+        cursor.executemany(f"INSERT INTO {_COLUMNS} VALUES (%s, %s, %s, %s, %s)", links)
 
 
 def latest(connection: Connection) -> Link | None:
@@ -147,13 +148,14 @@ class Chain:
         self._connection = connection
         self._former: bytes | None = None
         self._added: list[Link] = []
+        self._salts = salts()
 
     def add(self, sequence: int, kind: str, key: str, change: str, body: bytes | None) -> None:
         """Link a change. Call it before the document is written."""
         if self._former is None:
             self._former = _until(self._connection, sequence - 1)
         digest = None if body is None else body_digest(body)
-        made = link(self._former, sequence, kind, key, change, digest=digest)
+        made = link(self._former, sequence, kind, key, change, digest=digest, salt=next(self._salts))
         self._former = made.chain
         self._added.append(made)
 

@@ -25,6 +25,8 @@ NAMED: Final = "\u2299"
 """Marks each word of a name in the index of facts: few names have it, even of a word that many themes have."""
 MAX_KEY_CHARACTERS: Final = 100
 
+_ADDRESS: Final = re.compile(r"https?://(?:www\.)?+((?:[a-z0-9-]+\.)+[a-z]{2,})(?:/[!-~]*)?")
+"""Most web addresses, which need not be parsed; the host without ``www.`` is the group."""
 _DOMAIN: Final = re.compile(r"(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
 
 
@@ -35,6 +37,8 @@ def squeeze(text: str) -> str:
 def host_of(text: str) -> str:
     """Return the host of a web address or a bare domain without ``www.``; empty if the text is neither."""
     text = text.strip().lower()
+    if plain := _ADDRESS.fullmatch(text):
+        return plain[1]
     try:
         host = urlsplit(text).hostname if "://" in text else text.partition("/")[0]
     except ValueError:
@@ -55,8 +59,8 @@ def handle_of(profile: str) -> str:
 
 def marked(mark: str, texts: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of *texts*; one character or none names nothing."""
-    found = dict.fromkeys(squeeze(text) for text in texts if text)
-    return tuple(mark + key for key in found if len(key) > 1 or (key and mark == SYMBOL))
+    found = dict.fromkeys([squeeze(text) for text in texts if text])
+    return tuple([mark + key for key in found if len(key) > 1 or (key and mark == SYMBOL)])
 
 
 def plain(word: str) -> str:

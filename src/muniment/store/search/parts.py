@@ -7,7 +7,7 @@ neighbour leaves one half of a word as it was; of two slips, either both are in 
 are numbers, so that a table of them is small.
 """
 
-from collections.abc import Iterable, Iterator
+from itertools import combinations
 from typing import Final
 from zlib import crc32
 
@@ -52,22 +52,16 @@ def of_two_slips(word: str) -> frozenset[int]:
     return found
 
 
-def _shortened(text: str) -> Iterator[str]:
-    """Yield *text*, and *text* with each of its letters left out."""
-    yield text
-    for place in range(len(text)):
-        yield text[:place] + text[place + 1 :]
+def _shortened(text: str) -> list[str]:
+    """Return *text*, and *text* with each of its letters left out."""
+    return [text, *[text[:place] + text[place + 1 :] for place in range(len(text))]]
 
 
-def _twice_shortened(text: str) -> Iterator[str]:
-    for once in _shortened(text):
-        yield from _shortened(once)
+def _twice_shortened(text: str) -> list[str]:
+    return [*_shortened(text), *map("".join, combinations(text, max(len(text) - 2, 0)))]
 
 
-def _numbers(side: str, texts: Iterable[str]) -> frozenset[int]:
-    return frozenset(_number(f"{side}{text}".encode("utf-8", "surrogatepass")) for text in texts)
-
-
-def _number(part: bytes) -> int:
-    """Return a number that SQLite stores in three bytes."""
-    return (crc32(part) & 0xFFFFFF) - (1 << 23)
+def _numbers(side: str, texts: list[str]) -> frozenset[int]:
+    """Return the numbers of parts, which SQLite stores in three bytes."""
+    begun = crc32(side.encode())
+    return frozenset([(crc32(text.encode("utf-8", "surrogatepass"), begun) & 0xFFFFFF) - (1 << 23) for text in texts])

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.search.keys import FORMER, NAME, NAMED, marked
+from muniment.store.search.keys import FORMER, NAME, NAMED, marked, squeeze
 from muniment.store.search.vocabulary import Words, words_of
 from muniment.store.search_text import indexed
 
@@ -28,6 +28,8 @@ MAX_WAITING: Final = 1_000
 """Documents whose texts are held in memory before they are written."""
 STEP_PAGES: Final = 1_000
 """Pages of 4 KB that one step of a merge writes: some 50 ms."""
+_NO_WORDS: Final = frozenset[str]()
+_Worded = tuple[str, str, str, str, str]
 
 
 class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +66,17 @@ class Columns(NamedTuple):
         return digest("\0".join(self).encode("utf-8", "surrogatepass"))
 
     @property
+    def worded(self) -> _Worded:
+        """The columns that the words of the vocabulary and of the facts are in."""
+        return self.name, self.label, self.themes, self.place, self.keys
+
+    @property
     def words(self) -> frozenset[str]:
-        return words_of(self.name, self.label, self.themes, self.place, self.keys)
+        return words_of(*self.worded)
+
+
+_ENTERED: Final = f"(rowid, {', '.join(Columns._fields)}) VALUES (?, {', '.join('?' * len(Columns._fields))})"
+_CHANGED: Final = ", ".join(f"{each} = ?" for each in Columns._fields)
 
 
 def tables(kind: str) -> tuple[str, ...]:
@@ -116,7 +127,7 @@ def columns(name: str, key: str, texts: tuple[str, str, str], search: SearchText
     themes, place, people = map(indexed, (search.themes, search.place, search.people))
     former = marked(FORMER, search.former)
     # A slug that is of a former name says no more than that name: what is called so now comes first.
-    own = (name,) if {FORMER + each[1:] for each in marked(NAME, (key,))} & {*former} else (name, key)
+    own = (name,) if former and FORMER + squeeze(key) in former else (name, key)
     keys = dict.fromkeys((*marked(NAME, own), *search.keys, *former))
     return Columns(indexed(name), label, themes, place, people, summary, body, " ".join(keys))
 
@@ -129,22 +140,38 @@ def _facts(entered: Columns) -> str:
 
 def enter(connection: sqlite3.Connection, kind: str, position: int, entered: Columns) -> frozenset[str]:
     """Index a document and return its words of the vocabulary."""
-    statement = f"INSERT INTO published_text_{kind} (rowid, {', '.join(Columns._fields)})"
-    connection.execute(f"{statement} VALUES ({', '.join('?' * (1 + len(entered)))})", (position, *entered))
+    connection.execute(f"INSERT INTO published_text_{kind} {_ENTERED}", (position, *entered))
     # Not from the view: a statement that reads and writes makes FTS5 write all that it holds in memory.
     connection.execute(f"INSERT INTO published_fact_{kind} (rowid, words) VALUES (?, ?)", (position, _facts(entered)))
     return entered.words
 
 
+def change(
+    connection: sqlite3.Connection, kind: str, position: int, entered: Columns
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Index a document again and return the words of the vocabulary that it had, and has."""
+    if _worded(connection, kind, position) != entered.worded:
+        return leave(connection, kind, position), enter(connection, kind, position, entered)
+    # The facts, too, are as they were.
+    connection.execute(f"UPDATE published_text_{kind} SET {_CHANGED} WHERE rowid = ?", (*entered, position))
+    return _NO_WORDS, _NO_WORDS
+
+
 def leave(connection: sqlite3.Connection, kind: str, position: int) -> frozenset[str]:
     """Remove a document from the index and return the words of the vocabulary that it had."""
-    chosen = f"FROM published_text_{kind} WHERE rowid = ?"
-    row = connection.execute(f"SELECT name, label, themes, place, keys {chosen}", (position,)).fetchone()
-    if row is None:
-        return frozenset()
+    worded = _worded(connection, kind, position)
+    if worded is None:
+        return _NO_WORDS
     connection.execute(f"DELETE FROM published_fact_{kind} WHERE rowid = ?", (position,))  # reads the texts
-    connection.execute(f"DELETE {chosen}", (position,))
-    return words_of(*row)
+    connection.execute(f"DELETE FROM published_text_{kind} WHERE rowid = ?", (position,))
+    return words_of(*worded)
+
+
+def _worded(connection: sqlite3.Connection, kind: str, position: int) -> _Worded | None:
+    """Return the columns of a document as they are indexed."""
+    statement = f"SELECT name, label, themes, place, keys FROM published_text_{kind} WHERE rowid = ?"
+    found: _Worded | None = connection.execute(statement, (position,)).fetchone()
+    return found
 
 
 class Replacements:
@@ -171,21 +198,22 @@ class Replacements:
 
     def write(self) -> None:
         for kind, waiting in self._waiting.items():
-            steps = [
-                (position, step, number)
-                for number, (*positions, _) in enumerate(waiting)
-                for step, position in enumerate(positions)
+            steps = sorted(
+                (position, position == present, number)
+                for number, (former, present, _) in enumerate(waiting)
+                for position in {former, present}
                 if position is not None
-            ]
-            words = [[frozenset[str](), frozenset[str]()] for _ in waiting]
-            for position, step, number in sorted(steps):
-                entered = waiting[number][2]
-                words[number][step] = (
-                    enter(self._connection, kind, position, entered)
-                    if step and entered is not None
-                    else leave(self._connection, kind, position)
-                )
-            for former, present in words:
-                self._words.replace(kind, former, present)
+            )
+            words = [(_NO_WORDS, _NO_WORDS)] * len(waiting)
+            for position, is_present, number in steps:
+                former, _, entered = waiting[number]
+                if entered is None or not is_present:
+                    words[number] = leave(self._connection, kind, position), words[number][1]
+                elif position == former:
+                    words[number] = change(self._connection, kind, position, entered)
+                else:
+                    words[number] = words[number][0], enter(self._connection, kind, position, entered)
+            for had, has in words:
+                self._words.replace(kind, had, has)
         self._waiting.clear()
         self._entered.clear()

@@ -6,10 +6,12 @@ A word is held as long as a published document contains it, so that nothing of a
 
 import sqlite3
 from collections import Counter
+from operator import itemgetter
 from typing import Final
 
 from muniment.store.search.keys import NAMES, plain
 from muniment.store.search.parts import parts_of
+from muniment.store.writing import rows
 
 MIN_CHARACTERS: Final = 4
 """Shorter words are not corrected: each would have too many neighbours."""
@@ -36,10 +38,9 @@ def words_of(name: str, label: str, themes: str, place: str, keys: str) -> froze
 
     A name of one word is held once, as a key.
     """
-    names = {key for key in keys.split() if key.startswith(NAMES)}
-    known = set(map(plain, names))
-    words = {word for text in (name, label, themes, place) for word in text.split() if len(word) >= MIN_CHARACTERS}
-    return frozenset(names | {word for word in words if word not in known and not word.isdigit()})
+    names = frozenset([key for key in keys.split() if key.startswith(NAMES)])
+    words = {*name.split(), *label.split(), *themes.split(), *place.split()}.difference(map(plain, names))
+    return names.union([word for word in words if len(word) >= MIN_CHARACTERS and not word.isdigit()])
 
 
 def _parts_of(word: str) -> frozenset[int]:
@@ -66,7 +67,7 @@ class Words:
 
     def write(self) -> None:
         for kind, added in self._added.items():
-            self._write(kind, sorted((word, n) for word, n in added.items() if n))
+            self._write(kind, [(word, n) for word in sorted(added) if (n := added[word])])
         self._added.clear()
         self._waiting = 0
 
@@ -93,12 +94,13 @@ class Words:
             else:
                 gone += [(part, number) for part in _parts_of(word)]
                 unused.append((number,))
-        connection.executemany(f"INSERT INTO published_word_{kind} (id, word, n) VALUES (?, ?, ?)", added)
+        rows.insert(connection, f"published_word_{kind} (id, word, n)", added)
         connection.executemany(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", counted)
         connection.executemany(f"DELETE FROM published_word_{kind} WHERE id = ?", unused)
         # Sorted, a large change is written faster.
         connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
-        connection.executemany(f"INSERT INTO published_part_{kind} VALUES (?, ?)", sorted(new))
+        new.sort(key=itemgetter(0))  # those of one part are in order
+        rows.insert(connection, f"published_part_{kind}", new)
 
     def _stored(self, kind: str, words: list[str]) -> dict[str, tuple[int, int]]:
         """Return the numbers of those words that are stored, and how many documents have them."""

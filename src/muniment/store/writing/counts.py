@@ -3,14 +3,19 @@
 import sqlite3
 from bisect import bisect_right, insort
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Final
 
 from muniment.store.search.values import singular
+from muniment.store.writing import rows
 
 BLOCK_SPLIT: Final = 2_000
 """A block with more items is split in two."""
 END: Final = 1 << 63
 """Past all positions."""
+_VALUE: Final = "SELECT id FROM published_value WHERE kind = ? AND name = ? AND value = ?"
+_NEW_VALUE: Final = "INSERT INTO published_value (kind, name, value, n, folded) VALUES (?, ?, ?, 0, ?)"
 
 
 class Totals:
@@ -36,29 +41,35 @@ class Totals:
             )
 
 
+class _ValueIds(dict[tuple[str, str, str], int]):
+    """The id of each facet value, by kind, name and value; one that is new is added to the table."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def __missing__(self, value: tuple[str, str, str]) -> int:
+        found = self._connection.execute(_VALUE, value).fetchone()
+        if found is None:
+            added = self._connection.execute(_NEW_VALUE, (*value, singular(value[2])))
+            found = (added.lastrowid,)
+        self[value] = number = int(found[0])
+        return number
+
+
 class Values:
     """Facet values: each is looked up once, and their counts are written once."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._ids: dict[tuple[str, str, str], int] = {}
+        self._ids = _ValueIds(connection)
         self._added: Counter[int] = Counter()
         self._entered: list[tuple[int, int]] = []
 
-    def id_of(self, kind: str, name: str, value: str) -> int:
-        known = (kind, name, value)
-        found = self._ids.get(known)
-        if found is None:
-            row = self._connection.execute(
-                "SELECT id FROM published_value WHERE kind = ? AND name = ? AND value = ?", known
-            ).fetchone()
-            if row is None:
-                row = self._connection.execute(
-                    "INSERT INTO published_value (kind, name, value, n, folded) VALUES (?, ?, ?, 0, ?) RETURNING id",
-                    (*known, singular(value)),
-                ).fetchone()
-            found = self._ids[known] = int(row[0])
-        return found
+    def ids_of(self, kind: str, facets: Mapping[str, Iterable[str]]) -> list[int]:
+        """Return the ids of the facets of a document, each once."""
+        ids = self._ids
+        return list(dict.fromkeys([ids[kind, name, value] for name, given in facets.items() for value in given]))
 
     def enter(self, values: list[int], position: int) -> None:
         self._entered += [(value, position) for value in values]
@@ -68,12 +79,12 @@ class Values:
         if not values:
             return
         self._write_entered()  # of which these may be some
-        rows = [(value, position) for value in values]
-        self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", rows)
+        left = [(value, position) for value in values]
+        self._connection.executemany("DELETE FROM published_facet WHERE value_id = ? AND position = ?", left)
         self._added.subtract(values)
 
     def _write_entered(self) -> None:
-        self._connection.executemany("INSERT INTO published_facet VALUES (?, ?)", sorted(self._entered))
+        rows.insert(self._connection, "published_facet", sorted(self._entered, key=itemgetter(0)))
         self._entered.clear()
 
     def write(self, sequence: int) -> None:

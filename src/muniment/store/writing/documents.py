@@ -138,9 +138,7 @@ class DocumentWriter:
         provenance = provenance_member(document)
         rows.items.setdefault(kind, []).append((position, provenance, document.item))
         values = self._values
-        facets = [
-            values.id_of(kind, name, value) for name, given in document.facets.items() for value in dict.fromkeys(given)
-        ]
+        facets = values.ids_of(kind, document.facets)
         if old is None:
             values.enter(facets, position)
         else:
