@@ -7,9 +7,10 @@ Source: decisions, section 6.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -241,15 +242,17 @@ def insert_rows(kind: str, rows: Sequence[Any]) -> None:
         sql.insert_from(type(rows[0]), [row.pk for row in rows], GivenSlug, {"slug": "slug"}, {"kind": kind})
 
 
-def free_slug(kind: str, name: str, taken: Iterable[str] = ()) -> str:
-    """Return a slug derived from *name* that was never used for *kind*, not erased, and is not in *taken*."""
+def free_slug(kind: str, name: str, *taken: Container[str]) -> str:
+    """Return a slug derived from *name* that was never used for *kind*, not erased, and is in none of *taken*."""
     stem = slug_from_name(name)[:190].rstrip("-") or new_id()
-    used = {*taken, *GivenSlug.objects.filter(kind=kind, slug__startswith=stem).values_list("slug", flat=True)}
-    slug, number = stem, 1
-    while slug in used or (kind == "person" and is_suppressed(slug)):
-        number += 1
-        slug = f"{stem}-{number}"
-    return slug
+
+    def is_taken(slug: str) -> bool:
+        return any(slug in each for each in taken) or (kind == "person" and is_suppressed(slug))
+
+    if not is_taken(stem) and not given_slugs(kind, [stem]):
+        return stem
+    used = set(GivenSlug.objects.filter(kind=kind, slug__startswith=stem).values_list("slug", flat=True))
+    return next(slug for number in count(2) if (slug := f"{stem}-{number}") not in used and not is_taken(slug))
 
 
 def reserve_slug(kind: str, name: str) -> str:

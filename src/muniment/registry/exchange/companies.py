@@ -162,8 +162,7 @@ class _CompanyBatch:
     def _places(self, row: CompanyRow, stored: StoredPositions, people: NamedPeople) -> list[PositionRow] | None:
         if row.positions is None:
             return None
-        here: dict[str, str] = {}
-        places = [place._replace(slug=people.resolve(place, stored, here)) for place in row.positions]
+        places = people.resolved(row.positions, stored)
         before = [place.to_document() for place, _ in stored]
         found = POSITIONS.with_ids([place.to_document() for place in places], before)
         return [place._replace(item_id=each["id"]) for place, each in zip(places, found, strict=True)]
@@ -331,8 +330,7 @@ class _CompanyBatch:
         """Return *places* with their people, also those whose positions were removed since an import brought them."""
         former = former_people(places, edits)
         people.known |= {person.slug: person for person in former.values()}
-        here = {name: person.slug for name, person in former.items()}
-        return [place._replace(slug=people.resolve(place, stored, here)) for place in places]
+        return people.resolved(places, stored, {name: person.slug for name, person in former.items()})
 
     def _may_publish(self, line: int, company: Company, edits: Edits | None) -> bool:
         """Return whether a listing may be public: not what was taken down, nor what a person has yet to submit."""

@@ -7,7 +7,8 @@ An import speaks for the operator: it confirms what a claimed profile was asked 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.phrases.phrase import Phrase
@@ -20,6 +21,7 @@ from muniment.schema.company_parts import POSITIONS
 from muniment.schema.validation import Fault
 
 StoredPositions = list[tuple[PositionRow, int | None]]
+NO_ONE: Final[Mapping[str, str]] = MappingProxyType({})
 """Stored positions, each with the person's key, None where only a name is shown."""
 Rows = list[tuple[int, CompanyRow]]
 """Rows with their line numbers."""
@@ -61,7 +63,21 @@ class NamedPeople:
         person = self.known.get(place.slug) or self.made.get(place.slug)
         return person.name if person else place.name
 
-    def resolve(self, place: PositionRow, stored: StoredPositions, here: dict[str, str]) -> str:
+    def resolved(
+        self, places: Iterable[PositionRow], stored: StoredPositions, former: Mapping[str, str] = NO_ONE
+    ) -> list[PositionRow]:
+        """
+        Return *places* with the slugs of their people, who are created if needed.
+
+        Args:
+            stored: the present positions of the listing.
+            former: slugs of people whose positions were removed since an import brought them, by their names.
+        """
+        by_id = {(each.item_id, each.name): each.slug for each, _ in reversed(stored)}
+        by_name = {**{each.name: each.slug for each, _ in reversed(stored)}, **former}
+        return [place._replace(slug=self._resolve(place, by_id, by_name)) for place in places]
+
+    def _resolve(self, place: PositionRow, by_id: Mapping[tuple[str, str], str], by_name: dict[str, str]) -> str:
         """
         Return the slug of the person in *place*; create the person if needed.
 
@@ -69,12 +85,10 @@ class NamedPeople:
         """
         slug = place.slug
         if not slug and place.item_id:
-            same = (each.slug for each, _ in stored if each.item_id == place.item_id and each.name == place.name)
-            return next(same, "")
+            return by_id.get((place.item_id, place.name), "")
         if not slug:
-            slug = here.get(place.name) or next((each.slug for each, _ in stored if each.name == place.name), "")
-            slug = slug or free_slug("person", place.name, {*self.known, *self.made})
-            here[place.name] = slug
+            slug = by_name.get(place.name) or free_slug("person", place.name, self.known, self.made)
+            by_name[place.name] = slug
         if slug not in self.known and slug not in self.made:
             self.made[slug] = Person(slug=slug, name=place.name)
         return slug
