@@ -120,12 +120,17 @@ def test_changes_of_one_document_in_one_go_are_written_one_after_the_other(publi
     assert_in_step(publisher, {})
 
 
-def test_documents_that_want_one_id_get_one_each_in_one_go_and_later(publisher, monkeypatch):
-    monkeypatch.setattr("muniment.store.writing.documents.document_id", lambda _kind, _key: (1 << 63) - 1)
-    publisher.publish(company(1), company(2))
-    publisher.publish(company(3), company(4))
-    assert sorted(rows(publisher, "SELECT id FROM published_document")) == [(0,), (1,), (2,), ((1 << 63) - 1,)]
-    assert_in_step(publisher, {f"company-{number}": company(number) for number in range(1, 5)})
+def test_documents_with_the_row_ids_of_former_versions_are_read_changed_and_removed(publisher, tmp_path):
+    publisher.publish(company(1), company(2), company(3))
+    publisher.connection.execute("UPDATE published_document SET id = id * 1000000007")
+    renamed = company(2, name="Renamed")
+    publisher.publish(renamed, company(4))
+    publisher.unlist("company", "company-3")
+    assert_in_step(publisher, {"company-1": company(1), "company-2": renamed, "company-4": company(4)})
+    reader = Reader(tmp_path / "published.sqlite3")
+    assert b"Renamed" in reader.document("company", "company-2").body
+    assert reader.document("company", "company-3") is None
+    reader.close()
 
 
 def test_the_feed_keeps_only_its_newest_entries(publisher):
@@ -165,15 +170,4 @@ def test_a_copy_of_schema_3_is_kept_and_gets_the_columns_that_it_lacks(publisher
     publisher.publish(company(2))
     reader.refresh()
     assert reader.companies(companies_by()).provenance == [f'"company-2":"{MARK}"', ""]
-    reader.close()
-
-
-def test_two_names_that_meet_in_one_digest_are_both_found(publisher, tmp_path, monkeypatch):
-    monkeypatch.setattr("muniment.store.writing.documents.document_id", lambda _kind, _key: 7)
-    publisher.publish(company(1, "one"), company(2, "other"))
-    publisher.publish(company(2, "other", name="Renamed"))
-    monkeypatch.undo()
-    reader = Reader(tmp_path / "published.sqlite3")
-    assert b'"id":"one"' in reader.document("company", "one").body
-    assert b"Renamed" in reader.document("company", "other").body
     reader.close()

@@ -1,7 +1,6 @@
 """A finished public document, and a change to one, as publishers write them and nodes copy them."""
 
 from typing import Final, Literal
-from zlib import crc32
 
 import msgspec
 
@@ -77,13 +76,3 @@ class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def body(self) -> bytes | None:
         return None if self.document is None else self.document.body
-
-
-def document_id(kind: str, key: str) -> int:
-    """
-    Return the preferred row id of a document: the CRC-32 of its kind and key.
-
-    A look-up by row id walks one tree instead of two. On a collision, some hundred pairs in a million, the later
-    document takes the next free id and is found by its key.
-    """
-    return crc32(f"{kind}\0{key}".encode())

@@ -28,7 +28,7 @@ from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
 from muniment.registry.exchange.people import import_people
-from muniment.registry.exchange.reading.batches import Batch, BatchReader, Finding, RowFault
+from muniment.registry.exchange.reading.batches import BATCH_LINES, Batch, BatchReader, Finding, RowFault
 from muniment.registry.exchange.reading.jsonl import ImportLine
 from muniment.registry.exchange.reading.sources import KINDS, Source, sources_of
 from muniment.registry.models import ImportRun
@@ -37,7 +37,11 @@ from muniment.store import published
 from muniment.store.sqlite.base import write_lock_of
 
 ROWS_BESIDE_OTHERS: Final = 100
-"""Rows of a transaction when others have waited to write: each waits for the end of one."""
+"""
+Rows of a transaction when others have waited to write, who wait for its end: a tenth of a second.
+
+While nobody waits, it has twice as many as the one before, up to a batch.
+"""
 PAGE_CACHE_KIB: Final = 64 * 1024
 CHECKPOINT_PAGES: Final = 8_000
 """Pages of 4 KB in the write-ahead log before they are copied into the file: batches write many of them repeatedly."""
@@ -219,7 +223,8 @@ class _Import:
     warn: Tell
     progress: Callable[[Path, int], object]
     summary: Summary = field(default_factory=Summary)
-    others_wait: bool = False
+    together: int = BATCH_LINES
+    """Rows of the next transaction."""
 
     def run(self, sources: list[Source]) -> Summary:
         for source in sources:
@@ -246,11 +251,11 @@ class _Import:
         """Write the rows of a batch, in one transaction or, beside others, in several."""
         path, rows = batch.source.path, batch.rows
         while rows:
-            count = ROWS_BESIDE_OTHERS if self.others_wait else len(rows)
-            together, rows = rows[:count], rows[count:]
-            self._write(batch.source, together, read_ahead)
-            self.progress(path, together[-1][0].read)
-            self.others_wait = not self.state.dry and _give_way()
+            chosen, rows = rows[: self.together], rows[self.together :]
+            self._write(batch.source, chosen, read_ahead)
+            self.progress(path, chosen[-1][0].read)
+            others_waited = not self.state.dry and _give_way()
+            self.together = ROWS_BESIDE_OTHERS if others_waited else min(2 * self.together, BATCH_LINES)
         if not batch.rows or batch.rows[-1][0] is not batch.lines[-1]:
             self.progress(path, batch.lines[-1].read)
 

@@ -2,13 +2,12 @@
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from operator import itemgetter
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.published_document import PublishedDocument, PublishedEntry, document_id
+from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.search import text_index
 from muniment.store.search.text_index import Columns, Replacements
 from muniment.store.search.vocabulary import Words
@@ -17,7 +16,6 @@ from muniment.store.writing.counts import Blocks, Totals, Values
 
 AT_ONCE: Final = 500
 """Documents that are written together."""
-MAX_ID: Final = (1 << 63) - 1
 
 _COLUMNS: Final = (
     *("position", "sort_name", "updated_at", "raising", "treasury_minor", "team_size", "company_count", "provenance"),
@@ -25,8 +23,7 @@ _COLUMNS: Final = (
 )
 _UPDATE: Final = f"UPDATE published_document SET {', '.join(f'{each} = ?' for each in _COLUMNS)} WHERE id = ?"
 _INSERT: Final = (
-    f"INSERT INTO published_document ({', '.join(_COLUMNS)}, id, kind, key)"
-    f" VALUES ({', '.join('?' * len(_COLUMNS))}, ?, ?, ?)"
+    f"INSERT INTO published_document ({', '.join(_COLUMNS)}, kind, key) VALUES ({', '.join('?' * len(_COLUMNS))}, ?, ?)"
 )
 
 _Named = TypeVar("_Named", PublishedDocument, PublishedEntry)
@@ -165,7 +162,7 @@ class DocumentWriter:
             document.modified_at,
         )
         if old is None:
-            rows.new.append((values_of_row, kind, document.key))
+            rows.new.append((*values_of_row, kind, document.key))
         else:
             rows.changed.append((*values_of_row, old.id))
 
@@ -189,7 +186,7 @@ class _Rows:
         self.items: dict[str, list[tuple[int, str, bytes]]] = {}
         self.removed: list[tuple[int]] = []
         self.changed: list[tuple[object, ...]] = []
-        self.new: list[tuple[tuple[object, ...], str, str]] = []
+        self.new: list[tuple[object, ...]] = []
 
     def write(self, connection: sqlite3.Connection) -> None:
         for kind, positions in self.left.items():
@@ -202,22 +199,4 @@ class _Rows:
         connection.executemany("DELETE FROM published_document WHERE id = ?", self.removed)
         # An update leaves the indexes of columns that have not changed as they are.
         connection.executemany(_UPDATE, self.changed)
-        ids = _free_ids(connection, [document_id(kind, key) for _, kind, key in self.new])
-        new = [(*values, number, kind, key) for number, (values, kind, key) in zip(ids, self.new, strict=True)]
-        connection.executemany(_INSERT, sorted(new, key=itemgetter(-3)))
-
-
-def _free_ids(connection: sqlite3.Connection, wanted: list[int]) -> list[int]:
-    """Return *wanted* ids, or the next free one in the place of each that is taken."""
-    statement = "SELECT id FROM published_document WHERE id IN (SELECT value FROM json_each(?))"
-    taken = {number for (number,) in connection.execute(statement, (msgspec.json.encode(wanted).decode(),))}
-    found = []
-    for number in wanted:
-        free = number
-        while free in taken:
-            free = (free + 1) & MAX_ID
-            if connection.execute("SELECT 1 FROM published_document WHERE id = ?", (free,)).fetchone():
-                taken.add(free)
-        taken.add(free)
-        found.append(free)
-    return found
+        connection.executemany(_INSERT, self.new)

@@ -26,7 +26,7 @@ from muniment.registry.exchange.rows import (
 from muniment.schema.objects import Schema
 from muniment.schema.validation import Fault, Validation
 
-BATCH_LINES: Final = 500
+BATCH_LINES: Final = 1_000
 BATCH_BYTES: Final = 4 * 1024 * 1024
 _READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | PersonRow | FrameworkRow | None]]] = {
     "people": read_person,
