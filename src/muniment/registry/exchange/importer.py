@@ -28,7 +28,7 @@ from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
 from muniment.registry.exchange.people import import_people
-from muniment.registry.exchange.reading.batches import BATCH_LINES, Batch, BatchReader, Finding, RowFault
+from muniment.registry.exchange.reading.batches import BATCH_LINES, Batch, BatchReader, RowFault, RowFinding
 from muniment.registry.exchange.reading.jsonl import ImportLine
 from muniment.registry.exchange.reading.sources import KINDS, Source, sources_of
 from muniment.registry.models import ImportRun
@@ -38,9 +38,9 @@ from muniment.store.sqlite.base import write_lock_of
 
 ROWS_BESIDE_OTHERS: Final = 100
 """
-Rows of a transaction when others have waited to write, who wait for its end: a tenth of a second.
+Rows of a transaction after one for whose end others had to wait.
 
-While nobody waits, it has twice as many as the one before, up to a batch.
+Without others, each has twice as many as the one before, up to a batch.
 """
 PAGE_CACHE_KIB: Final = 64 * 1024
 CHECKPOINT_PAGES: Final = 8_000
@@ -241,7 +241,7 @@ class _Import:
         self.state.schema = settings.SCHEMA
         return batch if batch.schema is settings.SCHEMA else batch.read_again(settings.SCHEMA)
 
-    def _tell(self, findings: Iterable[Finding]) -> None:
+    def _tell(self, findings: Iterable[RowFinding]) -> None:
         self.summary.bad += len({each.fault.line for each in findings if not each.warns})
         self.summary.warnings += sum(each.warns for each in findings)
         for each in findings:

@@ -48,7 +48,7 @@ class RowFault(NamedTuple):
         return f"{self.file}:{self.line}: {self.field + ' ' if self.field else ''}{self.reason}"
 
 
-class Finding(NamedTuple):
+class RowFinding(NamedTuple):
     """What was found in a line: a fault, which refuses it, or a warning."""
 
     fault: RowFault
@@ -70,7 +70,7 @@ class Batch:
     lines: list[ImportLine] = field(default_factory=list)
     rows: list[tuple[ImportLine, Any]] = field(default_factory=list)
     """The lines that are valid, and what was read of each."""
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[RowFinding] = field(default_factory=list)
 
     def add(self, line: ImportLine) -> None:
         """Read a line."""
@@ -83,9 +83,9 @@ class Batch:
             reason = Phrase("{slug!r} is already in line {line}", slug=row.slug, line=first)
             faults = [Fault(_SLUG_FIELDS[kind], reason)]
         if row is None or faults:
-            self.findings += [Finding(RowFault(file, line.number, *fault), warns=False) for fault in faults]
+            self.findings += [RowFinding(RowFault(file, line.number, *fault), warns=False) for fault in faults]
             return
-        self.findings += [Finding(RowFault(file, line.number, *fault), warns=True) for fault in validation.warnings]
+        self.findings += [RowFinding(RowFault(file, line.number, *fault), warns=True) for fault in validation.warnings]
         self.rows.append((line, row))
 
     def read_again(self, schema: Schema) -> "Batch":
