@@ -169,20 +169,19 @@ product on 26 November, after repeated requests are looked up by their bytes (de
 - A repeated request without a socket takes 0.75 (list) to 0.95 µs (5,000 details, in turns with the version before:
   1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over buffers, and
   the counters. The rate limit adds about 0.85 µs, which the rates above do not contain.
-- **No part of an import stands out.** Of the time of the real registry after the start of Django, sampled on 26
-  November: reading and checking rows 14 %, comparing and inserting them 17 %, rendering 18 %, the search index 18 %,
-  documents, lists, facets, feed and chain 18 %, commits 9 %. 18,400 documents are written in groups, which took 17 %
-  off their writing (4.9 to 3.9 s in turns). People are published with their own file, and 6,950 times again with the
-  companies that name them. A process that only writes these documents needs 4 s; the goal of 8 s needs a second process
-  that reads and renders meanwhile, which would take the core that the server of a small machine answers from.
+- **Import** of the real registry, three runs with the start of the process: 7.2 to 7.5 s of CPU, 7.0 to 7.3 s in all;
+  the version before took 10.1 to 10.7 and 10.7 to 11.3 s, in turns. Of the time after the start of Django, sampled on
+  26 November: comparing and inserting rows 25 %, the search index 23 %, rendering 21 %, documents, lists, facets, feed
+  and chain 17 %, commits 14 %. Reading and checking takes as long as the commits and is done in a thread meanwhile. No
+  part stands out. People are published with their own file, and 6,950 times again with the companies that name them.
 - **Beside an import**, 20 updates a second, report runs and 2,000 connections (`make bench-load`, the server on one
-  core and the import of low priority, 26 November): p99 of reads 6.8 ms, p99.9 18, at most 28 ms. A change shows in the
-  process that wrote it after 1.0 ms (p95), in another process after 94 ms, on another node after 194 ms
-  (`make bench-visibility`).
+  core and the import of low priority, 26 November): p99 of reads 7.3 ms, p99.9 17, at most 27 ms; p99 of updates
+  172 ms, at most 283, since each waits for the end of a transaction of the import. A change shows in the process that
+  wrote it after 0.9 ms (p95), in another process after 96 ms, on another node after 193 ms (`make bench-visibility`).
 - **Memory** (PSS, real registry, 26 November): 91 MB after the start; at most 147 MB in 30 minutes of mixed load with
   1.8 million reads (`make bench-memory`), in the last ten minutes 144.5 MB on average, 140.6 before.
 - Tried without gain: joining headers and body for one buffer costs as much as `writev` up to 7 KB, and 10 to 40 % more
-  from 12 KB on. A larger page cache (128 MB) and batches of 1,000 rows save less than 2 % of an import.
+  from 12 KB on. A larger page cache (128 MB) and no garbage collection save less than 2 % of an import.
 - Tried and left: threads behind the event loop with niceness 10. Alone on a core, or beside an import of low priority,
   reads wait less; but beside another program of usual priority on that core, p99 of reads rises from 6 to 19 ms and the
   median of new pages from 3 to 15 ms, because a thread that waits for the core holds the interpreter lock.

@@ -38,7 +38,7 @@ from muniment.store.sqlite.base import write_lock_of
 
 ROWS_BESIDE_OTHERS: Final = 100
 """
-Rows of a transaction after one for whose end others had to wait.
+Rows of the first transaction, and of each after one for whose end others had to wait.
 
 Without others, each has twice as many as the one before, up to a batch.
 """
@@ -223,7 +223,7 @@ class _Import:
     warn: Tell
     progress: Callable[[Path, int], object]
     summary: Summary = field(default_factory=Summary)
-    together: int = BATCH_LINES
+    together: int = ROWS_BESIDE_OTHERS
     """Rows of the next transaction."""
 
     def run(self, sources: list[Source]) -> Summary:
