@@ -21,12 +21,12 @@ from muniment.schema.company_parts import POSITIONS
 from muniment.schema.validation import Fault
 
 StoredPositions = list[tuple[PositionRow, int | None]]
-NO_ONE: Final[Mapping[str, str]] = MappingProxyType({})
 """Stored positions, each with the person's key, None where only a name is shown."""
 Rows = list[tuple[int, CompanyRow]]
 """Rows with their line numbers."""
 _Answered = tuple[str, str, str, str | None]
 """The person's slug and name, the id of the position and its title."""
+NO_ONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class KnownPerson(NamedTuple):
