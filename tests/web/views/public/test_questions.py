@@ -27,6 +27,7 @@ def visitor(tmp_path):
             for number in range(1, 31)
         ),
         company(31, type="cooperative", name="Sunhold", description="Which cooperatives are raising?"),
+        company(32, name="Moorgate", description="Ask who directs it."),
     )
     reader = Reader(tmp_path / "published.sqlite3")
     page_cache.use(reader)
@@ -91,6 +92,10 @@ def test_a_question_that_nothing_matches_leads_to_the_company_that_it_names(visi
     )
     assert html.count(lead) == 1
     assert lead not in text(visitor, "/search", q="who founded Sunhold", kind="person")
+    found = text(visitor, "/search", q="who directs Moorgate")
+    assert "Nothing matches this question" in found
+    assert "Named in the question" not in found, "it is among the results"
+    assert "/companies/company-32" in found
 
 
 def chips(html):

@@ -56,6 +56,7 @@ def search(request: HttpRequest) -> HttpResponse:
         limit = SHOWN_ALONE if kind else SHOWN
         found = everything.search(reader(), text, limit=limit, kinds=kinds, listings=settings.SCHEMA.listings)
         asked = None if found.asked is None else meant(text, found.asked.reading)
+        shown = {(each.kind, each.key) for each in found.results}
         context |= {
             "asked": asked,
             "is_answered": found.asked is not None and found.asked.total > 0,
@@ -64,6 +65,7 @@ def search(request: HttpRequest) -> HttpResponse:
             "closest": [
                 (each.name, _path(of, each.id), guidance(each.why) if each.is_former or each.is_named else "")
                 for of, each in found.closest
+                if not (each.is_named and (of, each.id) in shown)
             ],
             "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
         }
