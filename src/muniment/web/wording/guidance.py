@@ -19,7 +19,6 @@ _PATTERNS: Final = tuple(
             gettext_lazy("Formerly “%(name)s”, similar to “%(q)s”."),
         ),
         (r'Formerly "(?P<name>.*)"\.', gettext_lazy("Formerly “%(name)s”.")),
-        (r"Named in the question\.", gettext_lazy("Named in the question.")),
         (
             r"No \w+ has the (?P<name>\w+) (?P<values>\".*?\")\. Values in use: (?P<used>.*)\.",
             gettext_lazy("No result has %(values)s as %(name)s. Values in use: %(used)s."),

@@ -63,7 +63,7 @@ def search(request: HttpRequest) -> HttpResponse:
             "groups": _groups(text, found, asked),
             "counts": ", ".join(_count(each, total) for each, total in found.totals.items() if total),
             "closest": [
-                (each.name, _path(of, each.id), guidance(each.why) if each.is_former or each.is_named else "")
+                (each.name, _path(of, each.id), guidance(each.why).rstrip(".") if each.is_former else "")
                 for of, each in found.closest
                 if not (each.is_named and (of, each.id) in shown)
             ],
