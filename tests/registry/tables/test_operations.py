@@ -172,7 +172,7 @@ def test_groups_name_rows_once_and_hide_long_examples():
 
 def test_many_rows_need_few_queries(tmp_path, django_assert_max_num_queries):
     rows = "".join(f"Company {n},c{n}.example\n" for n in range(200))
-    with django_assert_max_num_queries(60):
+    with django_assert_max_num_queries(75):
         bring(tmp_path, f"Name,Website\n{rows}")
     assert connection.vendor
     assert Company.objects.count() == 200
