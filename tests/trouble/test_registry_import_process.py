@@ -107,8 +107,7 @@ def test_an_import_that_is_cut_off_leaves_whole_batches_and_a_second_run_complet
         _, told = process.communicate(timeout=30)
     assert process.returncode == code
     done = count(data)
-    assert 500 <= done < 1_500
-    assert done % 100 == 0
+    assert done in {600, 1_000}  # the people took 100 rows in one transaction; then 200, 400, and the rest of 1,000
     assert_whole(data)
     if sent == signal.SIGINT:
         assert "run the same command again" in told
