@@ -160,3 +160,19 @@ def test_the_form_options_list_it():
     assert options["open"][-1] == "berthNumber"
     assert options["fleetSize"] == ["small", "large"]
     assert options["limits"]["characters"]["berthNumber"] == 12
+
+
+def test_lines_that_were_read_before_it_was_declared_are_read_again(tmp_path, monkeypatch, settings):
+    settings.SCHEMA = registry_schema("USD")
+    refreshed = []
+
+    def refresh():
+        refreshed.append(settings.SCHEMA)
+        settings.SCHEMA = SCHEMA  # declared meanwhile
+
+    monkeypatch.setattr("muniment.registry.exchange.importer.refresh", refresh)
+    bad = []
+    path = lines(tmp_path / "people.jsonl", {"slug": "a", "name": "A", "berthNumber": 7}, {"slug": "b", "name": "B"})
+    summary = import_registry(path, tell=bad.append)
+    assert [(each.line, each.field) for each in bad] == [(1, "berthNumber")]
+    assert (summary.bad, summary.counts["people"].new, len(refreshed)) == (1, 1, 1)
