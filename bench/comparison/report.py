@@ -169,12 +169,12 @@ product on 26 November, after repeated requests are looked up by their bytes (de
 - A repeated request without a socket takes 0.75 (list) to 0.95 µs (5,000 details, in turns with the version before:
   1.5 to 1.9): the look-up by its bytes, the limiter's call, the request id and the date, handing over buffers, and
   the counters. The rate limit adds about 0.85 µs, which the rates above do not contain.
-- **Import** of the real registry, with the start of the process: 7.2 to 7.6 s of CPU and 7.3 to 7.8 s in all, after 10.1
-  to 10.7 and 10.7 to 11.3 s of the version before (three turns of both); with small first transactions, in three runs
-  alone, 7.2 to 7.5 and 7.0 to 7.3 s. Of the time after the start of Django, sampled on
-  26 November: comparing and inserting rows 25 %, the search index 23 %, rendering 21 %, documents, lists, facets, feed
-  and chain 17 %, commits 14 %. Reading and checking takes as long as the commits and is done in a thread meanwhile. No
-  part stands out. People are published with their own file, and 6,950 times again with the companies that name them.
+- **Import** of the real registry, with the start of the process: 7.2 to 7.6 s of CPU and 7.3 to 7.8 s in all, after
+  10.1 to 10.7 and 10.7 to 11.3 s of the version before (three turns of both); with small first transactions, in three
+  runs alone, 7.2 to 7.5 and 7.0 to 7.3 s. Of the time after the start of Django, sampled on 26 November: comparing
+  and inserting rows 25 %, the search index 23 %, rendering 21 %, documents, lists, facets, feed and chain 17 %,
+  commits 14 %. Reading and checking takes as long as the commits and is done in a thread meanwhile. No part stands
+  out. People are published with their own file, and 6,950 times again with the companies that name them.
 - **Beside an import**, 20 updates a second, report runs and 2,000 connections (`make bench-load`, the server on one
   core and the import of low priority, 26 November): p99 of reads 7.3 ms, p99.9 17, at most 27 ms; p99 of updates
   172 ms, at most 283, since each waits for the end of a transaction of the import. A change shows in the process that
