@@ -12,6 +12,8 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import OwnedCompany, create_company
+from muniment.registry.exchange.importer import Summary, import_registry
+from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.people.unlinked import link_position, list_unlinked
 from muniment.registry.review.decisions import approve_company, submit_company
 from muniment.store.published_document import PublishedDocument
@@ -75,6 +77,13 @@ def lines(path: Path, *rows: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"".join(row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n" for row in rows))
     return path
+
+
+def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[RowFault]]:
+    """Import *path*; return also the faults that are told, and the warnings."""
+    bad: list[RowFault] = []
+    warnings: list[RowFault] = []
+    return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
 
 
 def document(kind: str, key: str) -> Any:

@@ -12,14 +12,13 @@ import pytest
 from django.db import IntegrityError, OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from make.registry import changes, document, item, keys, lines, owner, published
+from make.registry import bring, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company.company_change import CompanyChange
 from muniment.registry.company.operations import update_company
 from muniment.registry.exchange import companies, exporter, frameworks, importer, people
 from muniment.registry.exchange.batch import existing_rows
 from muniment.registry.exchange.companies import import_companies
-from muniment.registry.exchange.importer import Summary, import_registry
 from muniment.registry.exchange.reading import batches
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.models import Company, Framework, GivenSlug, HistoryEntry, Person
@@ -38,12 +37,6 @@ def caused(error: Exception, sqlstate: str) -> Exception:
     error.__cause__ = Exception()
     error.__cause__.sqlstate = sqlstate
     return error
-
-
-def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[RowFault]]:
-    bad: list[RowFault] = []
-    warnings: list[RowFault] = []
-    return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
 
 
 def bring_companies(folder: Path, *rows: Any, **options: Any) -> list[RowFault]:

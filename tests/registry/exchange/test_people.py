@@ -1,25 +1,16 @@
 """Import of people."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from make.registry import document, item, keys, lines
-from muniment.registry.exchange.importer import Summary, import_registry
-from muniment.registry.exchange.reading.batches import RowFault
+from make.registry import bring, document, item, keys, lines
 
 pytestmark = pytest.mark.django_db
 
 
 def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
     return {"id": slug, "name": slug.title(), **members}
-
-
-def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[RowFault]]:
-    bad: list[RowFault] = []
-    warnings: list[RowFault] = []
-    return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
 
 
 @pytest.mark.requirement("order.people", "reviewed.person", "import.people-from-positions")

@@ -2,27 +2,18 @@
 
 import gzip
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from make.registry import keys
-from muniment.registry.exchange.importer import Summary, import_registry
+from make.registry import bring, keys
 from muniment.registry.exchange.reading import jsonl
-from muniment.registry.exchange.reading.batches import RowFault
 
 pytestmark = pytest.mark.django_db
 
 
 def company(slug: str = "acme", /, **members: Any) -> dict[str, Any]:
     return {"id": slug, "name": slug.title(), **members}
-
-
-def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[RowFault]]:
-    bad: list[RowFault] = []
-    warnings: list[RowFault] = []
-    return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
 
 
 @pytest.mark.requirement("import.form")
