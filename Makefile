@@ -62,7 +62,7 @@ test: install services ## the whole suite: on SQLite, then what uses a database 
 	$(BIN)/pytest $(DISTRIBUTED) --database postgresql || { $(AGAIN) --database postgresql; } || failed=1; \
 	exit $$failed
 
-check: install ## style, words, types, layers, module lengths, migrations and locks
+check: install ## style, words, types, layers, migrations and locks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
