@@ -8,9 +8,12 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from make.accounts import PASSWORD, Letters, account
+from muniment.accounts import sessions
 from muniment.accounts.sessions import Key, SessionStore, sweep_sessions
 from muniment.encryption import seal, unseal
+from muniment.kernel import fairness
 from muniment.kernel.ids import now
+from muniment.kernel.problems import BadRequest
 
 WHO = "sailor@harbour.example"
 pytestmark = pytest.mark.django_db
@@ -112,3 +115,60 @@ def test_ended_sessions_are_swept(browser):
     Session.objects.exclude(session_key=Key.of(cookie(browser))).update(expire_date=now() - timedelta(days=1))
     assert sweep_sessions() == 1
     assert Session.objects.get().session_key == UserSession.objects.get().session_key == Key.of(cookie(browser))
+
+
+@pytest.fixture
+def limits():
+    """The limits of a server that limits requests."""
+    before = fairness.current()
+    yield fairness.use(fairness.Fairness(rate=600, burst=100))
+    fairness.use(before)
+
+
+def start_visit(address="192.0.2.7"):
+    return Client(REMOTE_ADDR=address).post("/manage/tokens", {"name": "typed"})
+
+
+def test_visitors_of_an_address_start_few_sessions_and_others_are_not_refused(limits):
+    statuses = [start_visit().status_code for _ in range(62)]
+    assert statuses == [302] * 60 + [429] * 2
+    assert Session.objects.count() == 60
+    refused = start_visit()
+    assert b"Too many visits were started from your network." in refused.content
+    assert int(refused["Retry-After"]) <= 30
+    assert "sessionid" not in refused.cookies
+    assert start_visit("192.0.2.8").status_code == 302
+
+
+def test_a_sign_in_is_no_visit(limits):
+    account(WHO, password=PASSWORD)
+    for _ in range(60):
+        limits.visitor_sessions.take("192.0.2.7")
+    assert is_in(sign(Client(REMOTE_ADDR="192.0.2.7")))
+
+
+def test_the_session_of_a_visitor_lasts_two_hours_and_that_of_an_account_thirty_days(browser):
+    start_visit()
+    visitors, accounts = Session.objects.order_by("expire_date")
+    assert abs(visitors.expire_date - now() - timedelta(hours=2)) < timedelta(minutes=1)
+    assert abs(accounts.expire_date - now() - timedelta(days=30)) < timedelta(minutes=1)
+
+
+def test_of_too_many_sessions_of_visitors_those_that_end_first_are_removed_and_no_accounts(browser, monkeypatch):
+    monkeypatch.setattr(sessions, "MAX_VISITOR_SESSIONS", 20)
+    monkeypatch.setattr(sessions, "_COUNTED_EVERY", 1)
+    own = Session.objects.get()
+    Session.objects.update(expire_date=now() + timedelta(minutes=1))
+    for _ in range(30):
+        start_visit()
+    assert Session.objects.filter(pk=own.pk).exists()
+    assert 18 <= Session.objects.exclude(pk=own.pk).count() <= 21
+    assert is_in(browser)
+
+
+def test_a_visitor_stores_little():
+    store = SessionStore()
+    store["state"] = "x" * 8_000
+    with pytest.raises(BadRequest, match="too long"):
+        store.save()
+    assert not Session.objects.exists()

@@ -36,4 +36,4 @@ class AccountsConfig(AppConfig):
         register(Handler(kind="accounts.deletions_due", work=lambda _: deletion.delete_due_accounts()), every_s=3_600)
         register(Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry()), every_s=3_600)
         register(Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens()), every_s=86_400)
-        register(Handler(kind="accounts.sessions_ended", work=lambda _: sessions.sweep_sessions()), every_s=86_400)
+        register(Handler(kind="accounts.sessions_ended", work=lambda _: sessions.sweep_sessions()), every_s=3_600)

@@ -27,7 +27,7 @@ CHUNK_BYTES: Final = 1 << 20
 CHANGES: Final = "published_change"
 LEFT_OUT: Final = frozenset({"documents_blobhold", "accounts_keyholder", "scrub_scrubstate"})
 """Only used by a running process."""
-CACHES: Final = frozenset({"accounts_cache", "web_forms"})
+CACHES: Final = frozenset({"accounts_cache", "web_forms", "web_kept_forms"})
 """Tables without a model: short-lived counts and submitted forms."""
 IN_EVERY_INSTANCE: Final = frozenset(
     {

@@ -22,6 +22,7 @@ LimitName = Literal[
     "credentials",
     "unauthenticated",
     "registrations",
+    "visitor_sessions",
     "writes",
     "written_bytes",
     "page_cpu",
@@ -40,6 +41,8 @@ MAX_DRAFTS: Final = 20
 MAX_UNEXECUTED_RUNS: Final = 50
 """Report runs of an account that are prepared and neither executed, canceled nor expired."""
 REGISTRATIONS_AN_HOUR: Final = 20
+VISITOR_SESSIONS_AN_HOUR: Final = 120
+BURST_OF_VISITOR_SESSIONS: Final = 60
 NEW_CONNECTIONS_A_SECOND: Final = 50
 BURST_OF_CONNECTIONS: Final = 512
 """Of an address, which may hold 256 by default. Clients that open one for each request are held up later than by it."""
@@ -82,6 +85,9 @@ _WORDS: Final[dict[LimitName, _Words]] = {
     ),
     "registrations": _Words(
         "Too many client registrations from this address.", "Wait {wait_s} s, or reuse the client_id you have."
+    ),
+    "visitor_sessions": _Words(
+        "Too many visits were started from your network.", "Allow cookies, wait {wait_s} s, then try again."
     ),
     "writes": _Words(
         "Too many changes by this account. Nothing was changed.",
@@ -127,6 +133,8 @@ class Fairness:
         """Requests to the owner tool server, by account."""
         self.registrations = Limiter(REGISTRATIONS_AN_HOUR / 60 if rate else 0, REGISTRATIONS_AN_HOUR)
         """Client registrations by address, failed ones included."""
+        self.visitor_sessions = Limiter(VISITOR_SESSIONS_AN_HOUR / 60 if rate else 0, BURST_OF_VISITOR_SESSIONS)
+        """Sessions of visitors without an account by address, when they begin."""
         self.writes = Limiter(writes, writes * BURST_OF_WRITES)
         """Changes by account: tool calls that are not read-only, submitted forms and uploads."""
         self.written_bytes = Limiter(BYTES_A_MINUTE if writes else 0, BURST_BYTES)

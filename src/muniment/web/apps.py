@@ -9,6 +9,9 @@ class WebConfig(AppConfig):
     name = "muniment.web"
 
     def ready(self) -> None:
+        from muniment.accounts import sessions
+        from muniment.web.requests import errors
         from muniment.web.translating import use_declared_words
 
+        sessions.refusal_page = errors.problem_page
         use_declared_words()

@@ -20,9 +20,10 @@ from django.utils.translation import gettext
 from muniment.accounts.models import Account
 from muniment.accounts.security import step_up
 from muniment.accounts.security.signals import BROWSER_COOKIE
+from muniment.kernel import fairness
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, NotFound
-from muniment.web.requests.kept_forms import forget_anothers_forms, keep_form
+from muniment.web.requests.kept_forms import keep_form, tell
 
 View = Callable[..., HttpResponse]
 AUTHOR = BROWSER_COOKIE
@@ -57,7 +58,6 @@ def signed_in(*methods: str) -> Callable[[View], View]:
                 raise MethodNotAllowed(str(request.method), ", ".join(allowed))
             if not request.user.is_authenticated:
                 return _to_sign_in(request, can_return="GET" in allowed)
-            forget_anothers_forms(request)
             try:
                 response = view(request, **where)
             except NotFound as refusal:
@@ -84,11 +84,12 @@ def confirm_first(request: HttpRequest, page: str = "") -> HttpResponse | None:
     if step_up.is_confirmed(request):
         return None
     here = page or request.get_full_path()
-    if request.method == "POST" and keep_form(
-        request, page or request.path, author=str(request.user.pk), confirming=True
-    ):
+    answer = HttpResponseRedirect(f"{reverse('account_reauthenticate')}?{urlencode({'next': here})}")
+    if request.method != "POST":
+        return answer
+    if keep_form(request, page or request.path, author=str(request.user.pk), confirming=True):
         messages.info(request, gettext("We kept what you entered."))
-    return HttpResponseRedirect(f"{reverse('account_reauthenticate')}?{urlencode({'next': here})}")
+    return tell(answer)
 
 
 def _by_post(request: HttpRequest) -> bool:
@@ -141,13 +142,18 @@ def _for_role(is_allowed: Callable[[Actor], bool], *methods: str) -> Callable[[V
 
 def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
     """Redirect a visitor to sign-in, and from there back to the page."""
-    here = request.get_full_path()
-    if request.method == "POST" and not can_return:
-        here = page_of_form(request)
-        messages.info(request, gettext("You were signed out, so nothing was changed. Sign in and try again."))
-    elif request.method == "POST" and keep_form(request, request.path, author=_author(request)):
-        messages.info(request, gettext("You were signed out. We kept what you entered. Sign in to continue."))
-    return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
+    here = request.get_full_path() if can_return or request.method != "POST" else page_of_form(request)
+    answer = HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
+    if request.method != "POST":
+        return answer
+    author = _author(request)
+    if author is not None and can_return:
+        fairness.current().take("writes", author)
+        if keep_form(request, request.path, author=author):
+            messages.info(request, gettext("You were signed out. We kept what you entered. Sign in to continue."))
+            return tell(answer)
+    messages.info(request, gettext("You were signed out, so nothing was changed. Sign in and try again."))
+    return answer
 
 
 def page_of_form(request: HttpRequest) -> str:

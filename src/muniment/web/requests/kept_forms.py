@@ -1,29 +1,36 @@
 """
-Forms kept in the session while their sender signs in or confirms their identity.
+Forms kept for an hour while their account signs in again or confirms its identity.
 
-A kept form belongs to one account and one page, so that two tabs do not lose each other's.
+A kept form belongs to one account and one page, so that two tabs do not lose each other's. What a stranger sends is not
+kept: whose form it is says the session, or the signed cookie of the account that this browser last signed in to.
 """
 
+import json
+
+from cryptography.fernet import InvalidToken
 from django.contrib import messages
-from django.http import HttpRequest, QueryDict
+from django.core.cache import caches
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.translation import gettext
 
+from muniment.encryption import seal, unseal
 from muniment.kernel.json import JSONObject
 
-KEPT_FORMS = "kept_forms"
+KEPT_S = 3600
 MAX_KEPT_BYTES = 200_000
-"""Of all kept forms of a session together; the oldest are dropped."""
+"""Of all kept forms of an account together; the oldest are dropped."""
 MAX_KEPT_FORMS = 8
-_FORMER = "kept_form"
-"""Where earlier versions kept the one form of a session."""
+HINT_COOKIE = "kept_form"
+"""Tells that there may be a kept form, so that other requests do not look for one. It proves nothing."""
+_PURPOSE = "kept form"
 
 
-def keep_form(request: HttpRequest, page: str, *, author: str | None, confirming: bool = False) -> bool:
+def keep_form(request: HttpRequest, page: str, *, author: str, confirming: bool = False) -> bool:
     """
     Keep the submitted form for *page*; return whether there was something to keep.
 
     Args:
-        author: the key of the account that sent it; None if that is unknown.
+        author: the key of the account that sent it.
         confirming: the person is confirming their identity, and is told afterwards that nothing was changed yet.
     """
     body = request.POST.copy()
@@ -32,40 +39,54 @@ def keep_form(request: HttpRequest, page: str, *, author: str | None, confirming
     typed = body.urlencode()
     if len(typed) > MAX_KEPT_BYTES:
         return False
-    kept = {where: form for where, form in _kept(request).items() if where != page}
-    kept[page] = {"typed": typed, "author": author, "confirming": confirming}
+    kept = {where: form for where, form in _kept(author).items() if where != page}
+    kept[page] = {"typed": typed, "confirming": confirming}
     while len(kept) > MAX_KEPT_FORMS or sum(len(form["typed"]) for form in kept.values()) > MAX_KEPT_BYTES:
         del kept[next(iter(kept))]
-    request.session[KEPT_FORMS] = kept
+    _keep(author, kept)
     return bool(typed)
+
+
+def tell(response: HttpResponse) -> HttpResponse:
+    """Let the browser say, with its next requests, that there may be a kept form."""
+    response.set_cookie(HINT_COOKIE, "1", max_age=KEPT_S, httponly=True, samesite="Lax")
+    return response
 
 
 def form_data(request: HttpRequest, page: str = "") -> QueryDict | None:
     """Return the submitted form or, once, the form that was kept for *page*, by default this address."""
     if request.method == "POST":
         return request.POST
-    where, kept = page or request.path, _kept(request)
-    form = kept.get(where)
-    if request.method != "GET" or form is None:
+    if request.method != "GET" or HINT_COOKIE not in request.COOKIES:
         return None
-    request.session[KEPT_FORMS] = {other: each for other, each in kept.items() if other != where}
+    where, author = page or request.path, str(request.user.pk)
+    kept = _kept(author)
+    form = kept.pop(where, None)
+    if form is None:
+        return None
+    _keep(author, kept)
     if form["confirming"]:
         messages.info(request, gettext("Thanks for confirming. Nothing was changed yet: submit again to continue."))
     return QueryDict(form["typed"]) if form["typed"] else None
 
 
-def forget_anothers_forms(request: HttpRequest) -> None:
-    """Drop kept forms of another account, or of a version that did not store the account."""
-    kept = _kept(request)
-    own = {where: form for where, form in kept.items() if form.get("author", "") in {None, str(request.user.pk)}}
-    if len(own) < len(kept):
-        request.session[KEPT_FORMS] = own
+def _kept(author: str) -> JSONObject:
+    sealed = caches["kept_forms"].get(_key(author))
+    if sealed is None:
+        return {}
+    try:
+        found: JSONObject = json.loads(unseal(sealed, _PURPOSE))
+    except InvalidToken:
+        return {}
+    return found
 
 
-def _kept(request: HttpRequest) -> JSONObject:
-    former = request.session.pop(_FORMER, None)
-    if former:
-        form = {name: former[name] for name in ("typed", "author") if name in former}
-        request.session.setdefault(KEPT_FORMS, {})[former["path"]] = {**form, "confirming": False}
-    found = request.session.get(KEPT_FORMS)
-    return dict(found) if found else {}
+def _keep(author: str, kept: JSONObject) -> None:
+    if kept:
+        caches["kept_forms"].set(_key(author), seal(json.dumps(kept).encode(), _PURPOSE), KEPT_S)
+    else:
+        caches["kept_forms"].delete(_key(author))
+
+
+def _key(author: str) -> str:
+    return f"kept:{author}"

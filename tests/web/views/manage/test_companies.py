@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.sessions.models import Session
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from PIL import Image
@@ -203,8 +204,10 @@ def test_a_form_with_a_fault_may_be_sent_again(browser_of_owner):
 
 
 def test_input_survives_an_expired_session(owner, draft):
-    client = Client()
+    client = signed_in(owner)
     path = f"/manage/companies/{draft}/edit/about"
+    client.get(path)
+    Session.objects.all().delete()
     assert where(client.post(path, {"description": "Typed before the session ended."})) == (
         f"/accounts/login/?next=/manage/companies/{draft}/edit/about".replace("/manage", "%2Fmanage", 1).replace(
             f"/companies/{draft}/edit/about", f"%2Fcompanies%2F{draft}%2Fedit%2Fabout"
