@@ -68,7 +68,7 @@ def owner(data: Path) -> tuple[str, list[str], list[tuple[str, str]]]:
             make_owner(COMMAND, company, account.pk)
     with contextlib.suppress(Exception):  # a registry without credits
         grant(COMMAND, email, 1_000_000)
-    token = create_token(actor, f"load {time.time_ns()}", permitted=SCOPES, acts_without_asking=True).text
+    token = create_token(actor, f"load {time.time_ns()}", permitted=SCOPES).text
     slugs = list(Ownership.objects.filter(account=account).order_by("pk").values_list("company__slug", flat=True))
     open_ones = FrameworkSpecification.objects.filter(framework__closed=False, framework__published=True)
     frameworks = list(dict.fromkeys(open_ones.values_list("framework__slug", flat=True)))[:REPORTS]

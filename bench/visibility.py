@@ -115,9 +115,7 @@ def main() -> int:
                 writer.wait_ready(within_s=120)
                 run("user", "create", EMAIL, "--no-password", data=first, database_url=url)
                 run("own", EMAIL, SLUG, data=first, database_url=url)
-                made = run(
-                    "user", "token", EMAIL, "--name", "bench", "--act-without-asking", data=first, database_url=url
-                )
+                made = run("user", "token", EMAIL, "--name", "bench", data=first, database_url=url)
                 token = next(word for word in made.stdout.split() if word.startswith("mun_pat_"))
                 if url:
                     shutil.copytree(first / "keys", beside / "keys")

@@ -16,8 +16,6 @@ from agent_jobs.jobs import Job, filled
 from mcp.shared.exceptions import MCPError
 
 MOST_TURNS = 25
-CONFIRMATION = "confirmation_required"
-"""The reason of a refusal that is no wrong turn: the next call confirms it."""
 
 
 @dataclass
@@ -48,7 +46,7 @@ class Session:
         self.calls += 1
         self.answer_bytes += len(text_of(content).encode())
         error = content.get("error") or {}
-        if failed and error.get("reason") != CONFIRMATION:
+        if failed:
             self.wrong_turns.append(f"{name}: {error.get('message', 'refused')}")
 
 
@@ -61,6 +59,12 @@ def at_hand(job: Job) -> Iterator[Path]:
             text = beginning + b"The tide is kept. " * (size // 18 + 1)
             Path(name, file).write_bytes(text[:size])
         yield Path(name)
+
+
+def confirm_of(answer: dict) -> str:
+    """Return the token that confirms a call that asks first; "" if it does not ask."""
+    data = answer.get("data")
+    return data.get("confirmation", {}).get("confirm", "") if isinstance(data, dict) else ""
 
 
 def text_of(content) -> str:
@@ -85,8 +89,8 @@ async def by_script(job: Job, session: Session, known: dict) -> str:
         number += 1
         arguments = filled(step.get("args", {}), known)
         found = await session.call(step["call"], arguments)
-        if found.get("error", {}).get("reason") == CONFIRMATION:
-            found = await session.call(step["call"], {**arguments, "confirm": found["error"]["confirm"]})
+        if confirm := confirm_of(found):
+            found = await session.call(step["call"], {**arguments, "confirm": confirm})
         known[str(number)] = found
     raise AssertionError(f"{job.id} says nothing")
 

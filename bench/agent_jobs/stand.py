@@ -17,6 +17,7 @@ from typing import Self
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
 from agent_jobs.jobs import Job, at, filled
+from agent_jobs.sessions import confirm_of
 from mcp import Client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
@@ -136,9 +137,8 @@ class Site:
         """Call a tool of the owner, outside of what is counted; confirm where asked."""
         async with self.client("manage") as client:
             found = (await client.call_tool(name, arguments)).structured_content
-            if found.get("error", {}).get("reason") == "confirmation_required":
-                confirmed = {**arguments, "confirm": found["error"]["confirm"]}
-                found = (await client.call_tool(name, confirmed)).structured_content
+            if confirm := confirm_of(found):
+                found = (await client.call_tool(name, {**arguments, "confirm": confirm})).structured_content
         assert "data" in found, (name, arguments, found)
         return found["data"]
 

@@ -131,11 +131,18 @@ REPORT = {
     "next": [{"title": "Audit", "remediation": EVIL}], "url": f"{BASE}/manage/reports/r1",
 }  # fmt: skip
 QUESTION = {
-    "error": {
-        "code": "bad_request", "message": f"This holds 10 of your 90 credits {EVIL}", "hint": "Repeat it with confirm.",
-        "reason": "confirmation_required", "confirm": "signed:token", "expiresAt": "2026-11-23T10:00:00Z",
-        "cost": 10, "available": 90, "removes": {"positions": {"removed": [EVIL]}},
+    "data": {
+        "runId": "r1", "state": "not_submitted",
+        "confirmation": {
+            "message": f"This submits the report {EVIL}", "hint": "Repeat it with confirm.",
+            "reason": "confirmation_required", "confirm": "signed:token", "expiresAt": "2026-11-23T10:00:00Z",
+            "receiver": "harbour", "frameworkId": EVIL,
+        },
     }
+}  # fmt: skip
+DECLINED = {
+    "data": {"runId": "r1", "state": "not_submitted",
+             "confirmation": {"reason": "declined", "message": "The user did not agree.", "hint": "Do not repeat."}}
 }  # fmt: skip
 
 
@@ -175,33 +182,35 @@ def test_a_report_is_shown_in_both_themes_and_in_every_form(host):
 
 def test_a_change_is_confirmed_with_its_token_or_cancelled(host):
     arguments = {"runId": "r1", "dryRun": True}
-    frame = host.show("change", QUESTION, "execute_report_run", arguments)
-    host.answer = lambda _: {"data": {"runId": "r1", "state": "queued"}}
-    expect(frame.get_by_text("This holds 10 of your 90 credits")).to_be_visible()
-    expect(frame.get_by_text("cost (credits)")).to_be_visible()
+    frame = host.show("change", QUESTION, "submit_application", arguments)
+    host.answer = lambda _: {"data": {"runId": "r1", "state": "submitted"}}
+    expect(frame.get_by_text("This submits the report")).to_be_visible()
+    expect(frame.get_by_text("receiver")).to_be_visible()
     assert violations(host.page) == []
     frame.get_by_role("button", name="Confirm").focus()
     host.page.keyboard.press("Enter")
     expect(frame.get_by_role("heading", name="Done")).to_be_visible()
-    assert host.calls == [{"name": "execute_report_run", "arguments": {"runId": "r1", "confirm": "signed:token"}}]
+    assert host.calls == [{"name": "submit_application", "arguments": {"runId": "r1", "confirm": "signed:token"}}]
     host.page.wait_for_function("window.seen.contexts.length")
-    assert host.seen["contexts"] == ["The user confirmed execute_report_run and it is done. Do not repeat it."]
+    assert host.seen["contexts"] == ["The user confirmed submit_application and it is done. Do not repeat it."]
     host.check()
 
-    frame = host.show("change", QUESTION, "execute_report_run", arguments)
+    frame = host.show("change", QUESTION, "submit_application", arguments)
     frame.get_by_role("button", name="Cancel").click()
     expect(frame.get_by_text("Nothing was changed.")).to_be_visible()
     host.page.wait_for_function("window.seen.contexts.length")
     assert host.calls == []
     assert "cancelled" in host.seen["contexts"][0]
 
-    frame = host.show("change", QUESTION, "execute_report_run", arguments)
+    frame = host.show("change", QUESTION, "submit_application", arguments)
     host.answer = lambda _: {"error": {"code": "bad_request", "message": "Too few credits.", "hint": "Buy some."}}
     frame.get_by_role("button", name="Confirm").click()
     expect(frame.get_by_role("heading", name="Not done")).to_be_visible()
-    frame = host.show("change", QUESTION, "execute_report_run", arguments, capabilities={})
+    frame = host.show("change", QUESTION, "submit_application", arguments, capabilities={})
     expect(frame.get_by_text("Answer in the chat.")).to_be_visible()
     expect(frame.get_by_role("button")).to_have_count(0)
+    frame = host.show("change", DECLINED, "submit_application", arguments)
+    expect(frame.get_by_role("heading", name="Not done")).to_be_visible()
     host.check()
 
 
@@ -215,9 +224,6 @@ def test_differences_are_shown_by_field_and_by_row(host):
     frame = host.show("change", dry, "update_my_company")
     expect(frame.get_by_role("heading", name="What would change")).to_be_visible()
     expect(frame.get_by_role("row", name="description nothing → <img")).to_be_visible()
-    asks = {"data": {**dry["data"], "confirmation": {"message": "This removes a person.", "confirm": "t"}}}
-    frame = host.show("change", asks, "update_my_company", {"slug": "a", "changes": {}, "dryRun": True})
-    expect(frame.get_by_role("button", name="Confirm")).to_be_visible()
     expect(frame.locator("del", has_text="Old")).to_be_visible()
     host.check()
 
@@ -311,7 +317,7 @@ def test_the_views_show_what_the_tools_really_answer(host, answer_of):
     question = answer_of(actor, "submit_application", **asked)
     frame = host.show("change", question, "submit_application", asked)
     expect(frame.get_by_text("can then read it")).to_be_visible()
-    confirmed = {**asked, "confirm": question["error"]["confirm"]}
+    confirmed = {**asked, "confirm": question["data"]["confirmation"]["confirm"]}
     done = answer_of(actor, "submit_application", **confirmed)  # a callback of the browser has no database
     host.answer = lambda _: done
     frame.get_by_role("button", name="Confirm").click()

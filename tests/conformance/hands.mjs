@@ -1,4 +1,5 @@
-// Executes a report run through one client library, and prints what the user was asked and what progress came.
+// Executes a report run through one client library and applies with its report; prints what the user was asked and what
+// progress came.
 // node hands.mjs KIND URL RUN; SUITE_TOKEN is sent by header.
 const [kind, url, runId] = process.argv.slice(2)
 const info = { name: 'suite', version: '1' }
@@ -25,17 +26,20 @@ if (kind === 'sdk') {
 }
 
 await client.listTools()
-const execute = (more) => {
-  const call = { name: 'execute_report_run', arguments: { runId, waitSeconds: 50, ...more } }
+const call = (name, args) => {
   const options = { onprogress: (note) => seen.progress.push(note.progress) }
-  return kind === 'sdk' ? client.callTool(call, undefined, options) : client.callTool(call, options)
+  const request = { name, arguments: args }
+  return kind === 'sdk' ? client.callTool(request, undefined, options) : client.callTool(request, options)
 }
-let result = await execute({})
-if (result.structuredContent.error?.reason === 'confirmation_required') {
+const run = await call('execute_report_run', { runId, waitSeconds: 50 })
+seen.state = run.structuredContent.data?.state ?? JSON.stringify(run)
+let sent = await call('submit_application', { runId })
+const confirm = sent.structuredContent.data?.confirmation?.confirm
+if (confirm) {
   seen.confirmed = true
-  result = await execute({ confirm: result.structuredContent.error.confirm })
+  sent = await call('submit_application', { runId, confirm })
 }
-seen.state = result.structuredContent.data?.state ?? JSON.stringify(result)
+seen.sent = sent.structuredContent.data?.state ?? JSON.stringify(sent)
 await client.close()
 console.log(JSON.stringify(seen))
 process.exit(0)

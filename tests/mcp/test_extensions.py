@@ -90,9 +90,9 @@ def test_skills_and_prompts_name_only_tools_and_arguments_of_their_own_server(si
         assert len(re.findall(r"`[a-z]+(?:_[a-z]+)+`|`search`", skill.text)) >= 3
 
 
-def test_every_tool_that_asks_for_a_confirmation_has_the_view_with_its_buttons(side):
+def test_the_tool_that_asks_for_a_confirmation_has_the_view_with_its_buttons(side):
     asks = {tool.name for tool in side.offer.tools if "confirm" in tool.arguments}
-    assert {tool.name for tool in side.offer.tools if "/change-" in tool.view} == asks
+    assert asks <= {tool.name for tool in side.offer.tools if "/change-" in tool.view}
 
 
 def test_a_view_is_served_at_its_address_and_at_those_of_other_versions(side):

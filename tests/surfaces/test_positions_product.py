@@ -74,7 +74,7 @@ def test_a_declined_title_is_gone_from_every_public_answer_within_a_second(tmp_p
         for email in (ADA, STRANGER):
             run("user", "create", email, "--password-stdin", data=data, stdin=f"{PASSWORD}\n")
         for email in (EMAIL, ADA, STRANGER):
-            made = run("user", "token", email, "--name", "test", "--act-without-asking", data=data)
+            made = run("user", "token", email, "--name", "test", data=data)
             tokens[email] = made.stdout.strip()
         with sign_in(product, ADA) as ada:
             ada.post("/manage/profile", name="Ada Moss", bio="Sails.")

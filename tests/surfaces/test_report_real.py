@@ -32,7 +32,7 @@ for lane in range(lanes):
     account = create_account(COMMAND, f"lane{lane}@harbour.example")
     for slug in chosen[lane::lanes]:
         add_owner(COMMAND, slug, account.pk)
-    token = create_token(account.actor("web"), "laptop", permitted=SCOPES, acts_without_asking=True).text
+    token = create_token(account.actor("web"), "laptop", permitted=SCOPES).text
     found.append({"token": token, "companies": chosen[lane::lanes]})
 print(json.dumps(found))
 """

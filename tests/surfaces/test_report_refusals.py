@@ -137,7 +137,7 @@ def agent():
     """Return an owner, a way to call the tools as their agent, and how it is refused."""
     with manage() as server:
         me = account("owner@harbour.example").actor("web")
-        token = tokens.create_token(me, "laptop", permitted=SCOPES, acts_without_asking=True).text
+        token = tokens.create_token(me, "laptop", permitted=SCOPES).text
 
         def refused(name, **arguments):
             before = books()

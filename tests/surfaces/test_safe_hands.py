@@ -1,4 +1,4 @@
-"""A run by the official clients, in both eras: asked of the user or confirmed by a token, waited for, with progress."""
+"""A run and an application by the official clients, in both eras: waited for with progress, and agreed by the user."""
 
 import asyncio
 import json
@@ -21,15 +21,17 @@ import os, sys
 import django
 django.setup()
 sys.path.insert(0, sys.argv[1])
-from make.reports import company, framework
+from make.registry import owner
+from make.reports import company, program
 from muniment.accounts import tokens
 from muniment.accounts.operations import create_account
 from muniment.assessments import operations
 from muniment.kernel.actor import COMMAND, SCOPES
+runner = owner("runner@harbour.example")
 actor = create_account(COMMAND, "owner@harbour.example", None).actor("web")
 print(tokens.create_token(actor, "tests", permitted=SCOPES).text)
 for _ in range(8):
-    print(operations.start_run(actor, company(actor), framework(12)).run.row.pk)
+    print(operations.start_run(actor, company(actor), program(runner, criteria=12)).run.row.pk)
 """
 
 
@@ -52,7 +54,7 @@ def owned(tmp_path_factory):
 
 
 async def by_python(owned, mode, answer, run_id):
-    """Execute a run, and return what the user was asked, the progress, and the result."""
+    """Execute a run and apply with its report; return what the user was asked, the progress, and both answers."""
     url, token, _ = owned
     asked, notes = [], []
 
@@ -70,39 +72,37 @@ async def by_python(owned, mode, answer, run_id):
         ) as client,
     ):
         arguments = {"runId": run_id, "waitSeconds": 50}
-        found = await client.call_tool("execute_report_run", arguments, progress_callback=progress)
+        run = (await client.call_tool("execute_report_run", arguments, progress_callback=progress)).structured_content
+        sent = (await client.call_tool("submit_application", {"runId": run_id})).structured_content["data"]
         if not answer or mode == "legacy":
-            error = found.structured_content["error"]
-            assert (error["reason"], error["cost"]) == ("confirmation_required", 10)
-            arguments["confirm"] = error["confirm"]
-            found = await client.call_tool("execute_report_run", arguments, progress_callback=progress)
-        credits_held = (await client.call_tool("get_credits", {})).structured_content["data"]
-    return asked, notes, found.structured_content, credits_held
+            assert (sent["state"], sent["confirmation"]["reason"]) == ("not_submitted", "confirmation_required")
+            arguments = {"runId": run_id, "confirm": sent["confirmation"]["confirm"]}
+            sent = (await client.call_tool("submit_application", arguments)).structured_content["data"]
+    return asked, notes, run["data"], sent
 
 
 @pytest.mark.parametrize(("mode", "answer", "number"), [("auto", "accept", 0), ("auto", "", 1), ("legacy", "", 2)])
-def test_the_official_python_client_pays_once_agreed_and_sees_the_end(owned, mode, answer, number):
-    asked, notes, found, _ = asyncio.run(by_python(owned, mode, answer, owned[2][number]))
-    assert found["data"]["state"] == "succeeded"
+def test_the_official_python_client_sees_the_end_of_a_run_and_applies_once_agreed(owned, mode, answer, number):
+    asked, notes, run, sent = asyncio.run(by_python(owned, mode, answer, owned[2][number]))
+    assert (run["state"], sent["state"]) == ("succeeded", "submitted")
     assert notes == sorted(set(notes))
     assert {total for _, total in notes} == {12}
-    assert [("10 of your" in message) for message in asked] == ([True] if answer else [])
+    assert [("can then read it" in message) for message in asked] == ([True] if answer else [])
 
 
-def test_the_official_python_client_pays_nothing_if_its_user_declines(owned):
-    _, notes, found, left = asyncio.run(by_python(owned, "auto", "decline", owned[2][3]))
-    assert found["error"]["reason"] == "declined"
-    assert notes == []
-    assert left["held"] == 0
+def test_the_official_python_client_submits_nothing_if_its_user_declines(owned):
+    asked, _, _, sent = asyncio.run(by_python(owned, "auto", "decline", owned[2][3]))
+    assert len(asked) == 1
+    assert (sent["state"], sent["confirmation"]["reason"]) == ("not_submitted", "declined")
 
 
 @pytest.mark.parametrize(("kind", "number"), [("client", 4), ("client-auto", 5), ("sdk", 6)])
-def test_the_typescript_clients_pay_once_agreed_and_see_the_end(owned, kind, number):
+def test_the_typescript_clients_see_the_end_of_a_run_and_apply_once_agreed(owned, kind, number):
     url, token, runs = owned
     seen = json.loads(
         node("hands.mjs", kind, url, runs[number], timeout_s=150, SUITE_TOKEN=token).stdout.splitlines()[-1]
     )
-    assert seen["state"] == "succeeded"
+    assert (seen["state"], seen["sent"]) == ("succeeded", "submitted")
     assert seen["asked"] == (1 if kind == "client-auto" else 0)
     assert seen["confirmed"] == (kind != "client-auto")
     # The automatic client may hand over notices out of order; test_waiting.py has the order in which they are sent.

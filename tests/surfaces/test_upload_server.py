@@ -129,8 +129,7 @@ def test_the_official_client_goes_all_the_way_and_the_page_takes_the_deletion_ba
                 assert kept["state"] == "ready"
                 listed = await call("list_my_documents")
                 assert [each["documentId"] for each in listed["data"]] == [kept["documentId"]]
-                asked = await call("delete_document", documentId=kept["documentId"])
-                await call("delete_document", documentId=kept["documentId"], confirm=asked["error"]["confirm"])
+                await call("delete_document", documentId=kept["documentId"])
                 assert (await call("list_my_documents"))["data"] == []
                 small = {"companySlug": owner.slug, "filename": "a.txt"}
                 assert "data" in await call("upload_document", **small, text="x" * 8192)

@@ -30,7 +30,7 @@ migrate()
 owner = create_account(COMMAND, "owner@harbour.example").actor("web")
 create_company(owner, CompanyChange(name="Tide Works", teamSize=5, description="We mend boats."))
 author_framework(COMMAND, create_framework(COMMAND, name="Plain governance", kind="score").slug, json.load(sys.stdin))
-print(create_token(owner, "laptop", permitted=SCOPES, acts_without_asking=True).text)
+print(create_token(owner, "laptop", permitted=SCOPES).text)
 """
 
 

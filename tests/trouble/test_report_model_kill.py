@@ -50,9 +50,7 @@ def product(tmp_path, model):
         timeout=60,
         capture_output=True,
     )
-    token = run(
-        "user", "token", "owner@harbour.example", "--name", "laptop", "--act-without-asking", data=data
-    ).stdout.split()
+    token = run("user", "token", "owner@harbour.example", "--name", "laptop", data=data).stdout.split()
     with Product(data, model_url=model.url, model_name="tide-1", model_key=KEY, model_parallel="2") as started:
         started.token = next(word for word in token if word.startswith("mun_pat_"))
         yield started

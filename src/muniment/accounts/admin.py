@@ -59,7 +59,7 @@ class AccountAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
 class PersonalTokenAdmin(ReadOnly):
     """Tokens, without their digests."""
 
-    list_display = ("name", "account", "scopes", "asks", "created_at", "expires_at", "last_used_on", "revoked_at")
+    list_display = ("name", "account", "scopes", "created_at", "expires_at", "last_used_on", "revoked_at")
     list_filter = ("created_at", ("revoked_at", admin.EmptyFieldListFilter))
     search_fields = ("name", "account__email")
     exclude = ("digest",)

@@ -109,20 +109,8 @@ class Account(AbstractBaseUser):
         return Actor(account_id=self.pk, role=known, via=via, credential=credential)  # type: ignore[arg-type]
 
 
-class Asks(models.TextChoices):
-    """Before which tool calls a token or an app asks for a confirmation."""
-
-    ALL = "all", gettext_lazy("Asks before it spends, removes, deletes or applies")
-    APPLICATIONS = "applications", gettext_lazy("Asks before it applies to a program")
-    NONE = "none", gettext_lazy("Acts without asking")
-
-
 class PersonalToken(models.Model):
-    """
-    A token for an app (decisions, section 4); its text was shown once, only its digest is stored.
-
-    ``asks`` is ``applications`` for tokens from before this setting, which work as before.
-    """
+    """A token for an app (decisions, section 4); its text was shown once, only its digest is stored."""
 
     account = models.ForeignKey(Account, models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=80)
@@ -135,7 +123,6 @@ class PersonalToken(models.Model):
     last_used_on = models.DateField(null=True, blank=True)
     last_used_by = models.CharField(max_length=120, blank=True, default="")
     revoked_at = models.DateTimeField(null=True, blank=True)
-    asks = models.CharField(max_length=16, choices=Asks.choices, default=Asks.ALL, db_default=Asks.ALL)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["digest"], name="account_token_digest_unique")]

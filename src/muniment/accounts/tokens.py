@@ -18,7 +18,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import revocation, scopes
-from muniment.accounts.models import Account, Asks, PersonalToken
+from muniment.accounts.models import Account, PersonalToken
 from muniment.accounts.operations import find_account, require_operator
 from muniment.accounts.security import mailing
 from muniment.accounts.security.events import Event
@@ -66,7 +66,6 @@ def create_token(
     permitted: Iterable[str],
     days: int | None = DEFAULT_DAYS,
     account: Account | None = None,
-    acts_without_asking: bool = False,
 ) -> NewToken:
     """
     Create a token that acts for the actor's account.
@@ -74,7 +73,6 @@ def create_token(
     Args:
         days: its lifetime; None means no expiry.
         account: the token's account, when an operator creates it on the command line.
-        acts_without_asking: its tool calls spend, remove, delete and apply without a confirmation.
 
     Raises:
         BadRequest: invalid name, scope or lifetime.
@@ -97,7 +95,6 @@ def create_token(
             scopes=scopes.written(held),
             lifetime_days=days,
             expires_at=expires_at,
-            asks=Asks.NONE if acts_without_asking else Asks.ALL,
         )
         record(Event.TOKEN_CREATED, account=owner, actor=actor, detail=_detail(row))
     said = gettext_lazy("A personal access token was created for your account.")
@@ -135,25 +132,6 @@ def regenerate_token(actor: Actor, token_id: int) -> NewToken:
     said = gettext_lazy("A personal access token of your account was regenerated.")
     _mail_owner(row, gettext_lazy("A token was regenerated"), said, is_change=True)
     return NewToken(row, text)
-
-
-def change_asking(actor: Actor, token_id: int, asks: Asks) -> PersonalToken:
-    """
-    Change before which tool calls a token asks for a confirmation.
-
-    Raises:
-        NotFound: unknown, revoked, or of another account.
-        Forbidden: the actor must confirm its identity before a token may ask less.
-    """
-    if asks != Asks.ALL:
-        require_confirmed(actor)
-    with transaction.atomic():
-        row = _own(actor, token_id)
-        row.asks = asks
-        row.save(update_fields=["asks"])
-        revocation.bump()
-        record(Event.ASKING_CHANGED, account=row.account_id, actor=actor, detail={"name": row.name, "asks": row.asks})
-    return row
 
 
 def revoke_token(actor: Actor, token_id: int) -> PersonalToken:
@@ -224,7 +202,7 @@ def sweep_tokens() -> int:
 def _detail(row: PersonalToken) -> JSONObject:
     with speaking(SOURCE):  # what the log stores is not in the language of one reader
         expires = _day(row)
-    return {"name": row.name, "scopes": row.scopes.split(), "expires": expires, "asks": row.asks}
+    return {"name": row.name, "scopes": row.scopes.split(), "expires": expires}
 
 
 def _account(actor: Actor) -> Account:

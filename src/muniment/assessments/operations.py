@@ -4,7 +4,7 @@ Operations on report runs. Starting one is free; executing it holds the credits,
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -228,17 +228,14 @@ def _started(actor: Actor, row: ReportRun) -> StartedRun:
     return StartedRun(get_run(actor, row.pk), credits_.available(actor), lacking)
 
 
-def execute_run(actor: Actor, run_id: str, *, approve: Callable[[ReportRun], None] | None = None) -> RunView:
+def execute_run(actor: Actor, run_id: str) -> RunView:
     """
     Hold the credits and queue the run. Executing it again returns the same run.
 
-    Args:
-        approve: called before it is done, with everything checked; what it raises undoes it.
-
     Raises:
         NotFound: unknown, or not the actor's.
-        Conflict: it has expired; another owner started it; not enough credits; another run is active;
-            the framework was closed in the meantime.
+        Conflict: it has expired; its price has changed since it was shown; another owner started it; not enough
+            credits; another run is active; the framework was closed in the meantime.
     """
     try:
         with transaction.atomic():
@@ -254,19 +251,33 @@ def execute_run(actor: Actor, run_id: str, *, approve: Callable[[ReportRun], Non
                 raise Conflict("Another owner started this run and would pay for it.", "Start your own run.")
             if row.framework.closed or not is_runnable(row.framework):
                 raise Conflict("The framework was closed in the meantime.", "Call list_frameworks for open ones.")
+            _require_shown_price(row)
             _require_no_active_run(row.company, row.framework)
             documents.pin(row.pk, row.company, row.document_ids)
             credits_.hold(actor, row.pk, row.cost, note=f"{row.framework.name}: {row.company.name}"[:200])
             row.state = RunState.QUEUED
             row.save(update_fields=["state"])
             queue.enqueue(KIND, {"runId": row.pk}, job_id=row.pk, group=f"account:{row.account_id}")
-            if approve is not None:
-                approve(row)
             return get_run(actor, run_id)
     except IntegrityError:
         raise Conflict(
             "A run of this framework for this company is already active.", "Execute this one when it has ended."
         ) from None
+
+
+def _require_shown_price(row: ReportRun) -> None:
+    """Refuse a run whose price has changed since it was prepared: its owner has agreed to the former one."""
+    price = _cost(row.framework.run_cost)
+    if price != row.cost:
+        raise Conflict(
+            Phrase(
+                "The price of this run has changed: it costs {price} credits now, and was shown as {shown}. "
+                "Nothing was charged.",
+                price=price,
+                shown=row.cost,
+            ),
+            "To run it at the new price, prepare another run with start_report_run, with a new idempotencyKey or none.",
+        )
 
 
 def cancel_run(actor: Actor, run_id: str) -> RunView:

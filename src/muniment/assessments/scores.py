@@ -6,8 +6,7 @@ scores of the sections if the owners say so. Evidence, documents and findings st
 changes a score also publishes it: on the company, in the list of the framework, and in the badge.
 """
 
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from django.db import transaction
 
@@ -38,25 +37,12 @@ def is_public(company: Company, framework: Framework) -> bool:
     return both and Score.objects.filter(company=company, framework=framework).exists()
 
 
-class Draft(NamedTuple):
-    """A score that is about to be published, and what is public of the same listing and framework."""
-
-    company: Company
-    framework: Framework
-    score: float
-    known_report_id: str
-    known_sections: bool
-
-
-def publish_score(
-    actor: Actor, run_id: str, *, sections: bool = False, approve: Callable[[Draft], None] | None = None
-) -> Score:
+def publish_score(actor: Actor, run_id: str, *, sections: bool = False) -> Score:
     """
     Publish the score of a run's report; it replaces that of an earlier report of the framework.
 
     Args:
         sections: whether the scores of the sections are public too.
-        approve: called before it is done, with everything checked; what it raises undoes it.
 
     Raises:
         NotFound: the run is unknown, or not the actor's.
@@ -69,9 +55,6 @@ def publish_score(
         known = Score.objects.filter(company=company, framework=framework).first()
         _check(report, company, framework, known)
         document, overall = report.document, report.document["overall"]
-        if approve is not None:
-            before = ("", False) if known is None else (known.report_id, known.sections is not None)
-            approve(Draft(company, framework, overall["score"], *before))
         values = {
             "report_id": report.pk,
             "account_id": actor.account_id,

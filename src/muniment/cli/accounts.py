@@ -65,14 +65,7 @@ def user_invite(email: str, role: str, own: str) -> None:
 @click.option("--read-only", is_flag=True, help="Permit reading only.")
 @click.option("--scope", "chosen", multiple=True, help="A scope of the token; may be repeated.  [default: all]")
 @click.option("--days", type=click.Choice(["30", "90", "365", "never"]), default="90", show_default=True)
-@click.option(
-    "--act-without-asking",
-    is_flag=True,
-    help="Let its tool calls spend credits, shorten lists, delete and apply without a confirmation.",
-)
-def user_token(
-    email: str, name: str, chosen: tuple[str, ...], days: str, *, read_only: bool, act_without_asking: bool
-) -> None:
+def user_token(email: str, name: str, chosen: tuple[str, ...], days: str, *, read_only: bool) -> None:
     """Create a personal access token for EMAIL and print it."""
     if read_only and chosen:
         raise click.UsageError("--read-only and --scope cannot be combined.")
@@ -86,7 +79,6 @@ def user_token(
             permitted=scopes.READ_SCOPES if read_only else chosen or SCOPES,
             days=None if days == "never" else int(days),
             account=operations.find_account(email),
-            acts_without_asking=act_without_asking,
         )
     click.echo(token.text)
 

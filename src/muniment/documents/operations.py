@@ -4,7 +4,7 @@ Operations on documents: list, delete, restore, and pin for reports. Each change
 Source: decisions, section 5, documents.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -88,12 +88,9 @@ def get_document(actor: Actor, document_id: str) -> Document:
     return document
 
 
-def delete_document(actor: Actor, document_id: str, *, approve: Callable[[Document], None] | None = None) -> Document:
+def delete_document(actor: Actor, document_id: str) -> Document:
     """
     Delete a document; it can be restored for 30 days. Repeating it succeeds.
-
-    Args:
-        approve: called before it is deleted; what it raises keeps it.
 
     Raises:
         NotFound: unknown, permanently removed, or not the actor's.
@@ -107,8 +104,6 @@ def delete_document(actor: Actor, document_id: str, *, approve: Callable[[Docume
                     "A queued or running report uses this document.",
                     "Wait until get_report_run_status shows that it has ended, then delete it.",
                 )
-            if approve is not None:
-                approve(document)
             document.deleted_at = now()
             document.save(update_fields=["deleted_at"])
     return document

@@ -5,8 +5,6 @@ from typing import Literal
 
 Role = Literal["visitor", "owner", "reviewer", "operator"]
 Via = Literal["system", "command", "web", "token", "app"]
-Asks = Literal["all", "applications", "none"]
-"""Before which tool calls a credential asks: all that spend, remove, delete or apply; applications only; none."""
 
 SCOPES: tuple[str, ...] = (
     "companies:read",
@@ -32,7 +30,6 @@ class Actor:
         scopes: what the credential permits; web pages and the command line hold all scopes.
         confirmed: False for a browser session whose account must confirm its identity before it does what opens or
             gives away the account.
-        asks: before which tool calls the credential asks for a confirmation.
         credential_id: the credential itself, such as ``token 7``: names can be given twice.
     """
 
@@ -42,7 +39,6 @@ class Actor:
     credential: str = ""
     scopes: frozenset[str] = ALL_SCOPES
     confirmed: bool = True
-    asks: Asks = "all"
     credential_id: str = ""
 
     @property

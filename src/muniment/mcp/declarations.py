@@ -124,7 +124,6 @@ class Tool:
             must return an awaitable for slow work.
         scope: the scope that the caller needs; None if none.
         keys: arguments that name documents, by their kind; they take addresses of the registry too.
-        confirmed: what a refusal that asks for confirmation shows; empty if the tool never asks.
         instant: the handler returns no awaitable to a caller who cannot wait; it raises NotAtOnce.
         view: the address of the view that clients may show with an answer; "" for none.
         waits: the handler waits as long as the argument ``waitSeconds`` says.
@@ -143,7 +142,6 @@ class Tool:
     validated_later: tuple[str, ...] = ()
     scope: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
-    confirmed: Mapping[str, JsonSchema] = field(default_factory=dict)
     instant: bool = False
     view: str = ""
     waits: bool = False
@@ -170,17 +168,9 @@ class Tool:
         """Return the outputSchema: an answer has what it promises, or `error`; some clients validate both."""
         return {
             "type": "object",
-            "properties": {**self.answer, "error": self._error_schema},
+            "properties": {**self.answer, "error": ERROR_SCHEMA},
             "anyOf": [{"required": list(self.promised)}, {"required": ["error"]}],
         }
-
-    @property
-    def _error_schema(self) -> JSONMapping:
-        if not self.confirmed:
-            return ERROR_SCHEMA
-        further: JSONObject = {"reason": {"enum": ["confirmation_required", "declined"]}}
-        further |= {"confirm": {"type": "string"}, "expiresAt": {"type": "string"}, **self.confirmed}
-        return {**ERROR_SCHEMA, "properties": further}
 
     def to_wire(self) -> JSONObject:
         return {

@@ -19,7 +19,7 @@ class ClientAdmin(ReadOnly):
 class GrantAdmin(ReadOnly):
     """Connections of apps to accounts, without the digests of their tokens."""
 
-    list_display = ("client", "account", "scopes", "asks", "created_at", "last_used_on", "revoked_at")
+    list_display = ("client", "account", "scopes", "created_at", "last_used_on", "revoked_at")
     list_filter = ("created_at", ("revoked_at", admin.EmptyFieldListFilter), "revoked_because")
     search_fields = ("client__name", "client__identifier", "account__email")
     exclude = ("access_digest", "refresh_digest", "replaced_access_digest", "replaced_refresh_digest")

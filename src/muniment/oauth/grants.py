@@ -18,7 +18,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from muniment.accounts import revocation, scopes
-from muniment.accounts.models import Account, Asks
+from muniment.accounts.models import Account
 from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.accounts.security import mailing
 from muniment.accounts.security.events import Event
@@ -63,7 +63,6 @@ def issue_code(
     challenge: str,
     permitted: Iterable[str],
     resource: str,
-    acts_without_asking: bool = False,
 ) -> str:
     """
     Issue a code for the consent just given on the website; raise Forbidden for any other actor.
@@ -87,7 +86,6 @@ def issue_code(
             scopes=held,
             resource=resource,
             expires_at=now() + CODE_LIFETIME,
-            asks=Asks.NONE if acts_without_asking else Asks.ALL,
         )
         detail = {"app": str(client), "scopes": held.split()}
         record(Event.APP_PERMITTED, account=actor.account_id, actor=actor, detail=detail)
@@ -147,7 +145,6 @@ def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
         client=row.client,
         scopes=row.scopes,
         resource=row.resource,
-        asks=row.asks,
         access_digest=token_digest(pair.access),
         access_expires_at=at + ACCESS_LIFETIME,
         refresh_digest=token_digest(pair.refresh),
@@ -280,24 +277,6 @@ def disconnect(actor: Actor, grant_id: int) -> Grant:
     return grant
 
 
-def change_asking(actor: Actor, grant_id: int, asks: Asks) -> Grant:
-    """
-    Change before which tool calls an app asks for a confirmation; raise NotFound if it is not connected.
-
-    An app that may ask less needs a confirmed identity.
-    """
-    if asks != Asks.ALL:
-        require_confirmed(actor)
-    with transaction.atomic():
-        grant = _own(actor, grant_id)
-        grant.asks = asks
-        grant.save(update_fields=["asks"])
-        revocation.bump()
-        detail = {"app": str(grant.client), "asks": grant.asks}
-        record(Event.ASKING_CHANGED, account=grant.account_id, actor=actor, detail=detail)
-    return grant
-
-
 def _own(actor: Actor, grant_id: int) -> Grant:
     if actor.via != "web" or actor.account_id is None:
         raise Forbidden("Only a signed-in user can change connected apps.", "Open /manage/tokens.")
@@ -385,7 +364,6 @@ def _export_apps(account: Account) -> Iterator[ArchiveEntry]:
                 "lastUsedOn": each.last_used_on,
                 "lastUsedBy": each.last_used_by,
                 "revokedAt": timestamp(each.revoked_at) if each.revoked_at else None,
-                "asks": each.asks,
             }
             for each in grants
         ],

@@ -6,7 +6,6 @@ from typing import ClassVar
 from django.conf import settings
 from django.db import models
 
-from muniment.accounts.models import Asks
 from muniment.kernel.ids import now
 from muniment.registry.fields import JSONText, Text
 
@@ -54,8 +53,6 @@ class Grant(models.Model):
 
     ``scopes`` are what the user agreed to. An access token that was requested for less has its own, in
     ``access_scopes`` and ``replaced_access_scopes``; there, "" means all of ``scopes``.
-
-    ``asks`` is ``applications`` for connections from before this setting, which work as before.
     """
 
     handle = models.CharField(max_length=16)
@@ -78,7 +75,6 @@ class Grant(models.Model):
     last_used_by = Text(blank=True, default="")
     revoked_at = models.DateTimeField(null=True, blank=True)
     revoked_because = models.CharField(max_length=32, blank=True, default="")
-    asks = models.CharField(max_length=16, choices=Asks.choices, default=Asks.ALL, db_default=Asks.ALL)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["handle"], name="oauth_grant_handle_unique")]
@@ -103,7 +99,6 @@ class AuthorizationCode(models.Model):
     scopes = models.CharField(max_length=300)
     resource = Text()
     expires_at = models.DateTimeField()
-    asks = models.CharField(max_length=16, choices=Asks.choices, default=Asks.ALL, db_default=Asks.ALL)
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["digest"], name="oauth_code_digest_unique")]

@@ -74,11 +74,8 @@ def resolve(text: str, *, resource: str | None, client: str) -> Resolved:
 
 
 def _actor(row: PersonalToken | Grant, via: Any, credential: str, held: str) -> Actor:
-    asks: Any = row.asks
     # Always as an owner, regardless of the account's role: the tool server serves only owned listings.
-    return Actor(
-        row.account_id, "owner", via, credential, scopes.read(held), asks=asks, credential_id=f"{via} {row.pk}"
-    )
+    return Actor(row.account_id, "owner", via, credential, scopes.read(held), credential_id=f"{via} {row.pk}")
 
 
 def _is_for(bound: str, resource: str | None) -> bool:

@@ -83,7 +83,6 @@ def _token(row: PersonalToken) -> JSONObject:
         "lastUsedOn": row.last_used_on,
         "lastUsedBy": row.last_used_by,
         "revokedAt": _moment(row.revoked_at),
-        "asks": row.asks,
     }
 
 

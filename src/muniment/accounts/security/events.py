@@ -28,7 +28,6 @@ class Event(StrEnum):
     TOKEN_CREATED = "token_created"  # noqa: S105 - the name of an event
     TOKEN_REGENERATED = "token_regenerated"  # noqa: S105 - the name of an event
     TOKEN_REVOKED = "token_revoked"  # noqa: S105 - the name of an event
-    ASKING_CHANGED = "asking_changed"
     APP_PERMITTED = "app_permitted"
     APP_CONNECTED = "app_connected"
     APP_DISCONNECTED = "app_disconnected"
@@ -142,7 +141,6 @@ MEANINGS: Final[dict[Event, Meaning]] = {
     Event.APP_PERMITTED: Meaning(gettext_lazy("App permitted")),
     Event.APP_CONNECTED: Meaning(gettext_lazy("App connected")),
     Event.APP_DISCONNECTED: Meaning(gettext_lazy("App disconnected")),
-    Event.ASKING_CHANGED: Meaning(gettext_lazy("Confirmations of a token or app changed")),
     Event.OWNER_INVITED: Meaning(
         gettext_lazy("Owner invited"), is_mailed=True, subject=gettext_lazy("You invited %(email)s to co-own %(name)s")
     ),

@@ -12,11 +12,12 @@ const change = ([field, { before, after, added, removed, changed, ...rest }]) =>
 };
 const difference = (diff) => Object.keys(diff ?? {}).length
   ? [el("table", el("tbody", ...Object.entries(diff).map(change)))] : [];
-const KNOWN = ["message", "confirm", "code", "hint", "reason", "expiresAt", "removes"];
+const KNOWN = ["message", "confirm", "hint", "reason", "expiresAt"];
 
 function show({ data, error }) {
-  const question = error?.reason === "confirmation_required" ? error : data?.confirmation;
-  if (question?.confirm) return confirmation(question, data);
+  const question = data?.confirmation;
+  if (question?.confirm) return confirmation(question);
+  if (question?.reason) return view.replaceChildren(el("h1", "Not done"), ...fault(question));
   if (error) return view.replaceChildren(el("h1", "Not done"), ...fault(error));
   const { applied = [], awaitingReview = [], withdrawn = [], state, dryRun, diff } = data ?? {};
   view.replaceChildren(
@@ -27,8 +28,8 @@ function show({ data, error }) {
   );
 }
 
-function confirmation(question, data) {
-  const more = Object.entries(question).filter(([name, each]) => !KNOWN.includes(name) && typeof each !== "object");
+function confirmation(question) {
+  const more = Object.entries(question).filter(([name]) => !KNOWN.includes(name));
   const canAct = host.serverTools && tool;
   const act = async () => {
     for (const each of view.querySelectorAll("button")) each.disabled = true;
@@ -49,9 +50,7 @@ function confirmation(question, data) {
   view.replaceChildren(
     el("h1", "Confirm"),
     el("p", question.message),
-    ...difference(question.diff ?? data?.diff),
-    ...difference(question.removes),
-    facts(more.map(([name, each]) => [name === "cost" || name === "available" ? `${name} (credits)` : name, each])),
+    facts(more),
     canAct ? classed("row", el("div", button("Confirm", act, "main"), button("Cancel", leave)))
       : el("p", "Answer in the chat."),
   );

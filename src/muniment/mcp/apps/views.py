@@ -21,7 +21,7 @@ _FOLDER: Final = Path(__file__).parent
 _TITLES: Final = {
     "company": ("Company card", "A company at a glance."),
     "report": ("Report card", "The score of a report, its sections and what to do next."),
-    "change": ("Change", "What a call has changed, or will change once the user confirms it."),
+    "change": ("Change", "What a call has changed, or will do once the user confirms it."),
     "upload": ("Upload", "Takes the file of an upload link by drag and drop."),
 }
 PUBLIC: Final = {"get_company": "company"}
@@ -30,13 +30,7 @@ OWNER: Final = {
     "get_my_company": "company",
     "get_report": "report",
     "create_document_upload": "upload",
-    **dict.fromkeys(
-        (
-            *("update_my_company", "update_my_profile", "delete_document"),
-            *("execute_report_run", "share_report", "submit_application"),
-        ),
-        "change",
-    ),
+    **dict.fromkeys(("update_my_company", "update_my_profile", "submit_application"), "change"),
 }
 """The views of the owner server's tools."""
 

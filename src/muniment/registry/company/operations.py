@@ -6,7 +6,7 @@ Each function is one transaction; the pages, the tool server and the command lin
 Source: decisions, section 5; tools, owner-scoped server.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -47,8 +47,6 @@ from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_mark, company_object
 from muniment.registry.sql import rows
 from muniment.schema.validation import Fault
-
-Approval = Callable[[Company, Mapping[str, JSONObject]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +201,6 @@ def update_company(
     expected_version: int | None = None,
     expected_totals: Mapping[str, int] | None = None,
     dry_run: bool = False,
-    approve: Approval | None = None,
 ) -> CompanyUpdate:
     """
     Change the fields given in *change* on a company that the actor owns.
@@ -214,7 +211,6 @@ def update_company(
         change: absent fields stay; None clears a nullable field; values that answers show are no change.
         expected_totals: the number of stored rows of each list that the change replaces by a shorter one.
         dry_run: return the diff without changing anything.
-        approve: called with the listing and the diff before it is written, also in a dry run; what it raises undoes it.
 
     Raises:
         NotFound: unknown, or not owned (which of the two is not revealed).
@@ -230,7 +226,7 @@ def update_company(
         expect_version(company, expected_version)
         edit = read_change(without_unchanged(company, change), settings.SCHEMA)
         guard = ListGuard(company, actor, expected_totals or {}, knows_version=expected_version is not None)
-        return _update(actor, company, edit, "updated", dry_run=dry_run, guard=guard, approve=approve)
+        return _update(actor, company, edit, "updated", dry_run=dry_run, guard=guard)
 
 
 def _update(
@@ -242,7 +238,6 @@ def _update(
     dry_run: bool = False,
     replace: bool = False,
     guard: ListGuard | None = None,
-    approve: Approval | None = None,
 ) -> CompanyUpdate:
     waiting: Edit = {}
     if company.state in {State.PUBLISHED, State.UNLISTED} and not decides(actor):
@@ -257,8 +252,6 @@ def _update(
     if difference or requested:
         columns, lists = {**difference.columns, **requested.columns}, difference.lists
         refuse_company(actor, company, columns, lists)
-    if approve is not None:
-        approve(company, difference.to_wire())
     view = None
     if not dry_run:
         if difference:
@@ -342,14 +335,12 @@ def revert_company(
     expected_version: int | None = None,
     overwrite: bool = False,
     dry_run: bool = False,
-    approve: Approval | None = None,
 ) -> CompanyUpdate:
     """
     Revert the change of history entry *entry_id*.
 
     Args:
         overwrite: also replace what later changes wrote to the same fields.
-        approve: as for :func:`update_company`.
 
     Raises:
         LaterChanges: later changes touched the same fields, and *overwrite* is false.
@@ -368,7 +359,7 @@ def revert_company(
         edit = read_change(change, settings.SCHEMA)
         if not overwrite and not dry_run:
             reverting.check_later(entry, compare(company, edit, replace=True).after)
-        return _update(actor, company, edit, "reverted", replace=True, dry_run=dry_run, approve=approve)
+        return _update(actor, company, edit, "reverted", replace=True, dry_run=dry_run)
 
 
 def open_funding_round(

@@ -5,7 +5,7 @@ Source: decisions, section 5: a claimed profile must confirm, may decline or end
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
@@ -79,10 +79,6 @@ class _Answers:
     declined: list[PositionRequest] = field(default_factory=list)
     ended: list[Position] = field(default_factory=list)
 
-    @property
-    def gone(self) -> list[PositionRequest | Position]:
-        return [*self.declined, *self.ended]
-
 
 def answer_positions(
     actor: Actor,
@@ -91,7 +87,6 @@ def answer_positions(
     decline: Sequence[str] = (),
     end: Sequence[str] = (),
     dry_run: bool = False,
-    approve: Callable[[Sequence[PositionRequest | Position]], None] = lambda _: None,
 ) -> int:
     """
     Confirm, decline or end positions of the actor's own profile, by the ids of :func:`list_positions`.
@@ -100,7 +95,6 @@ def answer_positions(
 
     Args:
         dry_run: check the ids without changing anything.
-        approve: called with those to decline or end before it is done; what it raises undoes it.
 
     Returns:
         The number of positions answered.
@@ -131,7 +125,6 @@ def answer_positions(
             else:
                 place = _find_place(person, each)
                 answers[place.company_id].ended.append(place)
-        approve([each for found in answers.values() for each in found.gone])
         if not dry_run:
             for key in companies:
                 _apply(actor, companies[key], person, answers[key])

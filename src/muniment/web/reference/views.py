@@ -66,7 +66,7 @@ def tools(request: HttpRequest, key: str) -> HttpResponse:
             "title": tool["title"],
             "description": inline(tool["description"], tool["inputSchema"].get("properties", {})),
             "scope": server.scopes.get(tool["name"], ""),
-            "may_ask": "confirm" in tool["inputSchema"].get("properties", {}),
+            "asks_first": "confirm" in tool["inputSchema"].get("properties", {}),
             "arguments": members(tool["inputSchema"], depth=1),
         }
         for tool in server.tools

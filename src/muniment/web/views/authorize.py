@@ -115,7 +115,6 @@ def _consent(
         "redirect_uri": target,
         "scopes": [{"name": scope, "words": scopes.WORDS[scope], "reads": scope in reading} for scope in asked],
         "confirms": not wanted["scopes"] <= scopes.READ_SCOPES and not actor_of(request).confirmed,
-        "may_act": not wanted["scopes"] <= scopes.READ_SCOPES,
         "may_only_read": bool(reading) and reading != asked,
         "account": request.user,
     }
@@ -141,7 +140,6 @@ def _answered(
         challenge=wanted["challenge"],
         permitted=permitted,
         resource=wanted["resource"],
-        acts_without_asking=request.POST.get("asks") == "none",
     )
     return _back(request, target, asked, code=code)
 

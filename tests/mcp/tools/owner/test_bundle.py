@@ -24,7 +24,7 @@ def owner():
 
 
 def token_of(who):
-    return tokens.create_token(who.actor("web"), "laptop", permitted=SCOPES, acts_without_asking=True).text
+    return tokens.create_token(who.actor("web"), "laptop", permitted=SCOPES).text
 
 
 def holders(number):

@@ -28,7 +28,7 @@ class Client:
         self.account = account(email)
         self.actor = self.account.actor("web")
         self.server = server
-        self.token = tokens.create_token(self.actor, "laptop", permitted=permitted, acts_without_asking=True).text
+        self.token = tokens.create_token(self.actor, "laptop", permitted=permitted).text
 
     def data(self, name, **arguments):
         return self.server.data(self.token, name, **arguments)

@@ -29,7 +29,7 @@ def stranger():
 
 
 def token_of(who):
-    return tokens.create_token(who.actor("web"), "laptop", permitted=SCOPES, acts_without_asking=True).text
+    return tokens.create_token(who.actor("web"), "laptop", permitted=SCOPES).text
 
 
 @pytest.fixture

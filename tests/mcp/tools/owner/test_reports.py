@@ -32,7 +32,7 @@ class Agent:
     def __init__(self, server, email, permitted=SCOPES):
         self.actor = account(email).actor("web")
         self.server = server
-        self.token = tokens.create_token(self.actor, "laptop", permitted=permitted, acts_without_asking=True).text
+        self.token = tokens.create_token(self.actor, "laptop", permitted=permitted).text
         listed = server.ask(self.token, modern("tools/list", {})).result["tools"]
         self.schemas = {tool["name"]: tool["outputSchema"] for tool in listed}
 

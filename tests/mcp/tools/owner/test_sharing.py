@@ -2,7 +2,6 @@
 
 import jsonschema
 import pytest
-from django.core import signing
 
 from make.accounts import account
 from make.registry import document, owner
@@ -11,7 +10,6 @@ from muniment.accounts import tokens
 from muniment.assessments import applications, operations, scores
 from muniment.assessments.models import Application
 from muniment.kernel.actor import SCOPES
-from muniment.mcp import confirmation
 from services.manage import BASE, manage
 from services.mcp import modern
 
@@ -112,19 +110,15 @@ def test_a_report_is_shared_by_a_link_until_it_ends(agent):
     assert agent.data("share_report", runId=run_id, shared=False) == {"runId": run_id, "shared": False, "url": None}
 
 
-def test_a_score_is_published_after_a_confirmation_and_withdrawn(agent):
+def test_a_score_is_published_and_withdrawn(agent):
     report = finished(agent.actor)
     slug, framework_id = report.run.company.slug, report.run.framework.slug
     published = {"runId": report.run_id, "publish": "score"}
-    asked = agent.error("share_report", **published)
-    assert (asked["reason"], asked["runId"]) == ("confirmation_required", report.run_id)
-    assert f"the score {report.document['overall']['score']:g} of {report.run.company.name}" in asked["message"]
     assert document("company", slug)["company"].get("assessments") is None
 
-    shown = agent.data("share_report", **published, dryRun=True)
-    assert shown["confirmation"]["confirm"]
+    assert agent.data("share_report", **published, dryRun=True)["dryRun"]
     assert document("company", slug)["company"].get("assessments") is None
-    data = agent.data("share_report", **published, confirm=asked["confirm"])
+    data = agent.data("share_report", **published)
     assert data == {
         "runId": report.run_id,
         "shared": True,
@@ -135,9 +129,7 @@ def test_a_score_is_published_after_a_confirmation_and_withdrawn(agent):
     assert company_shown["assessments"][0]["url"] == data["url"]
 
     more = {"runId": report.run_id, "publish": "sections"}
-    again = agent.error("share_report", **more, confirm=asked["confirm"])
-    assert again["reason"] == "confirmation_required", "a token holds for what it was shown for"
-    agent.data("share_report", **more, confirm=again["confirm"])
+    agent.data("share_report", **more)
     assert document("company", slug)["company"]["assessments"][0]["sections"]
 
     for _ in range(2):
@@ -157,8 +149,7 @@ def test_a_stranger_publishes_no_score_and_withdraws_none(agent, stranger, what)
 def test_an_application_is_confirmed_once_seen_on_the_run_and_withdrawn(agent):
     runner = owner("runner@example.org")
     run_id = finished(agent.actor, of=program(runner)).run_id
-    asked = agent.error("submit_application", runId=run_id)
-    assert (asked["code"], asked["reason"]) == ("bad_request", "confirmation_required")
+    asked = agent.data("submit_application", runId=run_id)["confirmation"]
     assert "Owners of Harbour Fund" in asked["message"]
     assert asked["receiver"]
     assert not Application.objects.exists()
@@ -168,27 +159,11 @@ def test_an_application_is_confirmed_once_seen_on_the_run_and_withdrawn(agent):
     assert "already have an open application" in agent.error("submit_application", runId=run_id)["message"]
     for _ in range(2):
         assert agent.data("submit_application", runId=run_id, withdraw=True)["state"] == "withdrawn"
-    again = agent.error("submit_application", runId=run_id, confirm=asked["confirm"])
-    assert again["reason"] == "confirmation_required", "a token holds for one application"
-    agent.data("submit_application", runId=run_id, confirm=again["confirm"])
+    again = agent.data("submit_application", runId=run_id, confirm=asked["confirm"])
+    assert again["state"] == "not_submitted", "a token holds for one application"
+    agent.data("submit_application", runId=run_id, confirm=again["confirmation"]["confirm"])
     applications.decide_application(runner, Application.objects.get(state="submitted").pk, accept=False, note="Later.")
     assert agent.data("list_my_runs")[0]["application"] == {"state": "declined", "note": "Later."}
-
-
-def test_a_token_of_another_call_account_or_time_confirms_nothing(agent, server, monkeypatch):
-    runner = owner("runner@example.org")
-    of = program(runner)
-    run_id, other = (finished(agent.actor, of=each).run_id for each in (of, program(runner)))
-    token = agent.error("submit_application", runId=other)["confirm"]
-    second = Agent(server, agent.actor, name="phone")
-    for caller, given in ((agent, token), (agent, "x" * 300), (agent, ""), (second, token)):
-        assert caller.error("submit_application", runId=run_id, confirm=given)["reason"] == "confirmation_required"
-    own = agent.error("submit_application", runId=run_id)["confirm"]
-    monkeypatch.setattr(confirmation, "VALID_S", -1)
-    assert agent.error("submit_application", runId=run_id, confirm=own)["reason"] == "confirmation_required"
-    assert not Application.objects.exists()
-    with pytest.raises(signing.BadSignature):
-        signing.loads(own)  # another purpose
 
 
 def test_what_was_never_submitted_cannot_be_withdrawn(agent):

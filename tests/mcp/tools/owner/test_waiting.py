@@ -39,7 +39,7 @@ class Agent:
     def __init__(self, server):
         self.server = server
         self.actor = account("owner@harbour.example").actor("web")
-        self.token = tokens.create_token(self.actor, "laptop", permitted=SCOPES, acts_without_asking=True).text
+        self.token = tokens.create_token(self.actor, "laptop", permitted=SCOPES).text
         self.looks, self._look, self._waiting._look = 0, self._waiting._look, self._looked
         self.run_id = operations.start_run(self.actor, company(self.actor), framework()).run.row.pk
 

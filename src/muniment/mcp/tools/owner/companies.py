@@ -15,9 +15,7 @@ import msgspec
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
-from muniment.mcp import confirmation
 from muniment.mcp import provenance as marking
-from muniment.mcp.confirmation import Confirmation, rehearsal
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import differences, lean, output_schemas, truncation
 from muniment.mcp.tools.addresses import Addresses
@@ -35,12 +33,10 @@ from muniment.mcp.tools.output_schemas import (
     some_of,
     strings,
 )
-from muniment.mcp.tools.owner import bundle, history
-from muniment.mcp.tools.owner.removal import removals, sentence
+from muniment.mcp.tools.owner import bundle, dry_run, history
+from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN, is_dry, rehearsal
 from muniment.mcp.tools.owner.tool import (
     CHANGES,
-    DRY,
-    DRY_RUN,
     EXPECTED_VERSION,
     PAGE,
     SLUG,
@@ -50,7 +46,7 @@ from muniment.mcp.tools.owner.tool import (
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import operations
 from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.models import Company, State
+from muniment.registry.models import State
 from muniment.registry.review import decisions, withdrawal
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
@@ -129,8 +125,7 @@ class CompanyTools:
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
-        question = Confirmation(caller, "update_my_company", arguments)
-        done = self._update(arguments, caller, question)
+        done = self._update(arguments, caller)
         answer = {
             **({"company": self._facts(done.company)} if "company" in arguments.get("include", ()) else {}),
             "version": done.version,
@@ -140,8 +135,8 @@ class CompanyTools:
             **({"awaitingPeople": done.awaiting_people} if done.awaiting_people else {}),
             **({"profilesOfNames": _first(done.profiles)} if done.profiles else {}),
             "diff": differences.shown(done.diff),
-            **question.marks(),
         }
+        answer = dry_run.marked(answer, arguments)
         return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
 
     def _facts(self, found: operations.OwnedCompany) -> JSONObject:
@@ -152,15 +147,10 @@ class CompanyTools:
             company["icon"] = picture_address(company["icon"], self._base_url)
         return truncation.facts(company, url)
 
-    def _update(self, arguments: Arguments, caller: Caller, question: Confirmation) -> operations.CompanyUpdate:
-        """Apply the changes of a call, or revert a change of the history; ask before rows are removed."""
+    def _update(self, arguments: Arguments, caller: Caller) -> operations.CompanyUpdate:
+        """Apply the changes of a call, or revert a change of the history."""
         if ("changes" in arguments) == ("revert" in arguments):
             raise BadRequest("The call needs either changes or revert.", "Send changes with the fields to change.")
-
-        def approve(company: Company, diff: Mapping[str, JSONObject]) -> None:
-            if found := removals(diff):
-                message, version = sentence(company.name, found), company.version
-                question.ask(message, bound=version, companySlug=company.slug, version=version, removes=found)
 
         expected = arguments.get("expectedVersion")
         if "revert" in arguments:
@@ -170,8 +160,7 @@ class CompanyTools:
                 arguments["revert"],
                 expected_version=expected,
                 overwrite=arguments.get("overwrite", False),
-                dry_run=question.is_dry,
-                approve=approve,
+                dry_run=is_dry(arguments),
             )
         return operations.update_company(
             caller.owner,
@@ -179,20 +168,18 @@ class CompanyTools:
             CompanyChange(self._addresses.in_positions(arguments["changes"])),
             expected_version=expected,
             expected_totals=arguments.get("expectedTotals"),
-            dry_run=question.is_dry,
-            approve=approve,
+            dry_run=is_dry(arguments),
         )
 
     def submit_for_review(self, arguments: Arguments, caller: Caller) -> JSONObject:
         slug, expected = arguments["slug"], arguments.get("expectedVersion")
-        question = Confirmation(caller, "submit_for_review", arguments)
-        with rehearsal(question):
+        with rehearsal(arguments):
             if arguments.get("withdraw", False):
                 company = withdrawal.withdraw_submission(caller.owner, slug, expected_version=expected)
             else:
                 company = decisions.submit_company(caller.owner, slug, expected_version=expected)
         shown = {"id": company.slug, "state": company.state, "version": company.version}
-        return {"data": {**shown, **question.marks()}}
+        return {"data": dry_run.marked(shown, arguments)}
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
@@ -288,10 +275,9 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "expectedVersion": EXPECTED_VERSION,
                 "expectedTotals": _EXPECTED_TOTALS,
                 "include": {"type": "array", "items": {"enum": ["company"]}},
-                **confirmation.ARGUMENTS,
+                "dryRun": DRY_RUN,
             },
             required=("slug",),
-            confirmed={"companySlug": STRING, "version": INTEGER, "removes": {"type": "object"}},
             **CHANGES,
         ),
         tool(

@@ -15,8 +15,7 @@ from muniment.documents.models import Document, DocumentState, TextState
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
-from muniment.mcp import confirmation, provenance
-from muniment.mcp.confirmation import Confirmation, rehearsal
+from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import truncation
 from muniment.mcp.tools.lean import FIELDS, Members
@@ -33,7 +32,9 @@ from muniment.mcp.tools.output_schemas import (
     some_of,
     strings,
 )
-from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, PAGE, SLUG, owner_tool, page_of
+from muniment.mcp.tools.owner import dry_run
+from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN, is_dry, rehearsal
+from muniment.mcp.tools.owner.tool import ID, PAGE, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
@@ -105,20 +106,18 @@ class DocumentTools:
         return Marked(content, provenance.encode({("document", key): marks[key] for key in provenance.keys(content)}))
 
     def upload_document(self, arguments: Arguments, caller: Caller) -> Marked:
-        question = Confirmation(caller, "upload_document", arguments)
         document = uploads.upload_document(
             caller.owner,
             arguments["companySlug"],
             arguments["filename"],
             _content(arguments),
             content_type=arguments.get("contentType"),
-            dry_run=question.is_dry,
+            dry_run=is_dry(arguments),
         )
-        return _marked(document, question, is_new=True)
+        return _marked(document, arguments, "documentId")
 
     def create_document_upload(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        question = Confirmation(caller, "create_document_upload", arguments)
-        with rehearsal(question):
+        with rehearsal(arguments):
             upload = uploads.begin_upload(
                 caller.owner,
                 arguments["companySlug"],
@@ -128,30 +127,24 @@ class DocumentTools:
                 sha256=arguments.get("sha256"),
                 base_url=self._base_url,
             )
-        return {"data": {**question.without(upload.to_wire(), "uploadId", "url", "command"), **question.marks()}}
+        return {"data": dry_run.marked(upload.to_wire(), arguments, "uploadId", "url", "command")}
 
     def complete_document_upload(self, arguments: Arguments, caller: Caller) -> Marked:
-        question = Confirmation(caller, "complete_document_upload", arguments)
-        done = uploads.complete_upload(caller.owner, arguments["uploadId"], dry_run=question.is_dry)
-        return _marked(done, question)
+        done = uploads.complete_upload(caller.owner, arguments["uploadId"], dry_run=is_dry(arguments))
+        return _marked(done, arguments)
 
     def delete_document(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        question, document_id = Confirmation(caller, "delete_document", arguments), arguments["documentId"]
-
-        def approve(document: Document) -> None:
-            message = f"This deletes {document.filename[:100]}. It can be restored for {records.RESTORE_DAYS} days."
-            question.ask(message, bound=document.changed_at, documentId=document.pk, filename=document.filename[:200])
-
-        with rehearsal(question):
+        document_id = arguments["documentId"]
+        with rehearsal(arguments):
             if arguments.get("restore", False):
                 restored = operations.restore_document(caller.owner, document_id)
                 shown: JSONObject = {"documentId": restored.pk, "deletedAt": None, "restorableUntil": None}
             else:
-                document = operations.delete_document(caller.owner, document_id, approve=approve)
+                document = operations.delete_document(caller.owner, document_id)
                 restorable = records.restorable_until(document)
                 shown = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
                 shown["restorableUntil"] = timestamp(restorable)
-        return {"data": {**shown, **question.marks()}}
+        return {"data": dry_run.marked(shown, arguments)}
 
     def read_document(self, arguments: Arguments, caller: Caller) -> Marked:
         document_id = arguments["documentId"]
@@ -168,10 +161,8 @@ class DocumentTools:
         return provenance.mark(answer, {("document", document_id): mark})
 
 
-def _marked(document: Document, question: Confirmation, *, is_new: bool = False) -> Marked:
-    shown = {**records.to_wire(document), **question.marks()}
-    if is_new:
-        shown = question.without(shown, "documentId")
+def _marked(document: Document, arguments: Arguments, *created: str) -> Marked:
+    shown = dry_run.marked(records.to_wire(document), arguments, *created)
     return provenance.mark(shown, {("document", document.pk): provenance.uploaded(shown["createdAt"])})
 
 
@@ -293,9 +284,8 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Fails while a queued or running report uses it.",
             "documents:write",
             single(_DELETED),
-            arguments={"documentId": ID, "restore": {"type": "boolean", "default": False}, **confirmation.ARGUMENTS},
+            arguments={"documentId": ID, "restore": {"type": "boolean", "default": False}, "dryRun": DRY_RUN},
             required=("documentId",),
-            confirmed=strings("documentId", "filename"),
             destructive=True,
             idempotent=True,
         ),

@@ -4,7 +4,6 @@ The profile tools of the owner-scoped server.
 Source: tools, Owner-scoped server; decisions, section 5.
 """
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -15,20 +14,18 @@ from muniment.accounts.scopes import in_order
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
-from muniment.mcp import confirmation
 from muniment.mcp import provenance as marking
-from muniment.mcp.confirmation import Confirmation
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import differences, output_schemas, truncation
 from muniment.mcp.tools.lean import FIELDS, Members
 from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of, one_of, single, strings
-from muniment.mcp.tools.owner import history
-from muniment.mcp.tools.owner.removal import SHOWN
-from muniment.mcp.tools.owner.tool import CHANGES, DRY, EXPECTED_VERSION, owner_tool
+from muniment.mcp.tools.owner import dry_run, history
+from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN
+from muniment.mcp.tools.owner.tool import CHANGES, EXPECTED_VERSION, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry import provenance
 from muniment.registry.company import operations
-from muniment.registry.models import Company, Person, Position, PositionRequest
+from muniment.registry.models import Company, Person
 from muniment.registry.people import positions, profiles, withdrawal
 from muniment.schema.kinds import CHANGE
 from muniment.schema.objects import Schema
@@ -96,35 +93,27 @@ class ProfileTools:
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
         if len(arguments.keys() & {"changes", "positions", "revert"}) != 1:
             raise BadRequest("The call needs changes, positions or revert.", "Send one of them in each call.")
-        question = Confirmation(caller, "update_my_profile", arguments)
-        done = self._update(arguments, caller.owner, question)
+        done = self._update(arguments, caller.owner)
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        answer = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff), **question.marks()}
+        shown = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff)}
+        answer = dry_run.marked(shown, arguments)
         return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
 
     @staticmethod
-    def _update(arguments: Arguments, actor: Actor, question: Confirmation) -> profiles.ProfileUpdate:
+    def _update(arguments: Arguments, actor: Actor) -> profiles.ProfileUpdate:
         """Apply the changes of a call, answer positions, or revert a change of the history."""
-
-        def approve(gone: Sequence[PositionRequest | Position]) -> None:
-            if not gone:
-                return
-            names = [f"{each.title or ''}, {each.company.name}" for each in gone]
-            message = f"This ends {len(gone)} of your positions; the listings cannot ask again for 90 days."
-            question.ask(message, bound=None, removes={"positions": {"removed": len(gone), "names": names[:SHOWN]}})
-
-        dry_run = question.is_dry
+        is_dry = dry_run.is_dry(arguments)
         expected = arguments.get("expectedVersion")
         if "revert" in arguments:
             overwrite = arguments.get("overwrite", False)
             return withdrawal.revert_profile(
-                actor, arguments["revert"], expected_version=expected, overwrite=overwrite, dry_run=dry_run
+                actor, arguments["revert"], expected_version=expected, overwrite=overwrite, dry_run=is_dry
             )
         if "positions" in arguments:
-            positions.answer_positions(actor, **_answers(arguments["positions"]), dry_run=dry_run, approve=approve)
+            positions.answer_positions(actor, **_answers(arguments["positions"]), dry_run=is_dry)
         change = profiles.ProfileChange(arguments.get("changes", {}))
-        return profiles.update_profile(actor, change, expected_version=expected, dry_run=dry_run)
+        return profiles.update_profile(actor, change, expected_version=expected, dry_run=is_dry)
 
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
@@ -195,9 +184,8 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "positions": _ANSWERS,
                 **history.revert_arguments("get_my_profile history"),
                 "expectedVersion": EXPECTED_VERSION,
-                **confirmation.ARGUMENTS,
+                "dryRun": DRY_RUN,
             },
-            confirmed={"removes": {"type": "object"}},
             **CHANGES,
         ),
     )

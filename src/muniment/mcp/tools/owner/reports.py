@@ -10,13 +10,12 @@ from urllib.parse import urlencode
 
 from muniment.assessments import applications, comparison, operations, report_views
 from muniment.assessments.evaluation.aggregation import gains
-from muniment.assessments.models import Application, ReportRun, RunState
+from muniment.assessments.models import Application, RunState
 from muniment.assessments.run_views import RunView
 from muniment.credits import billing
-from muniment.credits.operations import available, get_balance
+from muniment.credits.operations import get_balance
 from muniment.kernel.json import JSONObject
-from muniment.mcp import confirmation, provenance
-from muniment.mcp.confirmation import Confirmation, rehearsal
+from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.lean import FIELDS, Members
@@ -32,7 +31,9 @@ from muniment.mcp.tools.output_schemas import (
     some_of,
     strings,
 )
-from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
+from muniment.mcp.tools.owner import dry_run
+from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN, rehearsal
+from muniment.mcp.tools.owner.tool import ID, PAGE, RUN_ID, SLUG, owner_tool, page_of
 from muniment.mcp.tools.owner.waiting import MAX_S, Waiting
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
@@ -191,8 +192,7 @@ class ReportTools:
         return {"data": shown}
 
     def start_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        question = Confirmation(caller, "start_report_run", arguments)
-        with rehearsal(question):
+        with rehearsal(arguments):
             started = operations.start_run(
                 caller.owner,
                 arguments["companySlug"],
@@ -200,28 +200,12 @@ class ReportTools:
                 document_ids=arguments.get("documentIds") or (),
                 idempotency_key=arguments.get("idempotencyKey"),
             )
-        return {"data": {**question.without(started.to_wire(), "runId"), **question.marks()}}
+        return {"data": dry_run.marked(started.to_wire(), arguments, "runId")}
 
     def execute_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        question = Confirmation(caller, "execute_report_run", arguments)
-
-        def approve(run: ReportRun) -> None:
-            if run.cost:
-                left = available(caller.owner)
-                question.ask(
-                    f"This holds {run.cost} of your {left + run.cost} credits for a report on {run.company.name} by "
-                    f"{run.framework.name}. They are charged only if it succeeds.",
-                    bound=run.cost,
-                    runId=run.pk,
-                    companySlug=run.company.slug,
-                    frameworkId=run.framework.slug,
-                    cost=run.cost,
-                    available=left + run.cost,
-                )
-
-        with rehearsal(question):
-            run = operations.execute_run(caller.owner, arguments["runId"], approve=approve)
-        return {"data": {**run.to_wire(), **question.marks()}}
+        with rehearsal(arguments):
+            run = operations.execute_run(caller.owner, arguments["runId"])
+        return {"data": dry_run.marked(run.to_wire(), arguments)}
 
     def get_report_run_status(self, arguments: Arguments, caller: Caller) -> JSONObject:
         return {"data": operations.get_run(caller.owner, arguments["runId"]).to_wire()}
@@ -239,10 +223,9 @@ class ReportTools:
         return Marked(content, provenance.encode(marks))
 
     def cancel_report_run(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        question = Confirmation(caller, "cancel_report_run", arguments)
-        with rehearsal(question):
+        with rehearsal(arguments):
             run = operations.cancel_run(caller.owner, arguments["runId"])
-        return {"data": {**run.to_wire(), **question.marks()}}
+        return {"data": dry_run.marked(run.to_wire(), arguments)}
 
     def compare_reports(self, arguments: Arguments, caller: Caller) -> Marked:
         runs = arguments["runId"], arguments["otherRunId"]
@@ -319,15 +302,14 @@ def report_tools(call: Bridge, base_url: str, waiting: Waiting) -> tuple[Tool, .
         tool(
             tools.execute_report_run,
             "Execute a report run",
-            "Hold the credits and queue the run; they are charged only if it succeeds. "
+            "Hold the credits that start_report_run named and queue the run; they are charged only if it succeeds. "
             "Repeating it returns the same run.",
             "reports:run",
             single(_ACTED),
-            arguments={"runId": RUN_ID, "waitSeconds": _WAIT, **confirmation.ARGUMENTS},
+            arguments={"runId": RUN_ID, "waitSeconds": _WAIT, "dryRun": DRY_RUN},
             required=("runId",),
             idempotent=True,
             in_time=in_time(tools.execute_report_run),
-            confirmed={**strings("runId", "companySlug", "frameworkId"), "cost": INTEGER, "available": INTEGER},
         ),
         tool(
             tools.get_report_run_status,

@@ -49,9 +49,9 @@ awaitingReview lists them; do not send them again.
 `url` in a browser or runs its `command` in the file's folder, then complete_document_upload. Never paste a larger \
 file into a call.
 - New listings, logos and billing are on the pages at /manage; /manage/documents accepts files by drag and drop.
-- Before a call spends credits, removes rows, deletes or applies, it is refused once with the reason \
-confirmation_required, what it will do, and a token: show it to the user, and if they agree repeat the call with the \
-token as confirm. dryRun true shows what any call would do, and the token with it.
+- Calls act at once: changes and deletions can be undone, and start_report_run shows the price before \
+execute_report_run holds it. Only submit_application asks first: show its confirmation to the user, and if they agree \
+repeat the call with its confirm. dryRun true shows what any call would do.
 - An answer has at most 60 KB, mostly below 3 KB; get_my_company with parts ["company"] takes about 2 KB, and fields \
 returns only what it names. A larger list has fewer items: continue with the page and pageSize in its hint.
 - A failure has error.code, message and hint; the hint says what to do instead.

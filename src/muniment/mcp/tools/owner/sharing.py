@@ -12,23 +12,36 @@ from muniment.assessments.models import Application
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import summary_path, timestamp
 from muniment.mcp import confirmation, provenance
-from muniment.mcp.confirmation import Confirmation, rehearsal
-from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
+from muniment.mcp.declarations import Answer, Arguments, Caller, Marked, Tool
 from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
-from muniment.mcp.tools.owner.tool import DRY, RUN_ID, owner_tool
+from muniment.mcp.tools.owner import dry_run
+from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN, is_dry, rehearsal
+from muniment.mcp.tools.owner.tool import RUN_ID, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
+_NOT_SUBMITTED: Final = "not_submitted"
+"""The state of an application that waits for a confirmation, or that the user declined."""
 _APPLICATION: Final = object_of(
     {
         **strings("applicationId", "runId", "companySlug", "frameworkId", "receiver"),
-        "state": one_of(*Application.State.values),
+        "state": one_of(*Application.State.values, _NOT_SUBMITTED),
         "submittedAt": MOMENT,
         "decidedAt": MOMENT,
         "note": STRING,
+        "confirmation": object_of(
+            {
+                "reason": one_of("confirmation_required", "declined"),
+                **strings("message", "hint", "confirm", "expiresAt", "receiver", "frameworkId"),
+            },
+            optional=("reason", "hint", "confirm", "expiresAt", "receiver", "frameworkId"),
+        ),
         **DRY,
     },
-    optional=("decidedAt", "note", *DRY),
+    optional=(
+        *("applicationId", "companySlug", "frameworkId", "receiver", "submittedAt"),
+        *("decidedAt", "note", "confirmation", *DRY),
+    ),
 )
 _SHARED: Final = object_of({"runId": STRING, "shared": BOOLEAN, "url": nullable(STRING), **DRY}, optional=tuple(DRY))
 
@@ -43,60 +56,53 @@ class SharingTools:
         if "publish" in arguments:
             return self._publish(arguments, caller)
         run_id, shared, url = arguments["runId"], arguments.get("shared", True), None
-        question = Confirmation(caller, "share_report", arguments)
-        with rehearsal(question):
+        with rehearsal(arguments):
             if shared:
                 url = f"{self._base_url}/reports/shared/{sharing.share_report(caller.owner, run_id)}"
             else:
                 sharing.unshare_report(caller.owner, run_id)
-        shown = {"runId": run_id, "shared": shared, "url": None if question.is_dry else url}
-        return {"data": {**shown, **question.marks()}}
+        shown = {"runId": run_id, "shared": shared, "url": None if is_dry(arguments) else url}
+        return {"data": dry_run.marked(shown, arguments)}
 
     def _publish(self, arguments: Arguments, caller: Caller) -> JSONObject:
-        """Publish the score of a report after a confirmation, or withdraw it."""
+        """Publish the score of a report, or withdraw it."""
         run_id, what, url = arguments["runId"], arguments["publish"], None
-        question = Confirmation(caller, "share_report", arguments)
-
-        def approve(draft: scores.Draft) -> None:
-            parts = ", also of each section" if what == "sections" else ""
-            question.ask(
-                f"This publishes the score {draft.score:g} of {draft.company.name} by {draft.framework.name}{parts}, "
-                "with its date: on the company's and the framework's pages, in the API and in a badge. Findings, "
-                "evidence and documents stay private.",
-                bound=[draft.known_report_id, draft.known_sections],
-                runId=run_id,
-            )
-
-        with rehearsal(question):
+        with rehearsal(arguments):
             if what == "withdraw":
                 scores.withdraw_score(caller.owner, run_id)
             else:
-                made = scores.publish_score(caller.owner, run_id, sections=what == "sections", approve=approve)
+                made = scores.publish_score(caller.owner, run_id, sections=what == "sections")
                 url = self._base_url + summary_path(made.company.slug, made.framework.slug)
-        return {"data": {"runId": run_id, "shared": what != "withdraw", "url": url, **question.marks()}}
+        return {"data": dry_run.marked({"runId": run_id, "shared": what != "withdraw", "url": url}, arguments)}
 
-    def submit_application(self, arguments: Arguments, caller: Caller) -> Marked:
+    def submit_application(self, arguments: Arguments, caller: Caller) -> Answer:
         run_id = arguments["runId"]
-        question = Confirmation(caller, "submit_application", arguments)
-        with rehearsal(question):
-            if arguments.get("withdraw", False):
-                return _marked(applications.withdraw_report(caller.owner, run_id), question)
-            with applications.submission(caller.owner, run_id) as draft:
-                receiver, of = draft.receiver, draft.framework
-                question.ask(
-                    f"This submits the report of {draft.applicant.name} to {of.name}. Owners of {receiver.name} and "
-                    "reviewers of the registry can then read it.",
-                    bound=[draft.report.applications.count(), receiver.slug, of.slug],
-                    is_application=True,
-                    receiver=receiver.slug,
-                    frameworkId=of.slug,
-                )
-        return _marked(draft, question)
+        asked: JSONObject = {}
+        try:
+            with rehearsal(arguments):
+                if arguments.get("withdraw", False):
+                    return _marked(applications.withdraw_report(caller.owner, run_id), arguments)
+                with applications.submission(caller.owner, run_id) as draft:
+                    receiver, of = draft.receiver, draft.framework
+                    bound = [draft.report.applications.count(), receiver.slug, of.slug]
+                    asked = confirmation.question(
+                        f"This submits the report of {draft.applicant.name} to {of.name}. Owners of {receiver.name} "
+                        "and reviewers of the registry can then read it.",
+                        caller,
+                        arguments,
+                        bound=bound,
+                        receiver=receiver.slug,
+                        frameworkId=of.slug,
+                    )
+                    if not is_dry(arguments):
+                        confirmation.require(asked, caller, arguments, bound=bound)
+        except confirmation.Unconfirmed as unconfirmed:
+            return {"data": {"runId": run_id, "state": _NOT_SUBMITTED, "confirmation": unconfirmed.question}}
+        return _marked(draft, arguments, asked)
 
 
-def _marked(application: Application, question: Confirmation) -> Marked:
+def _marked(application: Application, arguments: Arguments, asked: JSONObject | None = None) -> Marked:
     shown = {
-        **question.marks(),
         "applicationId": application.pk,
         "runId": application.report.run_id,
         "companySlug": application.applicant.slug,
@@ -109,8 +115,10 @@ def _marked(application: Application, question: Confirmation) -> Marked:
         shown["decidedAt"] = timestamp(application.decided_at)
     if application.note:
         shown["note"] = application.note
+    if asked and is_dry(arguments):
+        shown["confirmation"] = asked
     mark = provenance.uploaded(application.report.document["createdAt"])
-    return provenance.mark(shown, {("report", application.report_id): mark})
+    return provenance.mark(dry_run.marked(shown, arguments), {("report", application.report_id): mark})
 
 
 def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
@@ -122,32 +130,33 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             tools.share_report,
             "Share a report",
             "Make a link with which anyone can read this report; shared: false ends all links. "
-            "publish instead makes its score public, or withdraws it.",
+            "publish instead makes its score public (with its date, on pages, in the API and in a badge), or "
+            "withdraws it.",
             "reports:run",
             single(_SHARED),
             arguments={
                 "runId": RUN_ID,
                 "shared": {"type": "boolean", "default": True},
                 "publish": {"enum": ["score", "sections", "withdraw"]},
-                **confirmation.ARGUMENTS,
+                "dryRun": DRY_RUN,
             },
             required=("runId",),
-            confirmed=strings("runId"),
         ),
         tool(
             tools.submit_application,
             "Apply to a program",
             "Submit the report of a run of a program framework to the company that runs the program. Its owners and "
-            "the registry's reviewers can then read it. withdraw: true takes an undecided application back.",
+            "the registry's reviewers can then read it. The first call submits nothing: show its confirmation to the "
+            "user. withdraw: true takes an undecided application back.",
             "reports:run",
             single(_APPLICATION),
             arguments={
                 "runId": RUN_ID,
                 "withdraw": {"type": "boolean", "default": False},
-                **confirmation.ARGUMENTS,
+                "confirm": confirmation.CONFIRM,
+                "dryRun": DRY_RUN,
             },
             required=("runId",),
             destructive=True,
-            confirmed=strings("receiver", "frameworkId"),
         ),
     )

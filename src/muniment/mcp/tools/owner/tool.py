@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.mcp import confirmation
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
 from muniment.mcp.tools.addresses import MAX_CHARACTERS
 from muniment.oauth.token_authentication import Bridge
@@ -20,9 +19,6 @@ PAGE: Final[dict[str, JSONMapping]] = {
     "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
 }
 
-DRY_RUN: Final[JSONObject] = confirmation.ARGUMENTS["dryRun"]
-DRY: Final[dict[str, JSONMapping]] = {"dryRun": {"type": "boolean"}, "confirmation": {"type": "object"}}
-"""The members of a dry run's answer, all optional."""
 EXPECTED_VERSION: Final = {
     "type": "integer",
     "minimum": 1,

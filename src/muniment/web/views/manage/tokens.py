@@ -6,13 +6,12 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import scopes
 from muniment.accounts import tokens as operations
-from muniment.accounts.models import Asks, PersonalToken
+from muniment.accounts.models import PersonalToken
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -34,14 +33,6 @@ _LIFETIMES: Final = (
     ("365", gettext_lazy("1 year")),
     ("never", gettext_lazy("Never")),
 )
-
-
-ASKING: Final[dict[str, str | Promise]] = {
-    Asks.ALL: gettext_lazy("Asks before it spends credits, removes rows, deletes documents or applies to a program"),
-    Asks.APPLICATIONS: Asks.APPLICATIONS.label,
-    Asks.NONE: Asks.NONE.label,
-}
-"""What the pages say of :class:`Asks`; the labels of the model are those of the database."""
 
 
 class NewTokenForm(forms.Form):
@@ -71,23 +62,10 @@ class NewTokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
     )
 
-    acts_without_asking = forms.BooleanField(
-        label=gettext_lazy("Act without asking"),
-        required=False,
-        help_text=gettext_lazy(
-            "For scripts. Otherwise a client must confirm before it spends credits, removes rows, deletes documents or"
-            " applies to a program."
-        ),
-    )
-
     def values(self) -> JSONObject:
         found, lifetime = self.cleaned_data, self.cleaned_data["lifetime"]
         held = {"all": SCOPES, "read": scopes.READ_SCOPES, "chosen": found["chosen"]}[found["access"]]
-        return {
-            "permitted": held,
-            "days": None if lifetime == "never" else int(lifetime),
-            "acts_without_asking": found["acts_without_asking"],
-        }
+        return {"permitted": held, "days": None if lifetime == "never" else int(lifetime)}
 
 
 @signed_in()
@@ -120,28 +98,6 @@ def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
     row = operations.revoke_token(actor_of(request), _id(token_id))
     messages.success(request, gettext("Token %(name)s revoked.") % {"name": row.name})
     return redirect("tokens")
-
-
-@signed_in("POST")
-@confirmed(lambda **_: HOME, when=lambda request: _asks(request) != Asks.ALL)
-def ask_of_token(request: HttpRequest, token_id: int) -> HttpResponse:
-    """Change before which tool calls a token asks for a confirmation."""
-    row = operations.change_asking(actor_of(request), _id(token_id), _asks(request))
-    messages.success(request, f"{row.name}: {ASKING[row.asks]}.")
-    return redirect("tokens")
-
-
-@signed_in("POST")
-@confirmed(lambda **_: HOME, when=lambda request: _asks(request) != Asks.ALL)
-def ask_of_app(request: HttpRequest, grant_id: int) -> HttpResponse:
-    """Change before which tool calls an app asks for a confirmation."""
-    grant = grants.change_asking(actor_of(request), _id(grant_id), _asks(request))
-    messages.success(request, f"{grant.client}: {ASKING[grant.asks]}.")
-    return redirect("tokens")
-
-
-def _asks(request: HttpRequest) -> Asks:
-    return Asks.ALL if request.POST.get("asks") == Asks.ALL else Asks.NONE
 
 
 @signed_in("POST")
@@ -203,10 +159,6 @@ def _used(row: PersonalToken | Grant) -> JSONObject:
     return {
         "id": row.pk,
         "may": _may(row.scopes),
-        "asks": ASKING[row.asks],
-        "asks_all": row.asks == Asks.ALL,
-        "acts_freely": row.asks == Asks.NONE,
-        "may_act": not scopes.read(row.scopes) <= scopes.READ_SCOPES,
         "created_at": row.created_at,
         "last_used_on": row.last_used_on,
         "last_used_by": row.last_used_by,
