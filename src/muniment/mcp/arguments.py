@@ -1,14 +1,24 @@
 """
-Validate tool arguments against the published inputSchema.
+Read the arguments of a tool call by the tool's inputSchema: generously, and by the same rule for every tool.
 
-The SDK publishes schemas but does not enforce them. A compiled check takes a microsecond or two, and an error names the
-argument and what it accepts, so that a model can correct its call. Arguments are single values and lists of them; what
-an operation validates by the registry's schema (`Tool.validated_later`) is only an object here.
+Clients fill in arguments that they do not need, and send values as text. A value whose meaning is certain is read:
+
+- an optional argument that is null, blank or an empty list counts as absent;
+- numbers, booleans, lists and objects may come as text, and a number where text is expected;
+- a single value serves as a list, and text with commas as a list of words;
+- white space around a text goes, and a well-known other name of an argument is taken for its own.
+
+Inside an object that an operation validates (`later`), only types are read: there, null and blank text clear a value.
+Everything else is refused by an error that names the argument and what it accepts, so that a model can correct it.
 """
 
 import difflib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
+
+import msgspec
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
@@ -18,7 +28,7 @@ Check = Callable[[JSONObject], JSONObject]
 
 MAX_SHOWN_CHARACTERS: Final = 60
 """Of a name or value in an error; names are cut before they are compared, so that the cost is bounded."""
-_TYPES: dict[str, tuple[str, type]] = {
+_TYPES: Final[dict[str, tuple[str, type]]] = {
     "string": ("a string", str),
     "integer": ("a whole number", int),
     "number": ("a number", float),
@@ -26,12 +36,264 @@ _TYPES: dict[str, tuple[str, type]] = {
     "object": ("an object", dict),
     "array": ("a list", list),
 }
-_SUPPORTED_KEYWORDS = frozenset(
+_SUPPORTED_KEYWORDS: Final = frozenset(
     {
-        *("type", "anyOf", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems"),
-        *("description", "default", "format"),
+        *("type", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems"),
+        *("description", "default"),
     }
 )
+_VERBATIM: Final = frozenset({"text"})
+"""The content of a file: its white space stays, and none at all is a file too."""
+_OF_WORDS: Final = frozenset({"fields", "ids", "documentIds"})
+"""Lists of free text that commas may separate; elsewhere a comma can belong to a value, such as "Washington, D.C."."""
+_WORD: Final = re.compile(r"[^\s,.]+")
+"""An entry of text with commas: a name such as "Acme, Inc." is one value."""
+_INTEGER: Final = re.compile(r"-?[0-9]{1,15}(?:\.0{1,15})?")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_MAX_INTEGER: Final = 10**15
+"""Above it a number with a decimal point may be another one than the client meant."""
+_OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "query": ("q", "search"),
+    "q": ("query", "search"),
+    "pageSize": ("limit", "perPage"),
+    "company": ("companySlug", "companyId", "companyName"),
+    "companySlug": ("company", "companyId", "companyName"),
+    "frameworkId": ("framework", "frameworkSlug", "frameworkName"),
+    "documentId": ("document",),
+    "runId": ("run",),
+    "uploadId": ("upload",),
+}
+"""Names that clients use for an argument, if the tool has no argument of that name."""
+_OF_THE_ONLY_KEY: Final = ("id", "slug", "name")
+"""Names for the argument that says which document a call is about, if nothing else is required."""
+_KEYS: Final = frozenset({"slug", "companySlug", "frameworkId", "documentId", "runId", "uploadId"})
+
+
+class _Value:
+    """
+    How one value is read and checked.
+
+    Args:
+        is_later: it belongs to an object that an operation validates, so that nothing is checked here.
+    """
+
+    def __init__(self, name: str, schema: JSONMapping, *, is_later: bool = False) -> None:
+        if not is_later and (unknown := set(schema) - _SUPPORTED_KEYWORDS):
+            message = f"unsupported keywords in an inputSchema: {sorted(unknown)}"
+            raise ValueError(message)
+        alternatives = schema.get("anyOf") or [schema]
+        self.kinds = frozenset(kind for each in alternatives for kind in _kinds_of(each))
+        self.is_later = is_later
+        self.is_verbatim = is_later or name in _VERBATIM
+        self.enum = schema.get("enum")
+        self.items: _Value | None = None
+        self.members: dict[str, _Value] = {}
+        self.others: _Value | None = None
+        for each in alternatives:
+            if "items" in each:
+                self.items = _Value(name, each["items"], is_later=is_later)
+            for member, inner in each.get("properties", {}).items():
+                self.members[member] = _Value(member, inner, is_later=is_later)
+            if "additionalProperties" in each and isinstance(each["additionalProperties"], dict):
+                self.others = _Value(name, each["additionalProperties"], is_later=is_later)
+        if {"add", "set"} <= self.members.keys():
+            # A list of rows, or changes of it: all three forms have the same rows, described once.
+            self.items = self.members["set"].items = self.members["add"].items
+        has_words = name in _OF_WORDS or (self.items is not None and self.items.enum is not None)
+        self.has_words = has_words and not is_later
+        if is_later:
+            return
+        (kind,) = self.kinds
+        self.type = _TYPES[kind][1]
+        self.accepted = _accepted(schema, kind)
+        self.low = schema.get("minimum", schema.get("minLength", 0))
+        self.high = schema.get("maximum", schema.get("maxLength", schema.get("maxItems", float("inf"))))
+
+    # ------------------------------------------------------------------ reading
+
+    def read(self, value: Any) -> Any:
+        """Return *value* in the type that is taken, if its meaning is certain; otherwise unchanged."""
+        if type(value) is str:
+            value = self._of_text(value)
+        elif type(value) in {int, float}:
+            value = self._of_number(value)
+        elif type(value) is bool and "array" in self.kinds and self.items and "boolean" in self.items.kinds:
+            value = [value]
+        if type(value) is list and self.items is not None and "array" in self.kinds:
+            entries = [self.items.read(entry) for entry in value]
+            return entries if self.is_later else [entry for entry in entries if not _is_empty(entry)]
+        if type(value) is dict and "object" in self.kinds:
+            return {name: self._member(name, each) for name, each in value.items()}
+        return value
+
+    def _member(self, name: str, value: Any) -> Any:
+        reader = self.members.get(name, self.others)
+        return value if reader is None else reader.read(value)
+
+    def _of_text(self, value: str) -> Any:
+        kinds, text = self.kinds, value.strip()
+        if "string" in kinds:
+            return value if self.is_verbatim else text
+        if text == "null" and not self.is_later:
+            return None
+        if text[:1] in {"[", "{"}:
+            decoded = _decoded(text)
+            if (type(decoded) is list and "array" in kinds) or (type(decoded) is dict and "object" in kinds):
+                return decoded
+        if "array" in kinds and text:
+            return self._as_list(text)
+        return self._as_number_or_boolean(text, value)
+
+    def _as_number_or_boolean(self, text: str, value: str) -> Any:
+        """Return what *text* stands for; *value*, as the client sent it, if it is neither."""
+        if "integer" in self.kinds and _INTEGER.fullmatch(text):
+            return int(text.partition(".")[0])
+        if "number" in self.kinds and _NUMBER.fullmatch(text):
+            return float(text)
+        if "boolean" in self.kinds and text.lower() in {"true", "false"}:
+            return text.lower() == "true"
+        return value
+
+    def _as_list(self, text: str) -> Any:
+        """Return the entries that a text stands for; the text itself if a comma leaves that open."""
+        words = [word for piece in text.split(",") if (word := piece.strip())]
+        if self.has_words and all(_WORD.fullmatch(word) for word in words):
+            return words
+        return text if self.is_later and "," in text else [text]
+
+    def _of_number(self, value: float) -> Any:
+        kinds = self.kinds
+        if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_INTEGER:
+            value = int(value)
+        if "number" in kinds:
+            return float(value)
+        if "integer" in kinds:
+            return value
+        if "string" in kinds and self.enum is None:
+            text = str(value)
+            return text if "e" not in text and text.lstrip("-")[:1].isdigit() else value
+        if "array" in kinds and self.items is not None:
+            return [value]
+        return value
+
+    # ------------------------------------------------------------------ checking
+
+    def checked(self, value: Any, name: str) -> Any:
+        """Return a value that was read. Raise BadRequest for one that the schema does not take."""
+        kind = type(value)
+        size = value if kind is int else len(value) if kind in {str, list} else 0
+        if kind is not self.type or (self.enum and value not in self.enum) or not self.low <= size <= self.high:
+            raise BadRequest(
+                f"The argument {name} takes {self.accepted}, not {_quoted(value)}.",
+                f"Call again with {name} as {self.accepted}.",
+            )
+        if kind is str and value.encode(errors="ignore").decode() != value:
+            raise BadRequest(
+                f"The argument {name} contains an unpaired surrogate, which is not valid text.",
+                f"Call again with {name} as valid Unicode text.",
+            )
+        if kind is list and self.items is not None:
+            return [self.items.checked(entry, f"{name}[{place}]") for place, entry in enumerate(value)]
+        return value
+
+
+class _Arguments:
+    """The check of a tool's arguments; see `compile_arguments`."""
+
+    def __init__(self, schema: JSONMapping, later: Collection[str], keys: Mapping[str, str]) -> None:
+        properties = schema["properties"]
+        self._required = tuple(schema.get("required", ()))
+        self._values = {
+            name: _Value(name, {"type": "object"} if name in later else inner) for name, inner in properties.items()
+        }
+        self._later = {name: _Value(name, properties[name], is_later=True) for name in later if name in properties}
+        self._names = _names_of(properties, self._required, keys)
+
+    def __call__(self, arguments: JSONObject) -> JSONObject:
+        found: JSONObject = {}
+        for given, value in arguments.items():
+            name = given if given in self._values else self._name_of(given, arguments)
+            read = self._values[name].read(value)
+            if name in self._later:
+                read = self._later[name].read(read)
+            if name in self._required or not _is_empty(read, name):
+                found[name] = self._values[name].checked(read, name)
+        for name in self._required:
+            if name not in found:
+                hint = f"Call again with {name}: {self._values[name].accepted}."
+                raise BadRequest(f"The argument {name} is missing.", hint)
+        return found
+
+    def _name_of(self, given: str, arguments: JSONObject) -> str:
+        """Return the argument that another name means. Raise BadRequest if there is none, or if it is there too."""
+        name = self._names.get(_plain(given), "")
+        if name and name not in arguments:
+            return name
+        shown = given[:MAX_SHOWN_CHARACTERS]
+        close = difflib.get_close_matches(shown, self._values, n=1, cutoff=0.5)
+        outer = next((name for name, value in self._later.items() if given in value.members), "")
+        meant = ""
+        if outer:
+            meant = f"It is a member of {outer}. "
+        elif close:
+            meant = f"Did you mean {close[0]}? "
+        known = ", ".join(self._values) or "none"
+        raise BadRequest(f"There is no argument {shown!r}.", f"{meant}The arguments are: {known}.")
+
+
+def compile_arguments(
+    schema: JSONMapping, *, later: Collection[str] = (), keys: Mapping[str, str] = MappingProxyType({})
+) -> Check:
+    """
+    Return the check of a tool's arguments: each of them, the required ones, and no others.
+
+    Args:
+        schema: the tool's inputSchema, with all limits.
+        later: objects among them that the tool's operation validates; only the types of their members are read here.
+        keys: arguments that name documents, by their kind.
+
+    Raises:
+        ValueError: the schema uses a keyword that would be published but not enforced.
+    """
+    return _Arguments(schema, later, keys)
+
+
+def _is_empty(value: Any, name: str = "") -> bool:
+    """Return whether a value says nothing; an empty object is for its operation to judge."""
+    if type(value) is str:
+        return name not in _VERBATIM and not value.strip()
+    return value is None or value == []
+
+
+def _names_of(properties: Iterable[str], required: tuple[str, ...], keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the arguments by the other names that clients use for them, as `_plain` writes these."""
+    found: dict[str, str] = {}
+    for name in properties:
+        others = [*_OTHER_NAMES.get(name, ())]
+        if required == (name,) and name in _KEYS:
+            kind = keys.get(name, "")
+            others += [*_OF_THE_ONLY_KEY, kind, *(f"{kind}{each}" for each in _OF_THE_ONLY_KEY)]
+        for other in others:
+            found.setdefault(_plain(other), name)
+    # The name itself in another writing, such as page_size, comes before any other name.
+    return found | {_plain(name): name for name in properties}
+
+
+def _plain(name: str) -> str:
+    return name[:MAX_SHOWN_CHARACTERS].replace("_", "").replace("-", "").lower()
+
+
+def _kinds_of(schema: JSONMapping) -> tuple[str, ...]:
+    """Return the JSON types that a schema without alternatives takes."""
+    kind = schema.get("type", "string")
+    return tuple(kind) if isinstance(kind, list) else (kind,)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return None
 
 
 def _quoted(value: object) -> str:
@@ -41,12 +303,10 @@ def _quoted(value: object) -> str:
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[: MAX_SHOWN_CHARACTERS - 3]}…"
 
 
-def _accepted(schema: JSONMapping) -> str:
+def _accepted(schema: JSONMapping, kind: str) -> str:
     if "enum" in schema:
         return "one of " + ", ".join(_quoted(choice) for choice in schema["enum"])
-    if alternatives := _alternatives(schema):
-        return " or ".join(_accepted(each) for each in alternatives)
-    words, low, high = _TYPES[schema["type"]][0], schema.get("minimum"), schema.get("maximum")
+    words, low, high = _TYPES[kind][0], schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         words += f" from {low} to {high}"
     elif low is not None:
@@ -54,74 +314,3 @@ def _accepted(schema: JSONMapping) -> str:
     if "maxLength" in schema:
         words += f" of {schema.get('minLength', 0)} to {schema['maxLength']} characters"
     return f"{words} of at most {schema['maxItems']} entries" if "maxItems" in schema else words
-
-
-def _alternatives(schema: JSONMapping) -> list[JSONMapping]:
-    """Return the schemas of which a value meets one; empty if there is only one."""
-    types = schema.get("type")
-    found: list[JSONMapping] = [{**schema, "type": each} for each in types] if isinstance(types, list) else []
-    return found or list(schema.get("anyOf", ()))
-
-
-class _Value:
-    """The compiled check of a value."""
-
-    def __init__(self, schema: JSONMapping) -> None:
-        if unknown := set(schema) - _SUPPORTED_KEYWORDS:
-            message = f"unsupported keywords in an inputSchema: {sorted(unknown)}"
-            raise ValueError(message)
-        self.accepted = _accepted(schema)
-        alternatives = _alternatives(schema)
-        self.by_type = {_TYPES[each.get("type", "string")][1]: _Value(each) for each in alternatives}
-        self.type: type = type(None) if alternatives else _TYPES[schema.get("type", "string")][1]
-        self.enum = schema.get("enum")
-        self.low = schema.get("minimum", schema.get("minLength", 0))
-        self.high = schema.get("maximum", schema.get("maxLength", schema.get("maxItems", float("inf"))))
-        self.items = _Value(schema["items"]) if "items" in schema else None
-
-    def __call__(self, value: Any, name: str) -> Any:
-        if self.type is int and type(value) is float and value.is_integer():
-            value = int(value)
-        given = type(value)
-        if self.by_type and (fitting := self.by_type.get(float if given is int else given)):
-            return fitting(float(value) if given is int else value, name)
-        size = value if given is int else len(value) if given in {str, list} else 0
-        if given is not self.type or (self.enum and value not in self.enum) or not self.low <= size <= self.high:
-            raise BadRequest(
-                f"The argument {name} takes {self.accepted}, not {_quoted(value)}.",
-                f"Call again with {name} as {self.accepted}" + (", or omit it." if value is None else "."),
-            )
-        if given is str and value.encode(errors="ignore").decode() != value:
-            raise BadRequest(
-                f"The argument {name} contains an unpaired surrogate, which is not valid text.",
-                f"Call again with {name} as valid Unicode text.",
-            )
-        return value if self.items is None else [self.items(item, f"{name}[{n}]") for n, item in enumerate(value)]
-
-
-def compile_object(schema: JSONMapping) -> Check:
-    """
-    Return the check of a tool's arguments: each of them, the required ones, and no others.
-
-    Raises:
-        ValueError: the schema uses a keyword that would be published but not enforced.
-    """
-    checks = {name: _Value(inner) for name, inner in schema["properties"].items()}
-    known = ", ".join(checks) or "none"
-
-    def check(value: JSONObject) -> JSONObject:
-        found: JSONObject = {}
-        for name, inner in value.items():
-            if name not in checks:
-                shown = name[:MAX_SHOWN_CHARACTERS]
-                close = difflib.get_close_matches(shown, checks, n=1, cutoff=0.5)
-                meant = f"Did you mean {close[0]}? " if close else ""
-                raise BadRequest(f"There is no argument {shown!r}.", f"{meant}The arguments are: {known}.")
-            found[name] = checks[name](inner, name)
-        for name in schema.get("required", ()):
-            if name not in found:
-                hint = f"Call again with {name}: {checks[name].accepted}."
-                raise BadRequest(f"The argument {name} is missing.", hint)
-        return found
-
-    return check

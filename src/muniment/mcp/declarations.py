@@ -31,14 +31,11 @@ class Marked(NamedTuple):
 Answer = bytes | JSONMapping | Marked
 """structuredContent: a JSON object, encoded (compact UTF-8 JSON) or not; with its marks if it has free text."""
 
-_LIMITS: Final = {
-    "minimum": (1, 1_000_000),
-    "maximum": (0, 1_000_000),
-    "minLength": (1, 1_000_000),
-    "maxLength": (0, 60),
-    "maxItems": (0, 30),
-}
+_LIMITS: Final = {"minimum": (1, 1_000_000), "maximum": (0, 1_000_000), "maxItems": (0, 30)}
 """Limits that models are shown: only those between two numbers."""
+_SHOWN: Final = frozenset({"type", "enum", "properties", "required", "items", "anyOf", "format", "description"})
+"""All other keywords that are published: what every client's SDK loads, also those that make schemas strict."""
+_NULLABLE: Final = frozenset({"boolean", "integer", "number"})
 ERROR_SCHEMA: JsonSchema = {"type": "object", "required": ["code", "message", "hint"]}
 
 
@@ -116,7 +113,7 @@ class Tool:
     A tool.
 
     Args:
-        arguments: properties of the inputSchema; see `arguments.compile_object` for the supported keywords.
+        arguments: properties of the inputSchema; see `arguments.compile_arguments` for the supported keywords.
         validated_later: objects among them that the handler's operation validates, to report all faults at once.
         answer: properties of the outputSchema's object.
         promised: those that every answer has.
@@ -151,17 +148,11 @@ class Tool:
 
     @property
     def input_schema(self) -> JSONObject:
-        schema: JSONObject = {"type": "object", "properties": dict(self.arguments), "additionalProperties": False}
+        """Return the schema of the arguments with every limit; unknown arguments are refused too."""
+        schema: JSONObject = {"type": "object", "properties": dict(self.arguments)}
         if self.required:
             schema["required"] = list(self.required)
         return schema
-
-    @property
-    def checked_schema(self) -> JSONObject:
-        """Return the part of the inputSchema that is checked before the handler is called."""
-        schema = self.input_schema
-        properties = schema["properties"] | {name: {"type": "object"} for name in self.validated_later}
-        return {**schema, "properties": properties}
 
     @property
     def output_schema(self) -> JSONObject:
@@ -178,7 +169,7 @@ class Tool:
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": {**_advertised(self.input_schema), "additionalProperties": False},
+            "inputSchema": published(self.input_schema),
             "outputSchema": self.output_schema,
             "annotations": {
                 "readOnlyHint": self.read_only,
@@ -189,31 +180,49 @@ class Tool:
         }
 
 
-def _advertised(schema: JSONObject) -> JSONObject:
+def published(schema: JSONObject) -> JSONObject:
     """
-    Return an inputSchema as a model should see it, which pays for each byte.
+    Return an inputSchema as clients load it, and as a model should see it, which pays for each byte.
 
-    Limits that no ordinary value reaches are checked, but not shown; errors name them, and unknown members. Of an
-    argument that takes a value or a list of such values, the list is shown.
+    Limits that no ordinary value reaches are checked, but not shown; errors name them. Some clients make every argument
+    required, so that null is taken for an optional one of which no other value says that it is absent.
     """
-    alternatives = schema.get("anyOf", ())
-    if alternatives and [each.get("items") for each in alternatives[1:]] == [alternatives[0]]:
-        rest = {key: value for key, value in schema.items() if key != "anyOf"}
-        return {**_advertised(alternatives[1]), **rest}
-    left = {key for key, value in schema.items() if value is False or (key in _LIMITS and _is_roomy(key, value))}
-    found = {key: value for key, value in schema.items() if key not in left - {"default"}}
-    if "properties" in found:
-        found["properties"] = {name: _advertised(each) for name, each in found["properties"].items()}
-    if "items" in found:
-        found["items"] = _advertised(found["items"])
-    if alternatives:
-        found["anyOf"] = [_advertised(each) for each in alternatives]
+    found = _published(schema)
+    required = schema.get("required", ())
+    for name, inner in schema["properties"].items():
+        if name not in required and "default" not in inner:
+            found["properties"][name] = _or_null(found["properties"][name])
     return found
 
 
-def _is_roomy(key: str, limit: int) -> bool:
+def _published(schema: JSONMapping) -> JSONObject:
+    found = {
+        key: value for key, value in schema.items() if key in _SHOWN or (key in _LIMITS and _is_telling(key, value))
+    }
+    if "enum" in found:
+        found = {"type": "string", **found}  # some vendors take choices of declared strings alone
+    if "properties" in found:
+        found["properties"] = {name: _published(each) for name, each in found["properties"].items()}
+    if "items" in found:
+        found["items"] = _published(found["items"])
+    if "anyOf" in found:
+        found["anyOf"] = [_published(each) for each in found["anyOf"]]
+    return found
+
+
+def _or_null(schema: JSONObject) -> JSONObject:
+    """Return the schema of a value, or null where there is no empty value: text, lists and objects have one."""
+    if "enum" in schema:
+        # Not as a second type: some vendors refuse a list of types beside choices.
+        choice = {key: value for key, value in schema.items() if key != "description"}
+        said = {"description": schema["description"]} if "description" in schema else {}
+        return {"anyOf": [choice, {"type": "null"}], **said}
+    return {**schema, "type": [schema["type"], "null"]} if schema["type"] in _NULLABLE else schema
+
+
+def _is_telling(key: str, limit: int) -> bool:
     least, most = _LIMITS[key]
-    return not least < limit < most
+    return least < limit < most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

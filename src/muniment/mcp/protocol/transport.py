@@ -23,7 +23,7 @@ from muniment.kernel.asgi import Message, Receive, Scope, Send
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
-from muniment.mcp.arguments import Check, compile_object
+from muniment.mcp.arguments import Check, compile_arguments
 from muniment.mcp.declarations import (
     INPUT,
     Caller,
@@ -126,7 +126,10 @@ class ToolServer:
         self.limiter = limiter
         self.access = access
         self.max_body_bytes = MAX_PUBLIC_BODY_BYTES if access is None else MAX_BODY_BYTES
-        self.tools = {tool.name: Bound(tool, compile_object(tool.checked_schema)) for tool in offer.tools}
+        self.tools = {
+            tool.name: Bound(tool, compile_arguments(tool.input_schema, later=tool.validated_later, keys=tool.keys))
+            for tool in offer.tools
+        }
         self._build_reference = reference
         self._reference: asyncio.Future[SdkFallback] | None = None
         self._keeper: asyncio.Task[None] | None = None

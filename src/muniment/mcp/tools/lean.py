@@ -19,7 +19,7 @@ from muniment.schema.record import Field, Record
 
 SUMMARY_CHARACTERS: Final = 120
 """Of a long text in the summary of a list item."""
-DETAIL: Final[dict[str, JSONMapping]] = {"detail": {"enum": ["summary", "full"]}}
+DETAIL: Final[dict[str, JSONMapping]] = {"detail": {"enum": ["summary", "full"], "default": "summary"}}
 FIELDS: Final[dict[str, JSONMapping]] = {
     "fields": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 60}
 }

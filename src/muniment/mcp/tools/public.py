@@ -63,7 +63,7 @@ MAX_PAGE: Final = 200
 """Items of a page, twice as many as in REST, since summaries are short."""
 _PAGE: dict[str, JSONMapping] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**15 - 1, "default": 1},
-    "pageSize": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 25},
+    "pageSize": {"type": "integer", "minimum": 1, "maximum": MAX_PAGE, "default": 25, "description": "default 25"},
 }
 _SLUG = {"type": "string", "minLength": 1, "maxLength": MAX_CHARACTERS}
 _NAMES: Final = "slug, address or exact name"
@@ -118,12 +118,8 @@ def _help_of(of: Criterion) -> JSONMapping:
 def _values_of(of: Criterion) -> JSONMapping:
     """Return the JSON Schema of an argument; words in place of patterns and formats, which models do not need."""
     kind = of.schema["type"]
-    if of.several:
-        one = {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": "string"}
-        return {"anyOf": [one, {"type": "array", "items": one}]}
-    if of.is_amount:
-        return {"type": ["string", "number"]}
-    return {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": kind}
+    one = {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": "string" if of.is_amount else kind}
+    return {"type": "array", "items": one} if of.several else one
 
 
 def framework_tools(
@@ -213,7 +209,13 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
                 "items": {"enum": list(truncation.PARTS)},
                 "description": "besides the facts, e.g. positions for the team; default all",
             },
-            offset={"type": "integer", "minimum": 0, "maximum": 10**6, "description": "first row of each list"},
+            offset={
+                "type": "integer",
+                "minimum": 0,
+                "maximum": 10**6,
+                "default": 0,
+                "description": "first row of each list",
+            },
             limit={"type": "integer", "minimum": 1, "maximum": 1_000, "description": "rows of each list"},
             **_SHOWN,
         ),

@@ -265,8 +265,7 @@ def query_of(listing: Listing, arguments: Arguments) -> ListQuery:
 
 def _parsed(of: Criterion, given: Any) -> Any:
     """Return the value of an argument, or a tuple of its values; None if there is none, which models give as ""."""
-    write = of.write if of.schema["type"] == "number" and isinstance(given, int | float) else _text
-    texts = [write(each) for each in (given if isinstance(given, list) else (given,))]
+    texts = [_text(each) for each in (given if isinstance(given, list) else (given,))]
     values = []
     for text in filter(str.strip, texts):
         try:
@@ -282,8 +281,6 @@ def _parsed(of: Criterion, given: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}"
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 

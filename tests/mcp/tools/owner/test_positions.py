@@ -78,12 +78,12 @@ def test_a_person_s_agent_confirms_declines_and_ends_positions(server, owner, st
     assert "was changed, answered or withdrawn" in server.error(text, "update_my_profile", positions=answers)["message"]
 
 
-@pytest.mark.parametrize("given", [{}, {"deny": []}, {"end": "x"}, {"end": [1]}, {"confirm": None}])
+@pytest.mark.parametrize("given", [{}, {"deny": ["x"]}, {"end": {}}, {"end": [True]}, {"confirm": None}])
 def test_answers_are_lists_of_ids(server, ada, given):
     assert "lists of ids" in server.error(token_of(ada), "update_my_profile", positions=given)["message"]
 
 
-@pytest.mark.parametrize("given", [{}, {"changes": {"bio": "x"}, "positions": {"end": []}}])
+@pytest.mark.parametrize("given", [{}, {"changes": {"bio": "x"}, "positions": {"end": ["x"]}}])
 def test_a_profile_update_either_changes_or_answers(server, ada, given):
     assert "needs changes, positions or revert" in server.error(token_of(ada), "update_my_profile", **given)["message"]
 

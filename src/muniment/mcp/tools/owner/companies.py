@@ -149,15 +149,16 @@ class CompanyTools:
 
     def _update(self, arguments: Arguments, caller: Caller) -> operations.CompanyUpdate:
         """Apply the changes of a call, or revert a change of the history."""
-        if ("changes" in arguments) == ("revert" in arguments):
+        entry, changes = arguments.get("revert"), arguments.get("changes")
+        if (entry is None and changes is None) or (entry is not None and changes):
             raise BadRequest("The call needs either changes or revert.", "Send changes with the fields to change.")
 
         expected = arguments.get("expectedVersion")
-        if "revert" in arguments:
+        if entry is not None:
             return operations.revert_company(
                 caller.owner,
                 arguments["slug"],
-                arguments["revert"],
+                entry,
                 expected_version=expected,
                 overwrite=arguments.get("overwrite", False),
                 dry_run=is_dry(arguments),
@@ -165,7 +166,7 @@ class CompanyTools:
         return operations.update_company(
             caller.owner,
             arguments["slug"],
-            CompanyChange(self._addresses.in_positions(arguments["changes"])),
+            CompanyChange(self._addresses.in_positions(changes or {})),
             expected_version=expected,
             expected_totals=arguments.get("expectedTotals"),
             dry_run=is_dry(arguments),
@@ -237,7 +238,13 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                     "items": {"type": "string", "enum": [*bundle.PARTS, bundle.HISTORY]},
                     "description": "default: all but history",
                 },
-                "offset": {"type": "integer", "minimum": 0, "maximum": 10**6, "description": "of each list"},
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "maximum": 10**6,
+                    "default": 0,
+                    "description": "of each list",
+                },
                 "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "description": "rows of each list"},
                 **DETAIL,
                 **FIELDS,

@@ -13,7 +13,7 @@ from django.db import transaction
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.mcp.declarations import Arguments
 
-DRY_RUN: Final[JSONObject] = {"type": "boolean"}
+DRY_RUN: Final[JSONObject] = {"type": "boolean", "default": False}
 """The argument."""
 DRY: Final[dict[str, JSONMapping]] = {"dryRun": {"type": "boolean"}}
 """The member of a dry run's answer, which is optional."""

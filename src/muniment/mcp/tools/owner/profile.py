@@ -91,6 +91,7 @@ class ProfileTools:
         return {"positions": shown, **({"positionsTotal": len(held)} if len(shown) < len(held) else {})}
 
     def update_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
+        arguments = _told(arguments)
         if len(arguments.keys() & {"changes", "positions", "revert"}) != 1:
             raise BadRequest("The call needs changes, positions or revert.", "Send one of them in each call.")
         done = self._update(arguments, caller.owner)
@@ -118,6 +119,18 @@ class ProfileTools:
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
         return self._profile.published({**vars(row), "extra": declared}, {})
+
+
+def _told(arguments: Arguments) -> Arguments:
+    """Return the arguments without changes and answers that say nothing, if another of them does."""
+    positions = arguments.get("positions")
+    if isinstance(positions, dict):
+        answers = {name: ids for name, ids in positions.items() if ids is not None and ids != []}
+        arguments = {**arguments, "positions": answers}
+    empty = {name for name in ("changes", "positions") if arguments.get(name) == {}}
+    if empty and arguments.keys() & ({"changes", "positions", "revert"} - empty):
+        return {name: value for name, value in arguments.items() if name not in empty}
+    return arguments
 
 
 def _answers(given: Any) -> dict[str, list[str]]:

@@ -39,7 +39,7 @@ from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
 _NOTE_CHARACTERS: Final = 200
-_WAIT: Final = {"type": "integer", "minimum": 0, "maximum": MAX_S}
+_WAIT: Final = {"type": "integer", "minimum": 0, "maximum": MAX_S, "default": 0}
 _TIME: Final = nullable(MOMENT)
 _TEXT: Final = nullable(STRING)
 _SCORE: Final = nullable(output_schemas.NUMBER)

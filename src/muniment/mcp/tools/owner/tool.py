@@ -16,7 +16,7 @@ RUN_ID: Final = {**ID, "description": "of list_my_runs"}
 _KINDS: Final = {"slug": "company", "companySlug": "company", "frameworkId": "framework"}
 PAGE: Final[dict[str, JSONMapping]] = {
     "page": {"type": "integer", "minimum": 1, "maximum": 10**9, "default": 1},
-    "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
+    "pageSize": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25, "description": "default 25"},
 }
 
 EXPECTED_VERSION: Final = {
