@@ -1,7 +1,11 @@
 """Declarations of fields: what is refused, the presets, and what removing or changing one does."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+import muniment
 from muniment.schema.declared.declarations import declare, field_of, read_declarations
 from muniment.schema.declared.faults import FieldsError
 from muniment.schema.declared.presets import PRESETS
@@ -43,12 +47,41 @@ TEXT = {"key": "berth", "label": "Berth", "kind": "text"}
         ({**TEXT, "key": "teamMin"}, "the name teamMin is taken"),
         ({**TEXT, "key": "pageSize"}, "the name pageSize is taken"),
         ({**TEXT, "key": "treasury", "kind": "money"}, "the name treasury is taken"),
+        ({**TEXT, "key": "csrfMiddlewareToken"}, "the name csrfMiddlewareToken is taken"),
     ],
 )
 def test_a_faulty_declaration_is_refused_and_says_why(table, fault):
     with pytest.raises(FieldsError) as refusal:
         read_declarations([table], SCHEMA)
     assert any(fault in each for each in refusal.value.faults), refusal.value.faults
+
+
+def is_taken(name):
+    try:
+        read_declarations([{**TEXT, "key": name}], SCHEMA)
+    except FieldsError as refused:
+        return "is taken" in str(refused.faults)
+    return False
+
+
+OF_EVERY_OBJECT = (
+    *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString"),
+    "valueOf",
+)
+"""Members of `Object.prototype` that a key could be called."""
+
+
+@pytest.mark.parametrize("name", [*OF_EVERY_OBJECT, "prototype", "then", "toJSON"])
+def test_no_field_has_the_name_of_what_every_object_of_a_script_has(name):
+    assert is_taken(name)
+
+
+def test_no_field_has_the_name_of_what_scripts_ask_forms_for():
+    scripts = Path(muniment.__file__).with_name("web").joinpath("static", "web").glob("*.js")
+    used = re.compile(r"(?<!\")\bform\.(\w+)")
+    asked = {name for each in scripts for name in used.findall(each.read_text())} - {"everything"}
+    assert {"dataset", "elements", "requestSubmit"} <= asked
+    assert [name for name in sorted(asked) if not is_taken(name)] == []
 
 
 @pytest.mark.parametrize(

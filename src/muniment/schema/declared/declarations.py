@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim, marked
 from muniment.kernel.texts import line_fault
+from muniment.schema.company_parts import DISTRIBUTION
 from muniment.schema.declared.faults import DeclarationFault, FieldsError
 from muniment.schema.declared.identifiers import CHECKS, Identifier
 from muniment.schema.declared.presets import PRESETS
@@ -47,9 +48,20 @@ _RESERVED: Final = frozenset(
         *("page", "pageSize", "q", "sort", "fields", "cursor", "ids", "facets", "list", "kind", "limit", "full"),
         *("query", "slug", "positions", "picture", "counted", "version", "next", "step", "do", "relevance", "newest"),
         *("chain", "after", "since", "extra", "company", "person", "framework", "source", "account"),
+        # What the forms of listings and profiles send, besides fields.
+        *("once", "csrfmiddlewaretoken", "confirm", "confirmed", "note", "go", "reply", "different", "preset", "only"),
+        *("text", "action", "answer", "seen", "to", "left"),
+        # What the documents of tools and the rows of a listing have, besides fields.
+        *("provenance", "detail", "changes", "parts", "dryRun", "expectedVersion", "expectedTotals", "undo", "error"),
+        *("data", "total", "hint", "nextPage", "closest", "owners", "state", "published", "history"),
+        # What every object of a script has, and what scripts ask forms for: a control with that name would replace it.
+        *("constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "prototype", "toJSON"),
+        *("toLocaleString", "toString", "valueOf", "then", "elements", "dataset", "classList", "method", "target"),
+        *("submit", "requestSubmit", "reset", "append", "contains", "closest", "querySelector", "querySelectorAll"),
+        *("matches", "addEventListener"),
     }
 )
-"""Parameters, form controls and members that have a meaning already."""
+"""Parameters, form controls, members of documents and of objects that have a meaning already."""
 
 
 class Declaration(Struct, frozen=True):
@@ -415,7 +427,7 @@ def _clashes(found: Sequence[Declaration], schema: Schema) -> Iterable[tuple[int
 
 
 def _names_of(schema: Schema) -> set[str]:
-    records = (schema.company, schema.bundle, schema.person, schema.framework)
+    records = (schema.company, schema.bundle, schema.person, schema.framework, DISTRIBUTION)
     listings = schema.listings.values()
     return {
         *(name for record in records for name in record.by_name),
