@@ -1,13 +1,57 @@
-"""Names are resolved within a time limit, by a bounded number of threads."""
+"""Only public addresses are connected to, and names are resolved in time by few threads."""
 
+import ipaddress
 import socket
 import threading
 
 import pytest
 
 from muniment.outbound import addresses
-from muniment.outbound.addresses import addresses_of
+from muniment.outbound.addresses import addresses_of, is_public
 from services.ports import wait_until
+
+SPECIAL = [
+    *("0.0.0.0/8", "0.0.0.0/32", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"),
+    *("172.16.0.0/12", "192.0.0.0/24", "192.0.0.0/29", "192.0.0.8/32", "192.0.0.9/32", "192.0.0.10/32"),
+    *("192.0.0.170/32", "192.0.0.171/32", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24"),
+    *("192.88.99.0/24", "192.88.99.2/32", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15"),
+    *("198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4", "255.255.255.255/32", "::1/128", "::/128"),
+    *("::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "100:0:0:1::/64", "2001::/23"),
+    *("2001::/32", "2001:1::1/128", "2001:1::2/128", "2001:1::3/128", "2001:2::/48", "2001:3::/32"),
+    *("2001:4:112::/48", "2001:10::/28", "2001:20::/28", "2001:30::/28", "2001:db8::/32", "2002::/16"),
+    *("2620:4f:8000::/48", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10"),
+]
+"""Every entry of IANA's two registries of special-purpose addresses, as of November 2026."""
+OTHERS = ["224.0.0.0/4", "ff00::/8", "fec0::/10", "::/96", "200::/7", "4000::/3", "6000::/3", "8000::/1"]
+"""Multicast, the former private range and the former embedding of IPv6, and what is not assigned."""
+
+
+@pytest.mark.parametrize("network", [*SPECIAL, *OTHERS])
+def test_no_address_of_a_special_range_is_public(network):
+    inside = ipaddress.ip_network(network)
+    if network != "::ffff:0:0/96":
+        assert not any(is_public(str(inside[place])) for place in (0, inside.num_addresses // 2, -1))
+    else:
+        assert not is_public("::ffff:10.0.0.1")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "172.15.255.255", "172.32.0.0"),
+        *("192.0.1.0", "192.0.3.0", "192.88.98.255", "192.88.100.0", "198.17.255.255", "198.20.0.0", "223.255.255.255"),
+        *("2001:200::", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::", "2003::", "2620:4f:7fff::1"),
+        *("2620:4f:8001::", "2606:4700::1111", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"),
+        "::ffff:1.1.1.1",
+    ],
+)
+def test_the_addresses_beside_a_special_range_are_public(address):
+    assert is_public(address)
+
+
+@pytest.mark.parametrize("address", ["", "1.1.1", "01.1.1.1", "1.1.1.1 ", "0x01010101", "localhost", "::1%lo"])
+def test_what_is_no_address_is_not_public(address):
+    assert not is_public(address)
 
 
 @pytest.fixture

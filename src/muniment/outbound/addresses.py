@@ -12,16 +12,25 @@ LOOKUPS: Final = 8
 """At once in a process, those included that have run out of time and whose threads still wait."""
 _lookups = threading.BoundedSemaphore(LOOKUPS)
 
-# Ranges that embed an IPv4 address, which a gateway may translate to a private one, one reserved for protocols, and the
-# former private range of IPv6, which Python takes for public.
-_NOT_OURS: Final = tuple(
+# Of IPv6, only this is assigned to networks of the internet.
+_UNICAST: Final = ipaddress.ip_network("2000::/3")
+# What Python takes for public and IANA has for a special purpose: ranges that embed an IPv4 address, which a gateway
+# may translate to a private one, relays, documentation, and services of the network. The test has the registries.
+_SPECIAL: Final = tuple(
     ipaddress.ip_network(network)
-    for network in ("::/96", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "192.0.0.0/24", "fec0::/10")
+    for network in (
+        *("192.0.0.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.175.48.0/24"),
+        *("2001::/23", "2002::/16", "2620:4f:8000::/48", "3fff::/20"),
+    )
 )
 
 
 def is_public(address: str) -> bool:
-    """Return whether an address is public: not loopback, private, link-local, shared, multicast or embedded."""
+    """
+    Return whether an address is public: in no range that has a special purpose.
+
+    Source: IANA, IPv4 and IPv6 Special-Purpose Address Registries, and the address spaces of both.
+    """
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -29,7 +38,9 @@ def is_public(address: str) -> bool:
     inside = getattr(found, "ipv4_mapped", None)
     if inside is not None:
         found = inside
-    return found.is_global and not found.is_multicast and not any(found in net for net in _NOT_OURS)
+    if found.version == 6 and found not in _UNICAST:
+        return False
+    return found.is_global and not found.is_multicast and not any(found in network for network in _SPECIAL)
 
 
 def addresses_of(name: str, port: int) -> list[str]:
