@@ -130,7 +130,7 @@ def test_an_unknown_or_unstorable_identifier_is_no_client():
 
 
 def test_unused_clients_are_deleted_after_a_day():
-    used, waiting, fresh, idle = (register()[0] for _ in range(4))
+    used, waiting, fresh, idle = (register(client_name=name)[0] for name in ("Used", "Waiting", "Fresh", "Idle"))
     me = account()
     app = App()
     app.connect(signed_in(me))
@@ -143,6 +143,47 @@ def test_unused_clients_are_deleted_after_a_day():
     Client.objects.exclude(pk=fresh.pk).update(created_at=now() - timedelta(days=1, seconds=1))
     assert clients.reap_clients() == 1
     assert set(Client.objects.values_list("pk", flat=True)) == {used.pk, waiting.pk, fresh.pk}
+
+
+def test_an_app_that_registers_again_is_the_same_client_and_adds_no_row():
+    first, told = register(client_name="Tide Table", software_version="1")
+    again, told_again = register(client_name="Tide  Table", software_version="2", logo_uri="https://tide.example/x.png")
+    assert (again, told_again) == (first, told)
+    other = [
+        register(client_name="Tide Chart"),
+        register(client_name="Tide Table", client_uri="https://tide.example"),
+        register(client_name="Tide Table", redirect_uris=["http://127.0.0.1:7778/callback"]),
+    ]
+    assert len({first.identifier, *(client.identifier for client, _ in other)}) == 4
+
+
+def test_a_client_that_registers_again_is_kept_for_another_day():
+    client, _ = register()
+    Client.objects.update(created_at=now() - timedelta(hours=25))
+    assert register()[0] == client
+    assert clients.reap_clients() == 0
+    Client.objects.update(fetched_at=now() - timedelta(hours=24, seconds=1))
+    assert clients.reap_clients() == 1
+
+
+def test_in_a_flood_unused_clients_are_kept_for_an_hour_and_no_more_are_added(monkeypatch):
+    monkeypatch.setattr(clients, "MAX_UNUSED", 3)
+    for number in range(3):
+        register(client_name=f"App {number}")
+    with pytest.raises(Refusal, match="Too many apps") as refused:
+        register(client_name="One more")
+    assert refused.value.error == "temporarily_unavailable"
+    assert register(client_name="App 1")[0]
+    Client.objects.filter(name="App 0").update(created_at=now() - timedelta(hours=1, seconds=1))
+    assert register(client_name="One more")[0]
+    assert not Client.objects.filter(name="App 0").exists()
+
+
+def test_redirect_addresses_have_at_most_four_thousand_characters_together():
+    start = "https://app.example/"
+    register(redirect_uris=[start + "a" * 1_980, start + "b" * 1_980])
+    with pytest.raises(Refusal, match="more than 4000 characters"):
+        register(redirect_uris=[start + "a" * 1_980, start + "b" * 1_970, "http://[::1]/cb"])
 
 
 def _code(client, me, expires_at):

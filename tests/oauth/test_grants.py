@@ -40,9 +40,9 @@ def app(owner):
 class Connection:
     """An app on its way to the owner's account, without HTTP."""
 
-    def __init__(self, owner):
+    def __init__(self, owner, name="Harbour Agent"):
         self.owner = owner
-        self.client, _ = clients.register_client({"redirect_uris": [REDIRECT], "client_name": "Harbour Agent"})
+        self.client, _ = clients.register_client({"redirect_uris": [REDIRECT], "client_name": name})
         self.proof = proof()
 
     def code(self, permitted=SCOPES):
@@ -131,7 +131,7 @@ def test_a_code_is_worth_nothing_without_what_belongs_to_it(app, change, error):
 
 def test_a_code_of_another_app_is_refused(app, owner):
     """RFC 6749, 4.1.3: the code was issued to the client that presents it."""
-    other = Connection(owner)
+    other = Connection(owner, "Other Agent")
     with refused("invalid_grant"):
         app.redeem(other.code(), verifier=other.proof.verifier)
     assert not Grant.objects.exists()
@@ -227,7 +227,7 @@ def test_a_token_that_was_never_issued_ends_nothing(app):
 def test_a_refresh_token_of_another_app_is_refused_and_ends_nothing(app, owner):
     pair = app.connect()
     with refused("invalid_grant"):
-        app.refresh(pair.refresh, client_id=Connection(owner).client.identifier)
+        app.refresh(pair.refresh, client_id=Connection(owner, "Other Agent").client.identifier)
     assert app.opens(pair.access)
 
 
@@ -420,9 +420,9 @@ def test_the_last_use_of_a_token_is_kept_by_day(app):
 
 def test_unused_apps_and_old_rows_are_swept(app):
     pair = app.connect()
-    idle, _ = clients.register_client({"redirect_uris": [REDIRECT]})
+    idle, _ = clients.register_client({"redirect_uris": [REDIRECT], "client_name": "Idle"})
     App_.objects.update(created_at=now() - timedelta(days=2))
-    fresh, _ = clients.register_client({"redirect_uris": [REDIRECT]})
+    fresh, _ = clients.register_client({"redirect_uris": [REDIRECT], "client_name": "Fresh"})
     assert clients.reap_clients() == 1
     assert set(App_.objects.all()) == {app.client, fresh}
     assert idle not in App_.objects.all()

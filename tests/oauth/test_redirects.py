@@ -21,6 +21,8 @@ from muniment.oauth.errors import Refusal
         "vscode-insiders://vscode.mcp/callback",
         "windsurf://codeium.windsurf/oauth/callback",
         "org.example.tides.agent:/cb",
+        "com.googleusercontent.apps.123-abc:/oauth2redirect",
+        *(f"{scheme}://oauth/callback" for scheme in sorted(redirects.APPS)),
         "https://app.example/" + "a" * 1_980,
     ],
 )
@@ -62,7 +64,12 @@ def test_addresses_that_an_app_may_be_answered_at(uri):
         ("https://app.example/\0", "is not a valid URI"),
         ("https://bücher.example/cb", "is not a valid URI"),
         ("", "is not a valid URI"),
-        ("myapp:", "nothing after its scheme"),
+        ("com.example.app:", "nothing after its scheme"),
+        ("cursor:", "nothing after its scheme"),
+        ("myapp:/cb", "use https, http on loopback, or a scheme with the domain of your app"),
+        (".com.example:/cb", "no scheme"),
+        ("com.:/cb", "has the scheme .*, which is not allowed"),
+        ("1com.example:/cb", "no scheme"),
         ("https://app.example/" + "a" * 2_000, "more than 2000"),
     ],
 )
@@ -114,6 +121,18 @@ def test_addresses_that_no_app_may_be_answered_at(uri, said):
         "facetime:x",
         "market://details?id=evil",
         "jnlp:https://evil.example",
+        "steam://openurl/https://evil.example",
+        "touch-https://evil.example",
+        "ucbrowser://evil.example",
+        "googleapp://robin?url=https://evil.example",
+        "onenote:https://evil.example/x",
+        "applescript://com.apple.scripteditor?action=new",
+        "com.apple.tv:x",
+        "windows.immersivecontrolpanel:x",
+        "ms-appinstaller:?source=https://evil.example",
+        "ms.example:/cb",
+        "cursor-x://evil.example",
+        "cursor+https://evil.example",
     ],
 )
 def test_no_answer_goes_to_a_scheme_that_hands_on_to_the_web_or_to_the_system(uri):
@@ -177,4 +196,5 @@ def test_the_redirect_keeps_the_query_of_the_registered_address():
 def test_the_person_is_told_where_the_answer_goes():
     assert redirects.host("http://127.0.0.1:33418/cb") == "this computer"
     assert redirects.host("https://claude.ai/cb") == "claude.ai"
-    assert redirects.host("cursor://anysphere.cursor-mcp/cb") == "an app on this device (cursor:)"
+    shown = "an app on this device (cursor://anysphere.cursor-mcp/cb)"
+    assert redirects.host("cursor://anysphere.cursor-mcp/cb?window=1") == shown

@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import os
 import socket
 import sys
 
@@ -23,6 +24,10 @@ from muniment.server.process.worker_process import WorkerProcess
 _LOGOS = (
     "Logos that listings name by URL are not fetched; listings show monograms. To fetch each once and serve it from"
     " here, set MUNIMENT_FETCH_LOGOS=on, or run muniment logos fetch."
+)
+_AS_ROOT = (
+    "Warning: this runs as root. A fault in it could then change the whole machine; run it as a user of its own, as the"
+    " examples in deploy/ do."
 )
 
 
@@ -72,6 +77,8 @@ def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member
     tell_unknown_settings()
     settings = _with_base_url(settings, host, port)
     click.echo(f"{registry_name()} on {settings.base_url} (data in {settings.data})", err=True)
+    if os.geteuid() == 0:
+        click.echo(_AS_ROOT, err=True)
     if is_new and not settings.fetch_logos:
         click.echo(_LOGOS, err=True)
     if workers > 1:

@@ -4,20 +4,22 @@ OAuth clients: dynamic registration and client metadata documents.
 Source: RFC 7591; draft-ietf-oauth-client-id-metadata-document; decisions, section 4.
 """
 
+import json
 import unicodedata
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from muniment.accounts.operations import find_account, require_operator
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.texts import first_text_fault
-from muniment.kernel.tokens import random_text
+from muniment.kernel.tokens import token_digest
 from muniment.oauth import client_documents, redirects
 from muniment.oauth.errors import Refusal, echo
 from muniment.oauth.grants import end_grant
@@ -26,6 +28,11 @@ from muniment.registry_toml import applied
 
 GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 MAX_REDIRECTS: Final = 20
+MAX_REDIRECT_CHARACTERS: Final = 4_000
+"""Of all redirect addresses of a client together."""
+MAX_UNUSED: Final = 5_000
+"""Clients that registered themselves and have no connection; beyond it, none is added."""
+UNUSED_KEPT_IN_A_FLOOD: Final = timedelta(hours=1)
 MAX_NAME_CHARACTERS: Final = 100
 DOCUMENT_KEPT: Final = timedelta(hours=1)
 UNUSED_KEPT: Final = timedelta(days=1)
@@ -34,13 +41,20 @@ _LIKE_LATIN: Final = ("ARMENIAN", "CHEROKEE", "COPTIC", "CYRILLIC", "GREEK")
 _BOASTS: Final = ("official", "verified", "trusted")
 
 
-def register_client(metadata: JSONMapping) -> tuple[Client, JSONObject]:
+def register_client(
+    metadata: JSONMapping, *, before_new: Callable[[], object] = lambda: None
+) -> tuple[Client, JSONObject]:
     """
     Register a public client, and return it with the registration response, which has the effective values.
 
-    Unknown members of the metadata are ignored. Raise a Refusal: invalid_redirect_uri or invalid_client_metadata.
+    An app that registers again with the same values is the same client, so that all users of a hosted app share one
+    row. Unknown members of the metadata are ignored. Raise a Refusal: invalid_redirect_uri or invalid_client_metadata.
 
-    Source: RFC 7591, sections 2 and 3.2.1. A client may receive other values than it requested.
+    Args:
+        before_new: called before a client is added; it refuses what is over a limit.
+
+    Source: RFC 7591, sections 2 and 3.2.1. A client may receive other values than it requested, and instances of a
+    client may receive the same identifier.
     """
     name, home_url, addresses = _read(metadata, "invalid_client_metadata")
     if "authorization_code" not in _texts(metadata, "grant_types", GRANT_TYPES):
@@ -48,7 +62,16 @@ def register_client(metadata: JSONMapping) -> tuple[Client, JSONObject]:
     if "code" not in _texts(metadata, "response_types", ("code",)):
         raise Refusal("invalid_client_metadata", "response_types must include code.")
     values = {"name": name, "home_url": home_url, "redirect_uris": addresses}
-    client = Client.objects.create(identifier=f"mun_client_{random_text(24)}", kind=Client.Kind.REGISTERED, **values)
+    identifier = f"mun_client_{token_digest(json.dumps(values, sort_keys=True))[:32]}"
+    client = Client.objects.filter(identifier=identifier).first()
+    if client is None:
+        before_new()
+        _make_room()
+        client, _ = Client.objects.get_or_create(
+            identifier=identifier, defaults={**values, "kind": Client.Kind.REGISTERED}
+        )
+    else:
+        _keep_longer(client)
     answer: JSONObject = {
         "client_id": client.identifier,
         "client_id_issued_at": int(client.created_at.timestamp()),
@@ -59,6 +82,21 @@ def register_client(metadata: JSONMapping) -> tuple[Client, JSONObject]:
     }
     displayed = {"client_name": name, "client_uri": home_url}
     return client, answer | {member: value for member, value in displayed.items() if value}
+
+
+def _keep_longer(client: Client) -> None:
+    """Note, at most once an hour, that the app registered again, so that it is not reaped before it is used."""
+    if now() - (client.fetched_at or client.created_at) > DOCUMENT_KEPT:
+        Client.objects.filter(pk=client.pk).update(fetched_at=now())
+
+
+def _make_room() -> None:
+    """Raise a Refusal if there are too many clients without a connection."""
+    if Client.objects.filter(kind=Client.Kind.REGISTERED).count() < MAX_UNUSED:
+        return
+    reap_clients(kept=UNUSED_KEPT_IN_A_FLOOD)
+    if _unused().filter(kind=Client.Kind.REGISTERED).count() >= MAX_UNUSED:
+        raise Refusal("temporarily_unavailable", "Too many apps registered and were not used. Try again later.")
 
 
 def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
@@ -105,14 +143,17 @@ def _keep(identifier: str, document: JSONMapping) -> Client:
     return client
 
 
-def reap_clients() -> int:
+def reap_clients(*, kept: timedelta = UNUSED_KEPT) -> int:
     """Delete clients without a connection within a day, and those whose last connection was deleted."""
     with transaction.atomic():
-        unused = Client.objects.filter(created_at__lt=now() - UNUSED_KEPT).exclude(
-            Exists(Grant.objects.filter(client=OuterRef("pk")))
-        )
-        unused = unused.exclude(Exists(AuthorizationCode.objects.filter(client=OuterRef("pk"), expires_at__gt=now())))
-        return unused.delete()[1].get("oauth.Client", 0)
+        since = now() - kept
+        old = _unused().filter(created_at__lt=since).filter(Q(fetched_at=None) | Q(fetched_at__lt=since))
+        return old.delete()[1].get("oauth.Client", 0)
+
+
+def _unused() -> QuerySet[Client]:
+    waiting = AuthorizationCode.objects.filter(client=OuterRef("pk"), expires_at__gt=now())
+    return Client.objects.exclude(Exists(Grant.objects.filter(client=OuterRef("pk")))).exclude(Exists(waiting))
 
 
 def redirect_of(client: Client, asked: str) -> str:
@@ -138,6 +179,8 @@ def _read(metadata: JSONMapping, error: Any) -> tuple[str, str, list[str]]:
         raise Refusal("invalid_redirect_uri", "redirect_uris is missing.")
     if len(addresses) > MAX_REDIRECTS:
         raise Refusal("invalid_redirect_uri", f"redirect_uris has more than {MAX_REDIRECTS} entries.")
+    if sum(len(address) for address in addresses) > MAX_REDIRECT_CHARACTERS:
+        raise Refusal("invalid_redirect_uri", f"redirect_uris has more than {MAX_REDIRECT_CHARACTERS} characters.")
     for address in addresses:
         redirects.check(address)
     home = metadata.get("client_uri") or ""

@@ -14,8 +14,9 @@ class Client(models.Model):
     """
     An app that requests access.
 
-    ``kind``: it registered itself (RFC 7591), or its identifier is the URL of its metadata document, last read at
-    ``fetched_at``. Every client is public: there are no client secrets.
+    ``kind``: it registered itself (RFC 7591), or its identifier is the URL of its metadata document. ``fetched_at`` is
+    when the document was last read, or when the app last registered again. Every client is public: there are no client
+    secrets.
     """
 
     class Kind(models.TextChoices):

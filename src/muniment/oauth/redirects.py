@@ -8,27 +8,19 @@ from muniment.oauth.errors import Refusal, echo
 
 MAX_CHARACTERS: Final = 2_000
 LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-# Schemes that are no app's own: a browser executes or displays them, or the system hands them to another program.
-_NO_APP: Final = frozenset(
+# Schemes of apps that connect to tool servers and do not follow RFC 8252, section 7.1, which asks for a dot. Each opens
+# its own app, at an address that the app answers to; schemes that hand on to the web or to the system are not here.
+APPS: Final = frozenset(
     {
-        *("about", "acap", "afp", "android-app", "app-settings", "blob", "brave", "cid", "content", "dat", "data"),
-        *("dav", "devtools", "dict", "dns", "edge", "facetime", "facetime-audio", "fax", "feed", "file", "filesystem"),
-        *("finger", "firefox", "fish", "ftp", "ftps", "geo", "git", "googlechrome", "googlechromes", "gopher"),
-        *("hcp", "help", "icap", "imap", "intent", "ipfs", "ipns", "ipp", "ipps", "irc", "ircs", "itms", "itms-apps"),
-        *("itms-appss", "itms-beta", "itms-services", "itmss", "jar", "javascript", "jnlp", "jnlps", "ldap", "ldaps"),
-        *("livescript", "mailto", "maps", "market", "message", "mhtml", "mid", "mk", "mms", "music", "news", "nfs"),
-        *("nntp", "onion", "opera", "pop", "prefs", "res", "resource", "rtmp", "rtsp", "rsync", "scp", "search"),
-        *("sftp", "shell", "shortcuts", "sip", "sips", "smb", "sms", "smsto", "snmp", "ssh", "stun", "svn", "tel"),
-        *("telnet", "tftp", "tg", "turn", "urn", "vbscript", "view-source", "vivaldi", "vnc", "wais"),
-        *("webcal", "webcals", "workflow", "ws", "wss", "wyciwyg", "xmpp"),
+        *("antigravity", "boltai", "chatgpt", "cherrystudio", "claude", "codex", "cursor", "goose", "jan", "jetbrains"),
+        *("kiro", "lmstudio", "msty", "positron", "raycast", "trae", "vscode", "vscode-insiders", "vscodium", "warp"),
+        *("windsurf", "windsurf-next", "witsy", "zed"),
     }
 )
-# Families of schemes of browsers and operating systems; several open a web address that follows them.
-_NO_APP_STARTS: Final = (
-    *("android", "chrome", "duckduckgo", "firefox-", "googlechrome", "google-chrome", "microsoft-", "microsoft."),
-    *("moz-", "mozilla", "ms-", "ms.", "msedge", "opera-", "safari", "search-", "shortcuts-", "svn+", "vnd."),
-    *("web+", "x-apple", "x-callback", "x-msteams", "x-safari", "x-web-search", "git+", "ext+", "brave-"),
-)
+_OWN: Final = re.compile(r"[a-z][a-z0-9-]*(\.[a-z0-9-]+)+")
+"""A scheme with the domain of its app, in reverse order."""
+# They have a dot, and are of operating systems and browsers.
+_OF_SYSTEMS: Final = ("android.", "com.apple.", "microsoft.", "ms.", "vnd.", "windows.", "x-")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?|[0-9a-f:.]+")
 
@@ -50,8 +42,12 @@ def _fault(uri: str) -> str | None:
     parts = urlsplit(uri)
     if parts.scheme in {"http", "https"}:
         return _web_fault(parts)
-    if parts.scheme in _NO_APP or parts.scheme.startswith(_NO_APP_STARTS):
-        return f"has the scheme {parts.scheme}, which is not allowed"
+    is_own = _OWN.fullmatch(parts.scheme) and not parts.scheme.startswith(_OF_SYSTEMS)
+    if parts.scheme not in APPS and not is_own:
+        return (
+            f"has the scheme {parts.scheme}, which is not allowed: use https, http on loopback, or a scheme with the "
+            "domain of your app, such as com.example.app"
+        )
     return None if parts.netloc or parts.path.strip("/") else "has nothing after its scheme"
 
 
@@ -100,10 +96,11 @@ def matches(asked: str, registered: str) -> bool:
 
 
 def host(uri: str) -> str:
+    """Return where the answer goes, in words: the host of a website, or the scheme and path of an app."""
     parts = urlsplit(uri)
     if parts.scheme in {"http", "https"}:
         return "this computer" if is_loopback(uri) else (parts.hostname or "")
-    return f"an app on this device ({parts.scheme}:)"
+    return f"an app on this device ({uri.partition('?')[0]})"
 
 
 def is_app(uri: str) -> bool:

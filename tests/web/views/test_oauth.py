@@ -203,35 +203,55 @@ def _registered(address, **metadata):
     return Client(REMOTE_ADDR=address).post("/oauth/register", body, content_type="application/json")
 
 
-def test_registrations_of_one_ipv6_network_share_a_bucket_and_failed_ones_count():
-    answers = [_registered(f"2001:db8::{number:x}", grant_types=[]) for number in range(1, 2 * REGISTRATIONS_AN_HOUR)]
-    assert [answer.status_code for answer in answers[:REGISTRATIONS_AN_HOUR]] == [400] * REGISTRATIONS_AN_HOUR
-    error_of(_registered("2001:db8::ffff"), 429, "temporarily_unavailable")
-    assert _registered("2001:db8:0:1::1").status_code == 201
-    assert _registered("192.0.2.9").status_code == 201
+def _new(address, number):
+    return _registered(address, client_name=f"App {number}")
 
 
-def test_a_flood_of_registrations_is_refused_without_a_query(monkeypatch, django_assert_num_queries):
+def test_registrations_of_one_ipv6_network_share_a_bucket_and_only_clients_that_are_added_count():
+    for number in range(2 * REGISTRATIONS_AN_HOUR):
+        assert _registered(f"2001:db8::{number:x}", grant_types=[]).status_code == 400
+        assert _registered(f"2001:db8::{number:x}").status_code == 201
+    answers = [
+        _new(f"2001:db8::{number:x}", number) for number in range(2 * REGISTRATIONS_AN_HOUR)
+    ]  # the hour may turn
+    assert [answer.status_code for answer in answers[: REGISTRATIONS_AN_HOUR - 1]] == [201] * (
+        REGISTRATIONS_AN_HOUR - 1
+    )
+    error_of(answers[-1], 429, "temporarily_unavailable")
+    assert _new("2001:db8:0:1::1", 101).status_code == 201
+    assert _new("192.0.2.9", 102).status_code == 201
+
+
+def test_users_of_a_hosted_app_share_an_address_and_are_not_refused():
+    """They register the same values, so no row is added, also where the address is over its limit."""
+    hosted = {"client_name": "Claude", "redirect_uris": ["https://claude.ai/api/mcp/auth_callback"]}
+    told = [_registered("192.0.2.7", **hosted) for _ in range(REGISTRATIONS_AN_HOUR * 2)]
+    for number in range(2 * REGISTRATIONS_AN_HOUR + 1):
+        _new("192.0.2.7", number)
+    told.append(_registered("192.0.2.7", **hosted))
+    assert {answer.status_code for answer in told} == {201}
+    assert len({answer.json()["client_id"] for answer in told}) == 1
+
+
+def test_a_flood_of_registrations_is_refused_with_a_single_look(monkeypatch, django_assert_num_queries):
     limits = Fairness(rate=600)
     monkeypatch.setattr(fairness, "_current", limits)
     for number in range(REGISTRATIONS_AN_HOUR):
-        assert _registered(f"2001:db8::{number:x}").status_code == 201
-    with django_assert_num_queries(0):
+        assert _new(f"2001:db8::{number:x}", number).status_code == 201
+    with django_assert_num_queries(10):
         for number in range(10):
-            assert _registered(f"2001:db8::1:{number:x}").status_code == 429
+            assert _new(f"2001:db8::1:{number:x}", 100 + number).status_code == 429
     assert limits.refused == {"registrations": 10}
-    assert _registered("192.0.2.9").status_code == 201
+    assert _new("192.0.2.9", 200).status_code == 201
 
 
 def test_registration_has_a_bucket_for_each_address():
-    register = _registered
-
-    answers = [register("192.0.2.7") for _ in range(REGISTRATIONS_AN_HOUR * 2 + 1)]  # the hour may turn once
+    answers = [_new("192.0.2.7", number) for number in range(REGISTRATIONS_AN_HOUR * 2 + 1)]  # the hour may turn once
     assert [answer.status_code for answer in answers[:REGISTRATIONS_AN_HOUR]] == [201] * REGISTRATIONS_AN_HOUR
     late = answers[-1]
     error_of(late, 429, "temporarily_unavailable")
     assert int(late["Retry-After"]) > 0
-    assert register("192.0.2.8").status_code == 201
+    assert _new("192.0.2.8", 100).status_code == 201
 
 
 # ---------------------------------------------------------------------- tokens

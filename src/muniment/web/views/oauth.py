@@ -189,7 +189,6 @@ def no_metadata(request: HttpRequest) -> HttpResponse:
 @_endpoint("POST")
 def register(request: HttpRequest) -> HttpResponse:
     """Register a client (RFC 7591, section 3.1)."""
-    _hold_to_rate(request)
     text = _body(request, "invalid_client_metadata")
     try:
         metadata = json.loads(text)
@@ -197,15 +196,16 @@ def register(request: HttpRequest) -> HttpResponse:
         raise Refusal("invalid_client_metadata", "The body is not JSON.") from None
     if not isinstance(metadata, dict):
         raise Refusal("invalid_client_metadata", "The body is not a JSON object.")
-    _, answer = clients.register_client(metadata)
+    _, answer = clients.register_client(metadata, before_new=lambda: _hold_to_rate(request))
     return _json(answer, 201)
 
 
 def _hold_to_rate(request: HttpRequest) -> None:
     """
-    Count registrations, failed ones too, by client address, which the server has read from trusted proxies already.
+    Count clients that are added, by client address, which the server has read from trusted proxies already.
 
-    This process counts first, so that a flood costs no query; then all processes and nodes together.
+    This process counts first, so that a flood writes nothing; then all processes and nodes together. The latter also
+    where requests are not limited: each of them is a row.
     """
     limits, client = fairness.current(), rate_key(request.META.get("REMOTE_ADDR", ""))
     if limits.registrations.take(client).allowed:
