@@ -72,3 +72,32 @@ def _cell(place: str, cell: Any) -> str:
     if cell.startswith("="):
         return f'<c r="{place}" t="str"><f>{escape(cell[1:])}</f><v>result</v></c>'
     return f'<c r="{place}" t="inlineStr"><is><t>{escape(cell)}</t></is></c>'
+
+
+def open_document(rows: str) -> bytes:
+    """Return an ODS file whose only sheet has these rows, as XML."""
+    table, text = "urn:oasis:names:tc:opendocument:xmlns:table:1.0", "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+    office = "urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+    spaces = f'xmlns:office="{office}" xmlns:table="{table}" xmlns:text="{text}"'
+    sheet = f'<table:table table:name="One">{rows}</table:table>'
+    body = f"<office:body><office:spreadsheet>{sheet}</office:spreadsheet></office:body>"
+    manifest = '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    return zipped(
+        {
+            "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+            "META-INF/manifest.xml": f"{_HEAD}{manifest}",
+            "content.xml": f"{_HEAD}<office:document-content {spaces}>{body}</office:document-content>",
+        }
+    )
+
+
+def open_cell(text: str, *, columns: int = 1) -> str:
+    """Return a cell of an ODS file, for so many columns."""
+    return (
+        f'<table:table-cell office:value-type="string" table:number-columns-repeated="{columns}">'
+        f"<text:p>{escape(text)}</text:p></table:table-cell>"
+    )
+
+
+def open_row(*cells: str, rows: int = 1) -> str:
+    return f'<table:table-row table:number-rows-repeated="{rows}">{"".join(cells)}</table:table-row>'

@@ -27,7 +27,7 @@ from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.findings import NONE_YET, OFF, PARTLY, UNSET, Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
-from muniment.server.installed_checks import plugin_findings, template_findings
+from muniment.server.installed_checks import confinement_finding, plugin_findings, template_findings
 from muniment.server.limits import by_account, by_address
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
 from muniment.shown_settings import shown_settings, shown_value
@@ -60,6 +60,7 @@ def examine(config: Config) -> list[Finding]:
         *(check(config) for check in checks),
         *plugin_findings(config),
         *_templates(config),
+        confinement_finding(),
         *_limits(config),
     ]
 

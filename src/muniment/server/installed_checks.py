@@ -1,11 +1,13 @@
-"""Checks of what is installed or laid beside Muniment: plugins, and templates of the site folder."""
+"""Checks of what is installed or laid beside Muniment: plugins, templates of the site folder, and the kernel."""
 
 from collections.abc import Iterator
 
+from muniment import child_process, confinement
 from muniment.config import Config
 from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
 from muniment.plugins.loading import installed
 from muniment.plugins.values import API
+from muniment.registry.tables.reading import MEMORY_BYTES
 from muniment.server.findings import Finding, bad, good, warning
 
 
@@ -36,3 +38,20 @@ def template_findings(config: Config) -> Iterator[Finding]:
         yield (bad if note.is_fault else warning)("template", note.says)
     if not any(note.is_fault for note in notes):
         yield good("templates", Phrase("those in {folder} can be compiled", folder=folder))
+
+
+def confinement_finding() -> Finding:
+    """Return what the processes that read untrusted files can still reach."""
+    what = "file readers"
+    missing = child_process.unconfined()
+    memory = Phrase("at most {megabytes:,} MB", megabytes=child_process.memory_limit(MEMORY_BYTES) >> 20)
+    if not missing:
+        fine = "processes that read untrusted files reach no other file, no network and no program; {memory}"
+        return good(what, Phrase(fine, memory=memory))
+    open_ways: list[str] = []
+    if confinement.FILES in missing:
+        open_ways.append(Phrase("other files (the kernel has no Landlock, or a container's profile refuses it)"))
+    if confinement.NETWORK in missing or confinement.PROGRAMS in missing:
+        open_ways.append(Phrase("the network and programs (no seccomp on this machine)"))
+    reached = Joined("; ", open_ways)
+    return warning(what, Phrase("processes that read untrusted files also reach {reached}; {memory}", reached=reached, memory=memory))

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from muniment import child_process
 from muniment.registry.logos import vector
 from muniment.registry.logos.vector import NotDrawable, check, draw, is_vector
 
@@ -82,7 +83,7 @@ def test_a_drawing_that_takes_too_long_is_given_up(monkeypatch):
 
 def test_drawings_of_a_process_are_made_one_at_a_time(monkeypatch):
     """Four logos are fetched at once, and each drawing may take 512 MB."""
-    run, counting = vector.subprocess.run, threading.Lock()
+    run, counting = child_process.run, threading.Lock()
     running = most = 0
 
     def counted(*arguments, **options):
@@ -94,7 +95,7 @@ def test_drawings_of_a_process_are_made_one_at_a_time(monkeypatch):
             running -= 1
         return done
 
-    monkeypatch.setattr(vector.subprocess, "run", counted)
+    monkeypatch.setattr(child_process, "run", counted)
     with ThreadPoolExecutor(4) as pool:
         drawn = list(pool.map(draw, [svg(SHAPE)] * 4))
     assert all(each.startswith(b"\x89PNG") for each in drawn)

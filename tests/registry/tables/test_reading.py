@@ -76,7 +76,7 @@ def test_a_file_that_takes_its_process_too_much_processor_time_is_refused_with_t
 
 
 def test_a_process_that_ends_without_a_word_is_a_refusal(monkeypatch):
-    monkeypatch.setattr(reading, "MEMORY_BYTES", "none")
+    monkeypatch.setattr(reading, "CPU_S", "none")
     with pytest.raises(BadRequest, match="takes too much time or memory"):
         read_file(TableFile("a.csv", b"Name\nAlder\n"))
 

@@ -227,7 +227,7 @@ def test_a_drawing_that_fails_is_charged_too():
 
 
 def test_a_drawing_whose_process_ends_is_charged_by_its_time(monkeypatch):
-    monkeypatch.setattr(renderer, "_COMMAND", ("/bin/false",))
+    monkeypatch.setattr(renderer.child_process, "command", lambda *_, **__: ["/bin/false"])
     own = renderer.Renderer()
     try:
         drawn, used_s = own.draw(CARD)

@@ -1,22 +1,22 @@
 """
 Extract text from a file, page by page, in a separate process with limited time and memory.
 
-The parent calls :func:`extract`. The child is this module run as a program: it reads one local file and prints JSON.
-A hostile file can harm only the child.
+The parent calls :func:`extract`. The child is this module run as a program: it reads the file from standard input and
+prints JSON. A hostile file can harm only the child, and what the child says is bounded.
 
 Source: decisions, section 5, documents.
 """
 
+import io
 import json
-import resource
-import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, BinaryIO, Final
 from xml.parsers import expat
 
+from muniment import confinement
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 
@@ -25,6 +25,8 @@ CPU_S: Final = 30
 WALL_S: Final = 60
 MAX_CHARACTERS: Final = 4_000_000
 MAX_PAGES: Final = 2_000
+MAX_ANSWER_BYTES: Final = 32 << 20
+"""More than the characters of all pages take, with what stands around them."""
 _MAX_PART_BYTES: Final = 64 << 20
 
 
@@ -42,16 +44,25 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
     Raises:
         NotExtractable: the file is encrypted, damaged, has no text, or needs too much time or memory.
     """
-    command = [sys.executable, "-I", "-m", "muniment.documents.content.extraction", family, str(file)]
+    from muniment import child_process  # the child does not need it
+
     try:
-        no_file, pipe = subprocess.DEVNULL, subprocess.PIPE
-        done = subprocess.run(  # noqa: S603 - our own module and path
-            command, stdin=no_file, stdout=pipe, stderr=no_file, timeout=WALL_S, check=False, env={}
-        )
-    except subprocess.TimeoutExpired:
-        raise NotExtractable("reading it took too long") from None
+        with file.open("rb") as content:
+            ended = child_process.run(
+                "muniment.documents.content.extraction",
+                (family,),
+                given=content,
+                cpu_s=CPU_S,
+                wall_s=WALL_S,
+                memory_bytes=child_process.memory_limit(MEMORY_BYTES),
+                max_answer_bytes=MAX_ANSWER_BYTES,
+            )
+    except child_process.SaidTooMuch:
+        raise NotExtractable("it holds too much text") from None
+    if ended.status == child_process.OUT_OF_TIME:
+        raise NotExtractable("reading it took too long")
     try:
-        answer = json.loads(done.stdout)
+        answer = json.loads(ended.answer)
     except ValueError:
         raise NotExtractable("reading it took too much time or memory, or it is damaged") from None
     if "fault" in answer:
@@ -62,18 +73,11 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
 # ------------------------------------------------------------------ the child
 
 
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _pdf(path: Path) -> Iterator[str]:
+def _pdf(file: BinaryIO) -> Iterator[str]:
     import pypdfium2
 
     try:
-        document = pypdfium2.PdfDocument(path)
+        document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
         encrypted = "assword" in str(error)
         raise NotExtractable("it is encrypted" if encrypted else "it cannot be opened as a PDF") from None
@@ -152,25 +156,25 @@ def _numbered(archive: zipfile.ZipFile, folder: str, stem: str) -> list[str]:
     return [name for _, name in sorted(found)][:MAX_PAGES]
 
 
-def _docx(path: Path) -> Iterator[str]:
-    with zipfile.ZipFile(path) as archive, archive.open("word/document.xml") as part:
+def _docx(file: BinaryIO) -> Iterator[str]:
+    with zipfile.ZipFile(file) as archive, archive.open("word/document.xml") as part:
         yield _lines(part, texts={"t"}, ends={"p", "tr"})
 
 
-def _pptx(path: Path) -> Iterator[str]:
-    with zipfile.ZipFile(path) as archive:
+def _pptx(file: BinaryIO) -> Iterator[str]:
+    with zipfile.ZipFile(file) as archive:
         for name in _numbered(archive, "ppt/slides", "slide"):
             with archive.open(name) as part:
                 yield _lines(part, texts={"t"}, ends={"p"})
 
 
-def _odt(path: Path) -> Iterator[str]:
-    with zipfile.ZipFile(path) as archive, archive.open("content.xml") as part:
+def _odt(file: BinaryIO) -> Iterator[str]:
+    with zipfile.ZipFile(file) as archive, archive.open("content.xml") as part:
         yield _lines(part, texts={"p", "h"}, ends={"p", "h"})
 
 
-def _xlsx(path: Path) -> Iterator[str]:
-    with zipfile.ZipFile(path) as archive:
+def _xlsx(file: BinaryIO) -> Iterator[str]:
+    with zipfile.ZipFile(file) as archive:
         shared: list[str] = []
         if "xl/sharedStrings.xml" in archive.namelist():
             with archive.open("xl/sharedStrings.xml") as part:
@@ -212,12 +216,12 @@ def _sheet(part: IO[bytes], shared: list[str]) -> str:
     return "\n".join(lines)
 
 
-def _plain(path: Path) -> Iterator[str]:
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        yield file.read(MAX_CHARACTERS)
+def _plain(file: BinaryIO) -> Iterator[str]:
+    with io.TextIOWrapper(file, encoding="utf-8-sig", errors="replace") as text:
+        yield text.read(MAX_CHARACTERS)
 
 
-_READERS: Final[dict[str, Callable[[Path], Iterator[str]]]] = {
+_READERS: Final[dict[str, Callable[[BinaryIO], Iterator[str]]]] = {
     "pdf": _pdf,
     "docx": _docx,
     "xlsx": _xlsx,
@@ -227,11 +231,11 @@ _READERS: Final[dict[str, Callable[[Path], Iterator[str]]]] = {
 }
 
 
-def _main(family: str, path: Path) -> JSONObject:
+def _main(family: str, file: BinaryIO) -> JSONObject:
     pages: list[tuple[int, str]] = []
     characters = 0
     try:
-        for number, text in enumerate(_READERS[family](path), 1):
+        for number, text in enumerate(_READERS[family](file), 1):
             kept = text[: MAX_CHARACTERS - characters]
             characters += len(kept)
             pages.append((number, kept))
@@ -249,5 +253,5 @@ def _main(family: str, path: Path) -> JSONObject:
 
 
 if __name__ == "__main__":
-    _limit()
-    sys.stdout.write(json.dumps(_main(sys.argv[1], Path(sys.argv[2]))))
+    [chosen] = confinement.begin()
+    sys.stdout.buffer.write(json.dumps(_main(chosen, sys.stdin.buffer), ensure_ascii=False).encode("utf-8", "replace"))

@@ -6,13 +6,12 @@ writes a PNG, or a sentence. What the renderer can be made to do, such as readin
 crashing, is refused before it is called; what is overlooked harms only the child.
 """
 
-import resource
-import subprocess
 import sys
 from threading import Lock
 from typing import Final
 from xml.parsers import expat
 
+from muniment import confinement
 from muniment.kernel.phrases.phrase import Phrase
 
 MAX_BYTES: Final = 200_000
@@ -21,6 +20,8 @@ WALL_S: Final = 10
 MEMORY_BYTES: Final = 512 << 20
 """Of all drawings of a process together: there is one at a time."""
 SIDE: Final = 512
+MAX_PNG_BYTES: Final = 8 << 20
+"""More than the pixels of a drawing take."""
 MAX_ELEMENTS: Final = 5_000
 MAX_DEPTH: Final = 40
 _SVG: Final = "http://www.w3.org/2000/svg"
@@ -55,23 +56,27 @@ def draw(content: bytes) -> bytes:
     """
     if len(content) > MAX_BYTES:
         raise NotDrawable(Phrase("the SVG is larger than {kilobytes} KB", kilobytes=MAX_BYTES // 1_000))
-    command = [sys.executable, "-I", "-m", "muniment.registry.logos.vector"]
-    try:
-        with _drawing:
-            done = subprocess.run(  # noqa: S603 - our own module
-                command,
-                input=content,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=WALL_S,
-                check=False,
-                env={},
+    from muniment import child_process  # the child does not need it
+
+    with _drawing:
+        try:
+            ended = child_process.run(
+                "muniment.registry.logos.vector",
+                given=content,
+                cpu_s=CPU_S,
+                wall_s=WALL_S,
+                memory_bytes=child_process.memory_limit(MEMORY_BYTES),
+                max_answer_bytes=MAX_PNG_BYTES,
             )
-    except subprocess.TimeoutExpired:
-        raise NotDrawable("drawing the SVG took too long") from None
-    if done.stdout.startswith(_PNG):
-        return done.stdout
-    raise NotDrawable(done.stdout.decode("utf-8", "replace")[:200] or "drawing the SVG took too much time or memory")
+        except child_process.SaidTooMuch:
+            raise NotDrawable("the SVG is too large to be drawn") from None
+    if ended.answer.startswith(_PNG):
+        return ended.answer
+    if ended.answer:
+        raise NotDrawable(ended.answer.decode("utf-8", "replace")[:200])
+    if ended.status == child_process.OUT_OF_TIME:
+        raise NotDrawable("drawing the SVG took too long")
+    raise NotDrawable("drawing the SVG took too much time or memory")
 
 
 def check(content: bytes) -> None:
@@ -110,9 +115,7 @@ def check(content: bytes) -> None:
 
 
 def _main() -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    confinement.begin()
     content = sys.stdin.buffer.read(MAX_BYTES + 1)
     try:
         check(content)

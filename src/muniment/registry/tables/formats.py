@@ -1,18 +1,24 @@
 """
 Recognize the format of a file by its content, and return its tables as rows of texts.
 
-It runs in the process that :mod:`muniment.registry.tables.reading` starts, whose memory and time are limited.
+This module is the program that :mod:`muniment.registry.tables.reading` starts: it reads a file from standard input and
+writes its tables as JSON, or a sentence. A workbook of five kilobytes can name a cell a million rows away, and an
+archive can unpack to far more than it is: what this costs harms only this process, and what it says is bounded in sum.
+Nothing in a file is executed: formulas are text.
 """
 
 import datetime as dt
 import io
+import os
 import re
+import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from muniment import confinement
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import timestamp
 from muniment.registry.tables import delimited, nested
@@ -24,6 +30,11 @@ MAX_MERGED_CELLS: Final = 100_000
 MAX_UNPACKED_BYTES: Final = 400 << 20
 MAX_MEMBERS: Final = 100
 MAX_NESTING: Final = 2
+MAX_TABLE_BYTES: Final = 192 << 20
+"""The memory that tables take in the process that asks for them: three million short cells."""
+TIMES_OF_FILE: Final = 6
+"""A large file may take more, so many times its own size: a small one never says much more than it is."""
+OK: Final = b"ok\n"
 _ZIP: Final = b"PK\x03\x04"
 _OLE: Final = b"\xd0\xcf\x11\xe0"
 _FOREIGN: Final = {
@@ -46,6 +57,10 @@ class NotATable(ValueError):  # noqa: N818 - a verdict
     """The file holds no table that can be read; the message is the reason."""
 
 
+class TooMuch(NotATable):
+    """The tables of a file hold too much together: none of them is given."""
+
+
 @dataclass(slots=True)
 class Sheet:
     """
@@ -64,6 +79,49 @@ class Sheet:
     samples: list[str] = field(default_factory=list)
 
 
+class Reading:
+    """How a file is read, and what its tables hold so far: limits count them together."""
+
+    def __init__(self, name: str, file_bytes: int, encoding: str, delimiter: str) -> None:
+        self.name, self.encoding, self.delimiter = name, encoding, delimiter
+        self.most_bytes = most_bytes(file_bytes)
+        self.taken_bytes = self.cells = self.merged = self.unpacked_bytes = 0
+
+    def take_rows(self, rows: list[list[str]]) -> None:
+        """Count the cells of a table, and the memory that they take in the process that asks for them."""
+        for row in rows:
+            self.cells += len(row)
+            self.taken_bytes += sys.getsizeof(row) + sum(sys.getsizeof(cell) for cell in row if cell)
+            if self.cells > MAX_CELLS:
+                raise TooMuch(Phrase("{name} has more than {limit:,} cells.", name=self.name, limit=MAX_CELLS))
+            if self.taken_bytes > self.most_bytes:
+                raise TooMuch(too_large(self.name, self.most_bytes))
+
+    def take_unpacked(self, size_bytes: int) -> None:
+        """Count what an archive, and the archives in it, unpack to."""
+        self.unpacked_bytes += size_bytes
+        if self.unpacked_bytes > MAX_UNPACKED_BYTES:
+            raise TooMuch(
+                Phrase(
+                    "{name} unpacks to more than {megabytes} MB.", name=self.name, megabytes=MAX_UNPACKED_BYTES >> 20
+                )
+            )
+
+    def take_merged(self, cells: int) -> bool:
+        """Return whether so many merged cells may still be filled with the text of the first one."""
+        self.merged += cells
+        return self.merged <= MAX_MERGED_CELLS
+
+
+def too_large(name: str, most: int) -> Phrase:
+    return Phrase("The tables of {name} take more than {megabytes:,} MB.", name=name, megabytes=most >> 20)
+
+
+def most_bytes(file_bytes: int) -> int:
+    """Return how many bytes the tables of a file of this size may take."""
+    return max(MAX_TABLE_BYTES, TIMES_OF_FILE * file_bytes)
+
+
 def read_sheets(content: bytes, name: str, encoding: str = "", delimiter: str = "") -> list[Sheet]:
     """
     Return the tables of a file.
@@ -75,17 +133,18 @@ def read_sheets(content: bytes, name: str, encoding: str = "", delimiter: str = 
     Raises:
         NotATable: there is none that can be read.
     """
-    sheets = [_within_limits(each) for each in _read(content, name, encoding, delimiter, 0) if any(map(any, each.rows))]
+    sheets = list(_read(content, name, 0, Reading(name, len(content), encoding, delimiter)))
     if not sheets:
         raise NotATable(Phrase("{name} is empty: it has no cell with a value.", name=name))
     return sheets
 
 
-def _read(content: bytes, name: str, encoding: str, delimiter: str, depth: int) -> Iterator[Sheet]:
+def _read(content: bytes, name: str, depth: int, reading: Reading) -> Iterator[Sheet]:
+    """Yield the tables that have a value."""
     if content.startswith(_ZIP):
-        yield from _read_zip(content, name, encoding, delimiter, depth)
+        yield from _read_zip(content, name, depth, reading)
     elif content.startswith(_OLE):
-        yield from _read_workbook(content, name)
+        yield from _read_workbook(content, name, reading)
     else:
         for start, what in _FOREIGN.items():
             if content.startswith(start):
@@ -94,7 +153,7 @@ def _read(content: bytes, name: str, encoding: str, delimiter: str, depth: int) 
                 )
         if content[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_MARKUP):
             raise NotATable(_markup(content, name))
-        yield _read_text(content, name, encoding, delimiter)
+        yield from _kept(_read_text(content, name, reading.encoding, reading.delimiter), reading)
 
 
 def _markup(content: bytes, name: str) -> str:
@@ -116,18 +175,15 @@ def _markup(content: bytes, name: str) -> str:
     return what
 
 
-def _read_zip(content: bytes, name: str, encoding: str, delimiter: str, depth: int) -> Iterator[Sheet]:
+def _read_zip(content: bytes, name: str, depth: int, reading: Reading) -> Iterator[Sheet]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         names = archive.namelist()
     except zipfile.BadZipFile:
         raise NotATable(Phrase("{name} is a damaged archive.", name=name)) from None
-    if sum(each.file_size for each in archive.infolist()) > MAX_UNPACKED_BYTES:
-        raise NotATable(
-            Phrase("{name} unpacks to more than {megabytes} MB.", name=name, megabytes=MAX_UNPACKED_BYTES >> 20)
-        )
+    reading.take_unpacked(sum(each.file_size for each in archive.infolist()))
     if "xl/workbook.xml" in names or "xl/workbook.bin" in names or "content.xml" in names:
-        yield from _read_workbook(content, name)
+        yield from _read_workbook(content, name, reading)
         return
     if depth == MAX_NESTING:
         raise NotATable(Phrase("{name} is an archive in an archive in an archive. Unpack it first.", name=name))
@@ -147,7 +203,9 @@ def _read_zip(content: bytes, name: str, encoding: str, delimiter: str, depth: i
         try:
             with archive.open(each) as member:
                 inner = member.read(MAX_UNPACKED_BYTES + 1)
-            found += _read(inner, PurePosixPath(each.filename).name, encoding, delimiter, depth + 1)
+            found += _read(inner, PurePosixPath(each.filename).name, depth + 1, reading)
+        except TooMuch:
+            raise
         except (NotATable, zipfile.BadZipFile, RuntimeError, NotImplementedError) as fault:
             unread.append(
                 str(fault) if isinstance(fault, NotATable) else Phrase("{name} cannot be unpacked.", name=each.filename)
@@ -163,20 +221,20 @@ def _is_hidden(name: str) -> bool:
     return name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith(".")
 
 
-def _read_workbook(content: bytes, name: str) -> Iterator[Sheet]:
+def _read_workbook(content: bytes, name: str, reading: Reading) -> Iterator[Sheet]:
     from python_calamine import CalamineError, CalamineWorkbook
 
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
         for each in book.sheet_names:
-            yield _read_worksheet(book.get_sheet_by_name(each), each)
+            yield from _kept(_read_worksheet(book.get_sheet_by_name(each), each, reading), reading)
     except CalamineError as error:
         raise NotATable(
             Phrase("{name} cannot be read as a workbook: {error}.", name=name, error=str(error)[:200])
         ) from None
 
 
-def _read_worksheet(sheet: Any, name: str) -> Sheet:
+def _read_worksheet(sheet: Any, name: str, reading: Reading) -> Sheet:
     if sheet.start is None:
         return Sheet(name, [])
     height, width = (last + 1 for last in sheet.end)
@@ -190,16 +248,20 @@ def _read_worksheet(sheet: Any, name: str) -> Sheet:
             )
         )
     rows = [[_text(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
-    merged = 0
+    notes: list[str] = []
     for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
         span = range(left, min(right, width - 1) + 1)
         below = range(top, min(bottom, len(rows) - 1) + 1)
-        merged += len(span) * len(below)
-        if merged > MAX_MERGED_CELLS:
+        if not reading.take_merged(len(span) * len(below)):
+            notes.append(
+                str(
+                    Phrase("Only the first {limit:,} merged cells were filled with their text.", limit=MAX_MERGED_CELLS)
+                )
+            )
             break
         for at in below:
             rows[at][left : left + len(span)] = [rows[top][left]] * len(span)
-    return Sheet(name, rows)
+    return Sheet(name, rows, notes)
 
 
 def _text(cell: Any) -> str:
@@ -274,6 +336,14 @@ def _samples(text: str) -> list[str]:
     return found
 
 
+def _kept(sheet: Sheet, reading: Reading) -> Iterator[Sheet]:
+    """Yield *sheet* within the limits, if it has a value."""
+    if any(map(any, sheet.rows)):
+        within = _within_limits(sheet)
+        reading.take_rows(within.rows)
+        yield within
+
+
 def _within_limits(sheet: Sheet) -> Sheet:
     """Return *sheet* without empty columns at its end, every row as wide as the widest."""
     width = max((at for row in sheet.rows for at, cell in enumerate(row, 1) if cell), default=0)
@@ -297,3 +367,23 @@ def _within_limits(sheet: Sheet) -> Sheet:
         )
     sheet.rows = [[*row[:width], *[""] * (width - len(row))] for row in sheet.rows]
     return sheet
+
+
+def _main() -> None:
+    name, encoding, delimiter = confinement.begin()
+    import msgspec
+
+    try:
+        content = sys.stdin.buffer.read()
+        said = OK + msgspec.json.encode(read_sheets(content, name, encoding, delimiter))
+        if len(said) > most_bytes(len(content)):  # signs that JSON writes as several
+            said = str(too_large(name, most_bytes(len(content)))).encode("utf-8", "replace")
+    except NotATable as fault:
+        said = str(fault).encode("utf-8", "replace")
+    except MemoryError:
+        os._exit(confinement.NO_MEMORY)  # at once: what an orderly end needs may not be there
+    sys.stdout.buffer.write(said)
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,42 +1,29 @@
 """
-Read the tables of a file in a separate process with limited time and memory.
+Read the tables of a file in a separate process with limited time, memory and answer.
 
-The parent calls :func:`read_file`. The child is this module run as a program: it reads the file from standard input and
-writes the tables as JSON, or a sentence. A workbook of five kilobytes can name a cell a million rows away, and an
-archive can unpack to far more than it is: what this costs harms only the child. Nothing in a file is executed: formulas
-are text.
+:func:`read_file` runs :mod:`muniment.registry.tables.formats` as a program.
 """
 
 import http.client
-import os
-import resource
-import signal
-import subprocess
-import sys
-import tempfile
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from muniment import child_process
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.outbound.fetching import Connection, NotFetched
 from muniment.outbound.following import follow
-from muniment.registry.tables.formats import NotATable, Sheet, read_sheets
+from muniment.registry.tables.formats import OK, Sheet, most_bytes, too_large
 
 MAX_BYTES: Final = 100 << 20
 CPU_S: Final = 120
 WALL_S: Final = 240
 MEMORY_BYTES: Final = 2 << 30
 FETCH_S: Final = 120.0
-_OK: Final = b"ok\n"
-NO_MEMORY: Final = 77
-"""The exit status of a child without memory."""
-_OUT_OF_MEMORY: Final = frozenset({NO_MEMORY, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL})
-"""Libraries abort when they get no memory, and the system kills what takes too much of it."""
-_OUT_OF_TIME: Final = frozenset({-signal.SIGXCPU})
+_SPLIT_IT: Final = "Nothing was imported. Split the file, or save it as CSV."
 
 connection: Connection = {}
 """How servers are connected to; empty in production."""
@@ -98,52 +85,33 @@ def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> li
     if len(file.content) > MAX_BYTES:
         large = Phrase("{source} is larger than {megabytes} MB.", source=file.name, megabytes=MAX_BYTES >> 20)
         raise BadRequest(large, "Split it, and import the parts.")
-    limits = [str(CPU_S), str(MEMORY_BYTES)]
-    command = [sys.executable, "-I", "-m", "muniment.registry.tables.reading", file.name, encoding, delimiter, *limits]
-    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out:
-        given.write(file.content)
-        given.seek(0)
-        try:
-            done = subprocess.run(  # noqa: S603 - our own module
-                command, stdin=given, stdout=out, stderr=subprocess.DEVNULL, timeout=WALL_S, check=False, env={}
-            )
-        except subprocess.TimeoutExpired:
-            said, status = b"", -signal.SIGXCPU
-        else:
-            out.seek(0)
-            said, status = out.read(), done.returncode
-    if said.startswith(_OK):
-        return msgspec.json.decode(said[len(_OK) :], type=list[Sheet])
-    if said:
-        raise BadRequest(said.decode("utf-8", "replace")[:500], "Nothing was imported.")
-    raise BadRequest(_ended(file.name, status), "Nothing was imported. Split the file, or save it as CSV.")
-
-
-def _ended(name: str, status: int) -> str:
-    """Return why a child ended without a word: out of memory, out of time, or for another reason."""
-    if status in _OUT_OF_MEMORY:
-        return Phrase(
-            "{file} takes more than {megabytes:,} MB of memory to read.", file=name, megabytes=MEMORY_BYTES >> 20
+    memory_bytes = child_process.memory_limit(MEMORY_BYTES)
+    most = most_bytes(len(file.content))
+    try:
+        ended = child_process.run(
+            "muniment.registry.tables.formats",
+            (file.name, encoding, delimiter),
+            given=file.content,
+            cpu_s=CPU_S,
+            wall_s=WALL_S,
+            memory_bytes=memory_bytes,
+            max_answer_bytes=most,
         )
-    if status in _OUT_OF_TIME:
+    except child_process.SaidTooMuch:
+        raise BadRequest(too_large(file.name, most), _SPLIT_IT) from None
+    if ended.answer.startswith(OK):
+        return msgspec.json.decode(memoryview(ended.answer)[len(OK) :], type=list[Sheet])
+    if ended.answer:
+        raise BadRequest(ended.answer.decode("utf-8", "replace")[:500], "Nothing was imported.")
+    raise BadRequest(_ended(file.name, ended.status, memory_bytes), _SPLIT_IT)
+
+
+def _ended(name: str, status: int, memory_bytes: int) -> str:
+    """Return why a child ended without a word: out of memory, out of time, or for another reason."""
+    if status in child_process.OUT_OF_MEMORY:
+        return Phrase(
+            "{file} takes more than {megabytes:,} MB of memory to read.", file=name, megabytes=memory_bytes >> 20
+        )
+    if status == child_process.OUT_OF_TIME:
         return Phrase("{file} takes too much time to read.", file=name)
     return Phrase("{file} takes too much time or memory to read.", file=name)
-
-
-def _main() -> None:
-    name, encoding, delimiter, cpu_s, memory_bytes = sys.argv[1:6]
-    resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s), int(cpu_s) + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (int(memory_bytes), int(memory_bytes)))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    try:
-        sheets = read_sheets(sys.stdin.buffer.read(), name, encoding, delimiter)
-        said = _OK + msgspec.json.encode(sheets)
-    except NotATable as fault:
-        said = str(fault).encode("utf-8", "replace")
-    except MemoryError:
-        os._exit(NO_MEMORY)  # at once: what an orderly end needs may not be there
-    sys.stdout.buffer.write(said)
-
-
-if __name__ == "__main__":
-    _main()

@@ -10,7 +10,6 @@ text or a logo makes the renderer do ends with this process.
 import base64
 import io
 import json
-import resource
 import select
 import struct
 import sys
@@ -19,6 +18,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from muniment import confinement
 from muniment.web.cards.coverage import FAMILIES, FOLDER, HEADING, STRONG, TEXT, drawable, font_for
 
 if TYPE_CHECKING:
@@ -251,8 +251,7 @@ def _as_png(logo: str) -> str:
 
 
 def _main() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    confinement.begin()
     given, out = sys.stdin.buffer, sys.stdout.buffer
     while select.select([given], [], [], IDLE_S)[0] and (line := given.readline()):
         began_s = time.process_time()

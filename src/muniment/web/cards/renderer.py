@@ -8,26 +8,24 @@ process that draws one card at a time, by two requests that wait for it, and by 
 import contextlib
 import json
 import os
-import select
 import subprocess
-import sys
 import threading
 import time
 from typing import Final
 
 from cachetools import LRUCache
 
+from muniment import child_process
 from muniment.kernel import fairness
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Unavailable
-from muniment.web.cards.drawing import HEAD
+from muniment.web.cards.drawing import HEAD, MEMORY_BYTES
 
 KEPT_BYTES: Final = 6_000_000
 WAITING: Final = 3
 """Requests at once: the one that is drawn, and two that wait."""
 DEADLINE_S: Final = 5.0
 MAX_PICTURE_BYTES: Final = 4 << 20
-_COMMAND: Final = (sys.executable, "-I", "-m", "muniment.web.cards.drawing")
 
 
 class Renderer:
@@ -77,9 +75,11 @@ class Renderer:
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
             self.close()
-            pipe = subprocess.PIPE
+            pipe, memory_bytes = subprocess.PIPE, child_process.memory_limit(MEMORY_BYTES)
+            # Without a limit of CPU time: it draws one card after another, and each has a deadline.
+            command = child_process.command("muniment.web.cards.drawing", cpu_s=0, memory_bytes=memory_bytes)
             self._process = subprocess.Popen(  # noqa: S603 - our own module
-                _COMMAND, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0, env={}
+                command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, bufsize=0, env={}
             )
         return self._process
 
@@ -98,8 +98,7 @@ class Renderer:
 def _read(pipe: int, size: int, end: float) -> bytes:
     found = b""
     while len(found) < size:
-        ready, _, _ = select.select([pipe], [], [], max(0.0, end - time.monotonic()))
-        chunk = os.read(pipe, min(size - len(found), 1 << 16)) if ready else b""
+        chunk = os.read(pipe, min(size - len(found), 1 << 16)) if child_process.has_said(pipe, end) else b""
         if not chunk:
             raise BrokenPipeError("the renderer has ended or takes too long")
         found += chunk
