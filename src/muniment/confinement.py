@@ -93,7 +93,7 @@ _EPERM, _ENOSYS = 1, 38
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-"""Where these stand in what a filter is given; each argument has eight bytes."""
+"""The places of these in what a filter is given; each argument has eight bytes."""
 
 
 def begin() -> list[str]:
@@ -105,7 +105,7 @@ def begin() -> list[str]:
 
 
 def limit(cpu_s: int, memory_bytes: int) -> None:
-    """Limit the CPU time, unless it is 0, and the memory; let this process write no file and start no other one."""
+    """Set the limits: of CPU time, unless it is 0, and of memory; no file can be written and no process started."""
     if cpu_s:
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
@@ -115,7 +115,7 @@ def limit(cpu_s: int, memory_bytes: int) -> None:
 
 
 def confine() -> list[str]:
-    """Give up files, network and programs as far as the kernel allows; return which of them stay open."""
+    """Return which of files, network and programs stay open after giving them up, as far as the kernel allows."""
     if sys.platform != "linux":
         return [FILES, NETWORK, PROGRAMS]
     with contextlib.suppress(OSError):  # if the machine runs out of memory, this process ends before the parent

@@ -54,4 +54,7 @@ def confinement_finding() -> Finding:
     if confinement.NETWORK in missing or confinement.PROGRAMS in missing:
         open_ways.append(Phrase("the network and programs (no seccomp on this machine)"))
     reached = Joined("; ", open_ways)
-    return warning(what, Phrase("processes that read untrusted files also reach {reached}; {memory}", reached=reached, memory=memory))
+    return warning(
+        what,
+        Phrase("processes that read untrusted files also reach {reached}; {memory}", reached=reached, memory=memory),
+    )

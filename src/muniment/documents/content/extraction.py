@@ -26,7 +26,7 @@ WALL_S: Final = 60
 MAX_CHARACTERS: Final = 4_000_000
 MAX_PAGES: Final = 2_000
 MAX_ANSWER_BYTES: Final = 32 << 20
-"""More than the characters of all pages take, with what stands around them."""
+"""More than the characters of all pages take, with their numbers."""
 _MAX_PART_BYTES: Final = 64 << 20
 
 
