@@ -151,3 +151,4 @@ lock: install ## pin every dependency by hash
 	$(COMPILE) --group build --constraint requirements/dev.lock -o requirements/build.lock
 	$(COMPILE) --group deploy --constraint requirements/dev.lock -o requirements/deploy.lock
 	$(COMPILE) --group cluster --constraint requirements/dev.lock -o requirements/cluster.lock
+	$(COMPILE) --group clients -o requirements/clients.lock

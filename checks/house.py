@@ -156,6 +156,7 @@ def stale_locks() -> Iterator[str]:
         ("build.lock", groups["build"]),
         ("deploy.lock", groups["deploy"]),
         ("cluster.lock", groups["cluster"]),
+        ("clients.lock", groups["clients"]),
     ):
         text = (ROOT / "requirements" / name).read_text()
         pinned = {
