@@ -22,6 +22,7 @@ import msgspec
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
+from muniment.mcp.web_pages import LISTINGS, PICTURES
 
 Check = Callable[[JSONObject], JSONObject]
 """Takes arguments; returns them for the handler, or raises BadRequest."""
@@ -233,7 +234,9 @@ class _Arguments:
         close = difflib.get_close_matches(shown, self._values, n=1, cutoff=0.5)
         outer = next((name for name, value in self._later.items() if given in value.members), "")
         meant = ""
-        if outer:
+        if given in PICTURES:
+            meant = f"Pictures are changed in the web app, at {LISTINGS}. "
+        elif outer:
             meant = f"It is a member of {outer}. "
         elif close:
             meant = f"Did you mean {close[0]}? "

@@ -12,6 +12,7 @@ import msgspec
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
+from muniment.mcp import web_pages
 from muniment.mcp.declarations import PROVENANCE, Answer, Caller, Declarations, Marked
 from muniment.mcp.protocol.http import JSON_HEADERS, Reply
 from muniment.mcp.protocol.messages import CompletionParams, LookupParams, NameParams
@@ -166,15 +167,15 @@ def refusal(request_id: bytes, error: Unoffered, *, is_modern: bool) -> Reply:
     return Reply(400 if is_modern else 200, JSON_HEADERS, body)
 
 
-def unknown_tool(name: str) -> Unoffered:
-    return Unoffered(f"Unknown tool: {name[:100]}")
+def unknown_tool(name: str, offer: Declarations) -> Unoffered:
+    return Unoffered(web_pages.unknown_tool(name, [tool.name for tool in offer.tools], offer.website_url))
 
 
 def _found(asked: Lookup, offer: Declarations, caller: Caller) -> JSONObject:
     params = asked.params
     if isinstance(params, NameParams):
         if asked.method == TOOL:
-            raise unknown_tool(params.name)
+            raise unknown_tool(params.name, offer)
         return get_prompt(offer, params.name, params.arguments)
     if isinstance(params, CompletionParams):
         return complete(offer, params.ref, params.argument.name, params.argument.value)

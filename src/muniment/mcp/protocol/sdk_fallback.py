@@ -151,7 +151,7 @@ class SdkFallback:
         bound = self.front.tools.get(params.name)
         if bound is None:
             with _as_errors():
-                raise lookups.unknown_tool(params.name)
+                raise lookups.unknown_tool(params.name, self.front.offer)
         admitted = self._admitted(ctx)
         admitted = admitted._replace(caller=_asking(admitted.caller, ctx, params))
         try:

@@ -23,6 +23,7 @@ from muniment.kernel.asgi import Message, Receive, Scope, Send
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
 from muniment.kernel.rate import Limiter
+from muniment.mcp import web_pages
 from muniment.mcp.arguments import Check, compile_arguments
 from muniment.mcp.declarations import (
     INPUT,
@@ -362,10 +363,10 @@ class ToolServer:
         except Exception as error:  # noqa: BLE001 - handled by type there
             return self._failure(error, bound, caller), True
 
-    @staticmethod
-    def _failure(error: Exception, bound: Bound, caller: Caller) -> Marked:
+    def _failure(self, error: Exception, bound: Bound, caller: Caller) -> Marked:
         if isinstance(error, Problem):
-            return encoded(error.to_wire())
+            told = error.to_wire()
+            return encoded({**told, "error": web_pages.with_addresses(told["error"], self.offer.website_url)})
         log.error("tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
         return encoded(unexpected(error, caller.request_id).to_wire())
 

@@ -5,6 +5,7 @@ from typing import Final, Protocol
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.asgi import Scope
 from muniment.kernel.problems import Forbidden, Problem, Unauthorized
+from muniment.mcp import web_pages
 
 _METADATA_PATH: Final = "/.well-known/oauth-protected-resource/api/manage/mcp"
 _MAX_CLIENT_CHARACTERS: Final = 120
@@ -29,6 +30,7 @@ class BearerAuthentication:
 
     def __init__(self, tokens: TokenSource, base_url: str) -> None:
         self._tokens = tokens
+        self._base_url = base_url
         self._metadata = f'resource_metadata="{base_url}{_METADATA_PATH}"'
 
     async def authenticate(self, scope: Scope) -> Actor:
@@ -64,7 +66,7 @@ class BearerAuthentication:
         """Return the error for a missing scope (RFC 6750, section 3.1)."""
         return Forbidden(
             f"The credential does not permit {scope}.",
-            f"Connect again and allow {scope}, or create a token with it at /manage/tokens.",
+            f"Connect again and allow {scope}, or create a token with it at {self._base_url}{web_pages.TOKENS}.",
             headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}", {self._metadata}'},
         )
 
@@ -72,7 +74,8 @@ class BearerAuthentication:
         challenge = f'Bearer {self._metadata}, scope="{" ".join(SCOPES)}"'
         return Unauthorized(
             message,
-            "Sign in with OAuth, or create a token at /manage/tokens and send it as Authorization: Bearer.",
+            f"Sign in with OAuth, or create a token at {self._base_url}{web_pages.TOKENS} and send it as "
+            "Authorization: Bearer.",
             headers={"WWW-Authenticate": f'{challenge}, error="{error}"' if error else challenge},
         )
 

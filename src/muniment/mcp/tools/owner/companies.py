@@ -16,6 +16,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
+from muniment.mcp import web_pages
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import differences, lean, output_schemas, truncation
 from muniment.mcp.tools.addresses import Addresses
@@ -125,7 +126,10 @@ class CompanyTools:
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
-        done = self._update(arguments, caller)
+        with web_pages.leading_from_pictures(
+            arguments.get("changes") or {}, f"{self._own_url(arguments['slug'])}/logo"
+        ):
+            done = self._update(arguments, caller)
         answer = {
             **({"company": self._facts(done.company)} if "company" in arguments.get("include", ()) else {}),
             "version": done.version,

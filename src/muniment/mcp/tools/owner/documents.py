@@ -38,8 +38,6 @@ from muniment.mcp.tools.owner.tool import ID, PAGE, SLUG, owner_tool, page_of
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
-_MAX_BASE64: Final = 16_384
-"""Above the limit of small files, so that the operation can refer to the other tool."""
 _NAME: Final = {"type": "string", "maxLength": 1000, "description": "the file's name, such as report.pdf"}
 _TYPE: Final = {"type": "string", "maxLength": 200, "description": "by the extension if omitted"}
 _DOCUMENT: Final = cuttable(
@@ -174,6 +172,8 @@ def _content(arguments: Arguments) -> bytes:
         BadRequest: both forms, neither, or invalid base64.
     """
     text, encoded = arguments.get("text"), arguments.get("contentBase64")
+    if text == "" and encoded is not None:
+        text = None  # of a client that fills in every argument
     if (text is None) == (encoded is None):
         raise BadRequest(
             "Send the content either as text or as contentBase64.",
@@ -238,8 +238,8 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
                 "companySlug": SLUG,
                 "filename": _NAME,
                 "contentType": _TYPE,
-                "text": {"type": "string", "maxLength": _MAX_BASE64, "description": "the content of a text file"},
-                "contentBase64": {"type": "string", "maxLength": _MAX_BASE64, "description": "any other content"},
+                "text": {"type": "string", "description": "the content of a text file"},
+                "contentBase64": {"type": "string", "description": "any other content"},
                 "dryRun": DRY_RUN,
             },
             required=("companySlug", "filename"),

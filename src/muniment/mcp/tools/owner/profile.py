@@ -15,6 +15,7 @@ from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.mcp import provenance as marking
+from muniment.mcp import web_pages
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import differences, output_schemas, truncation
 from muniment.mcp.tools.lean import FIELDS, Members
@@ -94,7 +95,9 @@ class ProfileTools:
         arguments = _told(arguments)
         if len(arguments.keys() & {"changes", "positions", "revert"}) != 1:
             raise BadRequest("The call needs changes, positions or revert.", "Send one of them in each call.")
-        done = self._update(arguments, caller.owner)
+        page = f"{self._base_url}{web_pages.PROFILE}"
+        with web_pages.leading_from_pictures(arguments.get("changes") or {}, page):
+            done = self._update(arguments, caller.owner)
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
         shown = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff)}

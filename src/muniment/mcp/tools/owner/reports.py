@@ -15,7 +15,7 @@ from muniment.assessments.run_views import RunView
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.json import JSONObject
-from muniment.mcp import provenance
+from muniment.mcp import provenance, web_pages
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import output_schemas, truncation
 from muniment.mcp.tools.lean import FIELDS, Members
@@ -269,7 +269,8 @@ def report_tools(call: Bridge, base_url: str, waiting: Waiting) -> tuple[Tool, .
         tool(
             tools.get_credits,
             "Get my credits",
-            "Your balance, the credits held for runs, and the latest entries.",
+            "Your balance, the credits held for runs, and the latest entries. Operators grant credits; where they are "
+            f"sold, they are bought at {base_url}{web_pages.CREDITS}.",
             "reports:read",
             single(some_of(_CREDITS)),
             arguments=FIELDS,

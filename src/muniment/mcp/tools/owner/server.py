@@ -9,6 +9,7 @@ from collections.abc import Callable
 from muniment import __version__
 from muniment.assessments.run_views import standings
 from muniment.kernel.fairness import Fairness
+from muniment.mcp import web_pages
 from muniment.mcp.apps.views import OWNER, with_views
 from muniment.mcp.declarations import Declarations
 from muniment.mcp.protocol.admission import Access
@@ -33,7 +34,9 @@ from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema
 from muniment.store.reader import Reader
 
-_INSTRUCTIONS = f"""\
+
+def _instructions(base_url: str) -> str:
+    return f"""\
 You act for one user, limited to what this user owns in the registry and to the scopes of your credential.
 
 - Start with list_my_companies: its id is the slug that the other tools take. get_my_company returns a listing with \
@@ -48,7 +51,9 @@ awaitingReview lists them; do not send them again.
 - Documents: upload_document for up to 8,192 bytes. Larger files: create_document_upload, then the user opens its \
 `url` in a browser or runs its `command` in the file's folder, then complete_document_upload. Never paste a larger \
 file into a call.
-- New listings, logos and billing are on the pages at /manage; /manage/documents accepts files by drag and drop.
+- Only in the web app: new listings {base_url}{web_pages.NEW_LISTING}, logos {base_url}{web_pages.LISTINGS}, billing \
+{base_url}{web_pages.CREDITS}, tokens and connected apps {base_url}{web_pages.TOKENS}. \
+{base_url}{web_pages.DOCUMENTS} accepts files by drag and drop.
 - Calls act at once: changes and deletions can be undone, and start_report_run shows the price before \
 execute_report_run holds it. Only submit_application asks first: show its confirmation to the user, and if they agree \
 repeat the call with its confirm. dryRun true shows what any call would do.
@@ -89,7 +94,7 @@ def owner_declarations(
         title=f"{registry_name} (manage)",
         version=__version__,
         description=f"{registry_name}: your own listings, profile and documents."[:100],
-        instructions=_INSTRUCTIONS,
+        instructions=_instructions(base_url),
         website_url=base_url,
         icon_url=f"{base_url}/api/mcp/icon.svg",
         tools=declared,
