@@ -1,6 +1,7 @@
 """Markdown that people wrote comes out as safe HTML that fits the page's outline."""
 
 import re
+import time
 
 import pytest
 
@@ -139,3 +140,95 @@ def test_a_column_that_is_aligned_to_the_right_is_one_of_numbers():
     assert '<th class="number" dir="auto">Power</th>' in html or '<th dir="auto" class="number">Power</th>' in html
     assert html.count('class="number"') == 2
     assert "style" not in html
+
+
+def repeated(start: str, part: str = "") -> str:
+    """Return a text of full length: *start*, then *part* again and again."""
+    part = part or start
+    return (start + part * (markdown.MAX_CHARACTERS // len(part)))[: markdown.MAX_CHARACTERS]
+
+
+HALF = markdown.MAX_CHARACTERS // 2
+HEAVY = {
+    **{
+        sign: repeated(sign)
+        for sign in ("![", "[", "]", "[]", "[](", "[a](", "[a](<", "![a](", "[a][b]", "[a", "![[]()")
+    },
+    **{
+        sign: repeated(sign)
+        for sign in ("*", "_", "*a", "a*", "a**b", "*a_ ", "**a *a ", "~~", "~~a ", "*[", "_[", "]*")
+    },
+    **{
+        sign: repeated(sign)
+        for sign in ("`", "`a", "`[", "\\", "\\[", "&", "&amp", "&#", "\0", "\t", " ", "\n", "\u00a0*")
+    },
+    **{sign: repeated(sign) for sign in ("<", "<a ", "<!-- ", "<? ", "<![CDATA[", "<http://a", "<div>\n", "<a b='")},
+    **{
+        sign: repeated(sign)
+        for sign in (">", "> ", ">\n", "> a\n", "> - ", "- > ", "- ", "- a\n", "-\n", "1. ", "a\n=\n")
+    },
+    **{
+        sign: repeated(sign)
+        for sign in ("# a\n", "a\n", "a  \n", "    a\n", "* * *\n", "```\n", "~~~ a\n", "|", "|-\n")
+    },
+    **{sign: repeated(sign) for sign in ("[a]: b\n", "[a]: ", "[a]: b 'c\n", "[\n", "[a](b '", "[a](http://b) ")},
+    "ever more ticks": repeated("".join("`" * count + " a " for count in range(1, 600))),
+    "ever deeper lists": repeated("".join("  " * depth + "- a\n" for depth in range(400))),
+    "lazy lines of quotes": repeated("> " * 20 + "a\n", "a\n"),
+    "short rows": repeated("a|b\n-|-\n", "a\n"),
+    "short rows of a wide table": repeated("|a" * 300 + "\n" + "|-" * 300 + "\n", "a\n"),
+    "a wide table": "|a" * (HALF // 2) + "\n" + "|-" * (HALF // 2),
+    "definitions": repeated("".join(f"[a{number}]: b\n" for number in range(20_000))),
+    "references": "".join(f"[a{number}]: b\n" for number in range(8_000)) + "[a1] " * 15_000,
+    "nested brackets": "[" * HALF + "]" * HALF,
+    "nested links": "[" * (HALF // 2) + "](a)" * (HALF // 4),
+    "nested pictures": "![" * (HALF // 2) + "](a)" * (HALF // 4),
+    "nested emphasis": "*a **a " * (HALF // 7) + "b** b* " * (HALF // 7),
+}
+ORDINARY = "".join(
+    f"- [Entry {number}](https://example.org/{number}) has *a word* or two.\n" for number in range(4_000)
+)
+
+
+def cpu_s(text: str) -> float:
+    began = time.process_time()
+    markdown._rendered.__wrapped__(text[: markdown.MAX_CHARACTERS], 2, "Table")
+    return time.process_time() - began
+
+
+@pytest.fixture(scope="module")
+def ordinary_s():
+    """Return what a list of full length costs, which is shown with its markup."""
+    assert "<a href" in render(ORDINARY[:HALF])
+    assert "<ul>" in render(repeated(ORDINARY))
+    return min(cpu_s(repeated(ORDINARY)) for _ in range(3))
+
+
+@pytest.mark.parametrize("kind", HEAVY)
+def test_no_text_costs_much_more_than_an_ordinary_one_of_its_length(kind, ordinary_s):
+    most_s = 4 * ordinary_s
+    assert cpu_s(HEAVY[kind]) < most_s or cpu_s(HEAVY[kind]) < most_s  # a busy machine can disturb one
+
+
+def test_a_text_with_more_steps_than_the_limit_is_shown_as_it_was_typed(monkeypatch):
+    text = "*one*\ntwo\n\n<three>"
+    env = {}
+    markdown._parser.parse(text, env)
+    show = markdown._rendered.__wrapped__
+    monkeypatch.setattr(markdown, "MAX_STEPS", env["steps"])
+    assert "<em>one</em>" in show(text, 2, "Table")
+    monkeypatch.setattr(markdown, "MAX_STEPS", env["steps"] - 1)
+    assert show(text, 2, "Table") == '<p dir="auto">*one*<br>\ntwo</p>\n<p dir="auto">&lt;three&gt;</p>'
+    assert markdown._plain.__wrapped__("*one* two", 200) == "one two"
+    monkeypatch.setattr(markdown, "MAX_STEPS", 0)
+    assert markdown._plain.__wrapped__("*one* two", 200) == "*one* two"
+
+
+def test_a_table_that_is_filled_up_with_more_cells_than_the_limit_is_shown_as_it_was_typed(monkeypatch):
+    text = "a|b\n-|-\n" + "c\n" * 10 + "\nafter"
+    show = markdown._rendered.__wrapped__
+    tokens = [token.type for token in markdown._parser.parse(text)]
+    monkeypatch.setattr(markdown, "MAX_BLOCKS", tokens.index("table_close") + 1)
+    assert "<table>" in show(text, 2, "Table")
+    monkeypatch.setattr(markdown, "MAX_BLOCKS", tokens.index("table_close"))
+    assert "<table>" not in show(text, 2, "Table")

@@ -2,7 +2,8 @@
 Render user-written Markdown as safe HTML.
 
 Raw HTML stays text, pictures become links (pages load nothing from other hosts), and nh3 sanitizes the result.
-Headings continue the page's outline without a gap.
+Headings continue the page's outline without a gap. What parsing may cost is bounded by its steps: a text with more
+markup than any that people write is shown as it was typed.
 """
 
 import re
@@ -15,12 +16,18 @@ import nh3
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from muniment.web.translating import gettext
 
 MAX_CHARACTERS = 200_000
 """The part of a text that a page renders; the API returns the whole text."""
+MAX_STEPS = 40_000
+"""Places at which the parser tries its rules: a text of full length that is a list or table throughout takes 25,000."""
+MAX_BLOCKS = 40_000
+"""Tokens of blocks; the parser fills up short rows of a wide table with cells that take no step."""
 
 _TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
@@ -52,6 +59,28 @@ _PLAIN_LINK = re.compile(r"https?://(?!.*xn--)[a-z0-9.-]+(?:/[A-Za-z0-9/_.-]*)?"
 """A link in which nothing is encoded, so that its normal form and its text are the link itself."""
 
 
+class _TooMuchMarkup(Exception):  # noqa: N818 - a verdict
+    """Parsing takes more than `MAX_STEPS` or `MAX_BLOCKS`."""
+
+
+def _count(env: Any) -> None:
+    env["steps"] = env.get("steps", 0) + 1
+    if env["steps"] > MAX_STEPS:
+        raise _TooMuchMarkup
+
+
+def _count_inline(state: StateInline, _silent: bool) -> bool:  # noqa: FBT001 - the signature of a rule
+    _count(state.env)
+    return False
+
+
+def _count_block(state: StateBlock, _line: int, _end: int, _silent: bool) -> bool:  # noqa: FBT001 - the signature of a rule
+    _count(state.env)
+    if len(state.tokens) > MAX_BLOCKS:
+        raise _TooMuchMarkup
+    return False
+
+
 class _Parser(MarkdownIt):
     def normalizeLink(self, url: str) -> str:  # noqa: N802 - the parser's name
         return url if _PLAIN_LINK.fullmatch(url) else super().normalizeLink(url)
@@ -61,6 +90,9 @@ class _Parser(MarkdownIt):
 
 
 _parser = _Parser("commonmark", {"html": False}, renderer_cls=_Renderer).enable(["table", "strikethrough"])
+# A rule that never applies is tried first at every place, also where the parser looks ahead.
+_parser.inline.ruler.before("text", "count", _count_inline)
+_parser.block.ruler.before("table", "count", _count_block, {"alt": ["paragraph", "reference", "blockquote", "list"]})
 
 
 def _outline(tokens: Sequence[Token], top: int) -> None:
@@ -89,7 +121,10 @@ def render(text: str, top: int = 2) -> SafeString:
 
 @lru_cache(maxsize=256)
 def _rendered(text: str, top: int, table: str) -> SafeString:
-    tokens = _parser.parse(text)
+    try:
+        tokens = _parser.parse(text)
+    except _TooMuchMarkup:
+        return _as_typed(text)
     _outline(tokens, top)
     html = _parser.renderer.render(tokens, _parser.options, {})
     clean = _cleaner.clean(html)
@@ -97,6 +132,13 @@ def _rendered(text: str, top: int, table: str) -> SafeString:
     clean = clean.replace("<table>", scroll)
     clean = clean.replace("</table>", "</table></div>").replace("<pre>", '<pre tabindex="0">')
     return mark_safe(clean)  # noqa: S308 - nh3 let only the tags above through
+
+
+def _as_typed(text: str) -> SafeString:
+    """Return *text* in its paragraphs and lines, with its markup as signs."""
+    paragraphs = (paragraph.strip("\n") for paragraph in text.replace("\r\n", "\n").split("\n\n"))
+    html = "\n".join(f"<p>{escape(each)}</p>".replace("\n", "<br>\n") for each in paragraphs if each.strip())
+    return mark_safe(_cleaner.clean(html))  # noqa: S308 - nh3 let only the tags above through
 
 
 def _public_only(tag: str, name: str, value: str) -> str | None:
@@ -144,7 +186,11 @@ def _one_line(text: str) -> str:
 
 def _text(text: str) -> str:
     pieces = []
-    for token in _parser.parse(text):
+    try:
+        tokens = _parser.parse(text)
+    except _TooMuchMarkup:
+        return text
+    for token in tokens:
         for child in token.children or ():
             if child.type in {"text", "code_inline"}:
                 pieces.append(child.content)
