@@ -1,13 +1,12 @@
 """
-Compare the cost of a request to the public tool server with the SDK's own path under the same HTTP server.
+Measure the cost of a request to the public tool server.
 
     python bench/mcp_cost.py [--requests 20000]
 
 Each row is the CPU time of one server process (the product's application on uvicorn, httptools and uvloop, without a
 rate limit) divided by the requests it answered, over four kept connections on loopback. A request is sent in one piece,
-or in two where the row says so; a body that arrives after its head keeps a request off the fast path. The last column
-is the SDK's cost divided by ours. Exits with 1 if tools/call get_company costs more than 120 us in either era, or if
-it is less than five times cheaper than the SDK.
+or in two where the row says so; a body that arrives after its head keeps a request off the fast path. Exits with 1 if
+tools/call get_company costs more than 120 us in either era.
 """
 
 import argparse
@@ -30,7 +29,6 @@ from services.mcp import legacy, modern
 from services.ports import free_port
 
 CEILING_US = 120
-FACTOR = 5
 CONNECTIONS = 4
 COMPANIES = 1_000
 ROWS = {
@@ -43,7 +41,7 @@ ROWS = {
 }
 
 
-def serve(file: Path, port: int, *, ours: bool) -> None:
+def serve(file: Path, port: int) -> None:
     """Run one server; a child process does nothing else."""
     import uvicorn
 
@@ -63,14 +61,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
     front = App(Config({}, rate_limit=0))
     server = ToolServer(offer, gate=OriginPolicy(""), limiter=front.limiter)
     front.mounts["/api/mcp"] = server
-    if ours:
-        front.fast_path.tools[b"/api/mcp"] = PublicToolAnswers(server)
-    else:
-
-        async def none(*_):
-            return None
-
-        server._thin = none  # the SDK's own path is what is left
+    front.fast_path.tools[b"/api/mcp"] = PublicToolAnswers(server)
 
     async def main():
         config = uvicorn.Config(
@@ -83,8 +74,7 @@ def serve(file: Path, port: int, *, ours: bool) -> None:
             log_level="error",
             access_log=False,
         )
-        async with server.run():
-            await uvicorn.Server(config).serve()
+        await uvicorn.Server(config).serve()
 
     uvloop.run(main())
 
@@ -123,9 +113,9 @@ def cost_us(process: psutil.Process, port: int, pieces: list[bytes], times: int)
     return (sum(process.cpu_times()[:2]) - before) / (times // CONNECTIONS * CONNECTIONS) * 1e6
 
 
-def start(file: Path, port: int, mode: str) -> subprocess.Popen[bytes]:
+def start(file: Path, port: int) -> subprocess.Popen[bytes]:
     """Start a server and wait until it listens."""
-    child = subprocess.Popen([sys.executable, __file__, "--serve", mode, "--file", str(file), "--port", str(port)])
+    child = subprocess.Popen([sys.executable, __file__, "--serve", "--file", str(file), "--port", str(port)])
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
         with socket.socket() as probe:
@@ -133,7 +123,7 @@ def start(file: Path, port: int, mode: str) -> subprocess.Popen[bytes]:
                 return child
         time.sleep(0.05)
     child.kill()
-    raise TimeoutError(mode)
+    raise TimeoutError(port)
 
 
 def measure(requests: int) -> int:
@@ -144,26 +134,22 @@ def measure(requests: int) -> int:
         publisher = Publisher(file)
         publisher.publish(*(company(n, body="A paragraph of forty characters, or so. " * 50) for n in range(COMPANIES)))
         publisher.close()
-        ports = {mode: free_port() for mode in ("ours", "sdk")}
-        children = {mode: start(file, port, mode) for mode, port in ports.items()}
+        port = free_port()
+        child = start(file, port)
         try:
-            print(f"{'':44}{'ours us':>9}{'SDK us':>9}{'times':>7}")
+            print(f"{'':44}{'us':>9}")
             for name, (headers, body) in ROWS.items():
                 lines = "".join(f"{key}: {value}\r\n" for key, value in headers)
                 head = f"POST /api/mcp HTTP/1.1\r\n{lines}content-length: {len(body)}\r\n\r\n".encode()
                 for sent, pieces in (("", [head + body]), (", in two pieces", [head, body])):
-                    # In turns, so that a neighbour's load falls on both; the least is the one least disturbed.
-                    ours, sdk = (
-                        min(cost_us(psutil.Process(children[mode].pid), ports[mode], pieces, times) for _ in range(2))
-                        for mode, times in (("ours", requests), ("sdk", requests // 10))
-                    )
-                    print(f"{name + sent:44}{ours:9.0f}{sdk:9.0f}{sdk / ours:7.1f}")
+                    # The least is the one least disturbed by a neighbour's load.
+                    cost = min(cost_us(psutil.Process(child.pid), port, pieces, requests) for _ in range(2))
+                    print(f"{name + sent:44}{cost:9.0f}")
                     if name.startswith("get_company") and not sent:
-                        failed = failed or ours > CEILING_US or sdk < FACTOR * ours
+                        failed = failed or cost > CEILING_US
         finally:
-            for child in children.values():
-                child.terminate()
-                child.wait(10)
+            child.terminate()
+            child.wait(10)
     return int(failed)
 
 
@@ -171,12 +157,12 @@ def main() -> int:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=20_000)
-    parser.add_argument("--serve", choices=("ours", "sdk"), help=argparse.SUPPRESS)
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        serve(given.file, given.port, ours=given.serve == "ours")
+        serve(given.file, given.port)
         return 0
     return measure(given.requests)
 

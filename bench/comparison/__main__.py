@@ -4,8 +4,7 @@ Compare the product with nginx, fastify and FastAPI in interleaved rounds: `make
 All servers run at once on one core, and the load generator on the other. In each round every path is asked of every
 system that has it, one after the other, so that what disturbs the machine disturbs all of them. A rate is requests by
 CPU second of the server; ratios are taken in each round, and their median is shown. New pages, an owner's update and
-the import are measured by CPU time of a process, without a reference; tool calls with that of the SDK by
-bench/mcp_cost.py.
+the import are measured by CPU time of a process, without a reference.
 
 Writes bench/RESULTS.md, bench/results.json and a plot of each path into bench/plots, unless --dry. Exits with 1 if a
 path lost more than a tenth against the results before: its ratio to nginx, or without one its rate.

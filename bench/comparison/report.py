@@ -144,8 +144,7 @@ _HOW = """\
   Data: 5,000 generated companies, a list page of 25 with about 37 KB, a detail with about 2.5 KB, random slugs.
 - **CPU in milliseconds**: a page that is new in its edition, an owner's update with a durable commit, and the import of
   the real registry (about 12,400 companies), each by the CPU time of its process.
-- **tool server**: calls of the public tools without a reference beside them; bench/mcp_cost.py compares them with the
-  official SDK.
+- **tool server**: calls of the public tools without a reference beside them.
 - A bar is the median of the rounds; each dot is a round. Dots far apart mean that the machine was not quiet.
 
 ## What is left

@@ -1,8 +1,8 @@
 """
 The conformance suite's fixture tools, resources and prompts on the product's own transport.
 
-Two tools are ordinary and take the thin path; the others need what only the SDK's leg can do (streams, requests to
-the client, further rounds), so the front does not know them and hands them over.
+Some are ordinary declarations. The others have results that no tool of the product has (pictures, sounds, several
+questions at once), so the server here writes those results itself; everything before and after is the product's.
 """
 
 import asyncio
@@ -12,18 +12,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-import mcp_types as types
-from mcp.shared.exceptions import MCPError
-from pydantic import TypeAdapter
+import msgspec
 
 from muniment.kernel.problems import BadRequest
-from muniment.mcp.declarations import Declarations, Prompt, ResourceTemplate, Tool
+from muniment.mcp.declarations import Declarations, Prompt, Report, ResourceTemplate, Tool
+from muniment.mcp.extensions import TextResource
 from muniment.mcp.protocol.lookups import Lookup
-from muniment.mcp.protocol.messages import Initialize
+from muniment.mcp.protocol.messages import INVALID_PARAMS, CallParams, Fault
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.sdk_fallback import Context, SdkFallback
-from muniment.mcp.protocol.transport import ToolServer
+from muniment.mcp.protocol.replies import fault_reply, result
+from muniment.mcp.protocol.transport import ToolCall, ToolServer
 
+MISSING_CAPABILITY = -32021
+CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
 KEY = b"a key that only signs states of this suite"
@@ -45,13 +46,28 @@ DIALECT: dict[str, Any] = {
     "else": {"required": ["email"]},
     "additionalProperties": False,
 }
-Outcome = types.CallToolResult | types.InputRequiredResult
-Native = Callable[[Context, types.CallToolRequestParams], Awaitable[Outcome]]
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call of a fixture tool, or of a prompt."""
+
+    params: CallParams
+    capabilities: dict[str, Any]
+    report: Report | None = None
+
+    @property
+    def answers(self) -> dict[str, Any]:
+        return self.params.answers or {}
+
+
+Native = Callable[[Asked], Awaitable[Result]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NativeTool(Tool):
-    """A tool of the SDK's leg: no outputSchema, since its results are content of every type."""
+    """A tool without an outputSchema, since its results are content of every type."""
 
     schema: dict[str, Any]
 
@@ -59,64 +75,37 @@ class NativeTool(Tool):
         return {"name": self.name, "description": self.description, "inputSchema": self.schema}
 
 
-def text(content: str) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=content)])
+def text(content: str) -> Result:
+    return {"content": [{"type": "text", "text": content}], "isError": False}
 
 
-OK = types.TextContent(type="text", text="ok")
-IMAGE = types.ImageContent(type="image", data=PNG, mime_type="image/png")
-AUDIO = types.AudioContent(type="audio", data=WAV, mime_type="audio/wav")
+OK = {"type": "text", "text": "ok"}
+IMAGE = {"type": "image", "data": PNG, "mimeType": "image/png"}
+AUDIO = {"type": "audio", "data": WAV, "mimeType": "audio/wav"}
 
 
-def embedded(uri: str, mime_type: str, content: str) -> types.EmbeddedResource:
-    resource = types.TextResourceContents(uri=uri, mime_type=mime_type, text=content)
-    return types.EmbeddedResource(type="resource", resource=resource)
+def embedded(uri: str, mime_type: str, content: str) -> dict[str, Any]:
+    return {"type": "resource", "resource": {"uri": uri, "mimeType": mime_type, "text": content}}
 
 
 def content(*blocks: Any) -> Native:
-    async def call(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-        return types.CallToolResult(content=list(blocks))
+    async def call(asked: Asked) -> Result:
+        return {"content": list(blocks), "isError": False}
 
     return call
 
 
-async def with_logging(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-    for entry in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-        await ctx.session.send_log_message("info", entry, related_request_id=ctx.request_id)
-        await asyncio.sleep(0.05)
-    return text("done")
-
-
-async def with_progress(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
+async def with_progress(asked: Asked) -> Result:
     for done in (0, 50, 100):
-        await ctx.session.report_progress(done, 100)
+        if asked.report is not None:
+            await asked.report(done, 100, f"{done} of 100")
         await asyncio.sleep(0.05)
     return text("done")
 
 
-async def sampling(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-    said = types.SamplingMessage(role="user", content=types.TextContent(type="text", text=params.arguments["prompt"]))
-    answer = await ctx.session.create_message([said], max_tokens=100, related_request_id=ctx.request_id)
-    return text(f"LLM response: {answer.content.text}")
-
-
-def eliciting(message: str | None, properties: dict[str, Any], prefix: str) -> Native:
-    async def call(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-        schema = {"type": "object", "properties": properties, "required": list(properties)[:2]}
-        asked = message or params.arguments["message"]
-        answer = await ctx.session.elicit_form(asked, schema, related_request_id=ctx.request_id)
-        return text(f"{prefix}: action={answer.action}, content={answer.content}")
-
-    return call
-
-
-async def missing_capability(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-    if ctx.session.client_capabilities is None or ctx.session.client_capabilities.sampling is None:
-        raise MCPError(
-            types.MISSING_REQUIRED_CLIENT_CAPABILITY,
-            "This tool needs sampling.",
-            {"requiredCapabilities": {"sampling": {}}},
-        )
+async def missing_capability(asked: Asked) -> Result:
+    if "sampling" not in asked.capabilities:
+        raise Fault(MISSING_CAPABILITY, "This tool needs sampling.", {"requiredCapabilities": {"sampling": {}}})
     return text("done")
 
 
@@ -136,199 +125,117 @@ def question(said: str, tokens: int = 100) -> dict[str, Any]:
 
 ROOTS: dict[str, Any] = {"method": "roots/list", "params": {}}
 NAME = form("What is your name?", name="string")
-_required = TypeAdapter(types.InputRequiredResult)
 
 
-def ask(requests: dict[str, Any], state: str | None = None) -> types.InputRequiredResult:
+def ask(requests: dict[str, Any], state: str | None = None) -> Result:
     found = {"resultType": "input_required", "inputRequests": requests}
-    return _required.validate_python({**found, **({} if state is None else {"requestState": signed(state)})})
+    return found if state is None else {**found, "requestState": signed(state)}
 
 
 def signed(state: str) -> str:
     return f"{state}.{hmac.new(KEY, state.encode(), hashlib.sha256).hexdigest()}"
 
 
-def opened(params: types.CallToolRequestParams) -> str:
+def opened(params: CallParams) -> str:
     """Return the state that the client brought back, "" without one; refuse one that is not ours."""
-    if params.request_state is None:
+    if params.state is None:
         return ""
-    state = params.request_state.rpartition(".")[0]
-    if not hmac.compare_digest(signed(state), params.request_state):
-        raise MCPError(types.INVALID_PARAMS, "The requestState is not one of this server.")
+    state = params.state.rpartition(".")[0]
+    if not hmac.compare_digest(signed(state), params.state):
+        raise Fault(INVALID_PARAMS, "The requestState is not one of this server.")
     return state
 
 
 def once(requests: dict[str, Any], state: str | None = None) -> Native:
     """Ask until every answer is there."""
 
-    async def call(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-        given = params.input_responses or {}
-        brought = opened(params)
-        if set(requests) - set(given) or (state is not None and brought != state):
+    async def call(asked: Asked) -> Result:
+        brought = opened(asked.params)
+        if set(requests) - set(asked.answers) or (state is not None and brought != state):
             return ask(requests, state)
-        shown = {key: given[key].model_dump(mode="json", exclude_none=True) for key in requests}
-        return text(f"state-ok {shown}")
+        return text(f"state-ok { {key: asked.answers[key] for key in requests} }")
 
     return call
 
 
-async def multi_round(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-    given, state = params.input_responses or {}, opened(params)
-    if state == "two" and "step2" in given:
+async def multi_round(asked: Asked) -> Result:
+    state = opened(asked.params)
+    if state == "two" and "step2" in asked.answers:
         return text("done")
-    if state == "one" and "step1" in given:
+    if state == "one" and "step1" in asked.answers:
         return ask({"step2": form("Step 2: What is your favorite color?", color="string")}, "two")
     return ask({"step1": form("Step 1: What is your name?", name="string")}, "one")
 
 
-async def by_capabilities(ctx: Context, params: types.CallToolRequestParams) -> Outcome:
-    held = ctx.session.client_capabilities
-    asked = {}
-    if held.sampling is not None:
-        asked["capital"] = question("What is the capital of France?")
-    if held.elicitation is not None:
-        asked["user_name"] = NAME
-    return ask(asked) if asked and not params.input_responses else text("done")
+async def by_capabilities(asked: Asked) -> Result:
+    questions = {}
+    if "sampling" in asked.capabilities:
+        questions["capital"] = question("What is the capital of France?")
+    if "elicitation" in asked.capabilities:
+        questions["user_name"] = NAME
+    return ask(questions) if questions and not asked.answers else text("done")
 
 
-_STATUS = ["active", "inactive", "pending"]
-_OPTIONS = ["option1", "option2", "option3"]
-_TITLED = [{"const": f"value{n}", "title": f"{word} Option"} for n, word in enumerate(("First", "Second", "Third"), 1)]
-NATIVE: dict[str, tuple[Native, dict[str, Any]]] = {
-    "test_image_content": (content(IMAGE), {}),
-    "test_audio_content": (content(AUDIO), {}),
-    "test_embedded_resource": (
-        content(embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")),
-        {},
+NATIVE: dict[str, Native] = {
+    "test_image_content": content(IMAGE),
+    "test_audio_content": content(AUDIO),
+    "test_embedded_resource": content(
+        embedded("test://embedded-resource", "text/plain", "This is an embedded resource content.")
     ),
-    "test_multiple_content_types": (
-        content(
-            types.TextContent(type="text", text="Multiple content types test:"),
-            IMAGE,
-            embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
-        ),
-        {},
+    "test_multiple_content_types": content(
+        {"type": "text", "text": "Multiple content types test:"},
+        IMAGE,
+        embedded("test://mixed-content-resource", "application/json", '{"test":"data","value":123}'),
     ),
-    "test_tool_with_logging": (with_logging, {}),
-    "test_logging_tool": (with_logging, {}),
-    "test_tool_with_progress": (with_progress, {}),
-    "test_sampling": (sampling, {"prompt": TEXT}),
-    "test_elicitation": (eliciting(None, {"username": TEXT, "email": TEXT}, "User response"), {"message": TEXT}),
-    "test_elicitation_sep1034_defaults": (
-        eliciting(
-            "Please provide user information",
-            {
-                "name": {"type": "string", "default": "John Doe"},
-                "age": {"type": "integer", "default": 30},
-                "score": {"type": "number", "default": 95.5},
-                "status": {"type": "string", "enum": _STATUS, "default": "active"},
-                "verified": {"type": "boolean", "default": True},
-            },
-            "Elicitation completed",
-        ),
-        {},
+    "test_tool_with_progress": with_progress,
+    "test_logging_tool": content(OK),  # which logs nothing, as it must without a level
+    "test_missing_capability": missing_capability,
+    "test_streaming_elicitation": once({"user_name": NAME}),
+    "test_input_required_result_elicitation": once({"user_name": NAME}),
+    "test_input_required_result_sampling": once({"capital_question": question("What is the capital of France?")}),
+    "test_input_required_result_list_roots": once({"client_roots": ROOTS}),
+    "test_input_required_result_request_state": once({"confirm": form("Please confirm", ok="boolean")}, "asked"),
+    "test_input_required_result_tampered_state": once({"confirm": form("Please confirm", ok="boolean")}, "asked"),
+    "test_input_required_result_multiple_inputs": once(
+        {"user_name": NAME, "greeting": question("Generate a greeting", 50), "client_roots": ROOTS}, "asked"
     ),
-    "test_elicitation_sep1330_enums": (
-        eliciting(
-            "Please choose",
-            {
-                "untitledSingle": {"type": "string", "enum": _OPTIONS},
-                "titledSingle": {"type": "string", "oneOf": _TITLED},
-                "legacyEnum": {
-                    "type": "string",
-                    "enum": ["opt1", "opt2", "opt3"],
-                    "enumNames": ["Option One", "Option Two", "Option Three"],
-                },
-                "untitledMulti": {"type": "array", "items": {"type": "string", "enum": _OPTIONS}},
-                "titledMulti": {"type": "array", "items": {"anyOf": _TITLED}},
-            },
-            "Elicitation completed",
-        ),
-        {},
-    ),
-    "test_missing_capability": (missing_capability, {}),
-    "test_streaming_elicitation": (once({"user_name": NAME}), {}),
-    "test_custom_headers": (content(OK), {"region": {**TEXT, "x-mcp-header": "Region"}}),
-    "test_input_required_result_elicitation": (once({"user_name": NAME}), {}),
-    "test_input_required_result_sampling": (once({"capital_question": question("What is the capital of France?")}), {}),
-    "test_input_required_result_list_roots": (once({"client_roots": ROOTS}), {}),
-    "test_input_required_result_request_state": (once({"confirm": form("Please confirm", ok="boolean")}, "asked"), {}),
-    "test_input_required_result_tampered_state": (once({"confirm": form("Please confirm", ok="boolean")}, "asked"), {}),
-    "test_input_required_result_multiple_inputs": (
-        once({"user_name": NAME, "greeting": question("Generate a greeting", 50), "client_roots": ROOTS}, "asked"),
-        {},
-    ),
-    "test_input_required_result_multi_round": (multi_round, {}),
-    "test_input_required_result_capabilities": (by_capabilities, {}),
-    "json_schema_2020_12_tool": (content(OK), {}),
-}  # fmt: skip
+    "test_input_required_result_multi_round": multi_round,
+    "test_input_required_result_capabilities": by_capabilities,
+    "json_schema_2020_12_tool": content(OK),
+}
 
 
 def native_schema(name: str) -> dict[str, Any]:
-    return DIALECT if name == "json_schema_2020_12_tool" else {"type": "object", "properties": NATIVE[name][1]}
+    return DIALECT if name == "json_schema_2020_12_tool" else {"type": "object", "properties": {}}
 
 
-def said(*blocks: Any) -> types.GetPromptResult:
-    return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=block) for block in blocks])
+def said(*blocks: Any) -> Result:
+    return {"messages": [{"role": "user", "content": block} for block in blocks]}
 
 
-class Suite(SdkFallback):
-    """The SDK's leg with everything that the suite asks for."""
+def native_lookup(asked: Lookup, answers: dict[str, Any]) -> Result | None:
+    """Return the result of a look-up that no declaration of the product has; None for any other."""
+    uri, name = getattr(asked.params, "uri", ""), getattr(asked.params, "name", "")
+    if asked.method == "resources/read" and uri == "test://static-binary":
+        return {"contents": [{"uri": uri, "mimeType": "image/png", "blob": PNG}]}
+    if asked.method == "resources/read" and uri.startswith("test://template/") and uri.endswith("/data"):
+        key = uri.removeprefix("test://template/").removesuffix("/data")
+        body = f'{{"id":"{key}","templateTest":true,"data":"Data for ID: {key}"}}'
+        return {"contents": [{"uri": uri, "mimeType": "application/json", "text": body}]}
+    return native_prompt(name, asked, answers)
 
-    def __init__(self, front: ToolServer, *, sessions: bool) -> None:
-        super().__init__(front)
-        self.manager.json_response, self.manager.stateless = False, not sessions
 
-        async def agree(ctx: Context, params: Any) -> types.EmptyResult:
-            return types.EmptyResult()
-
-        for method, shape in (
-            ("logging/setLevel", types.SetLevelRequestParams),
-            ("resources/subscribe", types.SubscribeRequestParams),
-            ("resources/unsubscribe", types.UnsubscribeRequestParams),
-        ):
-            self.server.add_request_handler(method, shape, agree)
-
-    def input_schema(self, name: str) -> dict[str, Any] | None:
-        return native_schema(name) if name in NATIVE else super().input_schema(name)
-
-    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Any:
-        if params.name in NATIVE:
-            return await NATIVE[params.name][0](ctx, params)
-        return await super().call_tool(ctx, params)
-
-    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        uri = params.uri
-        found: Any = None
-        if uri == "test://static-text":
-            said_there = "This is the content of the static text resource."
-            found = types.TextResourceContents(uri=uri, mime_type="text/plain", text=said_there)
-        elif uri == "test://static-binary":
-            found = types.BlobResourceContents(uri=uri, mime_type="image/png", blob=PNG)
-        elif uri.startswith("test://template/") and uri.endswith("/data"):
-            key = uri.removeprefix("test://template/").removesuffix("/data")
-            body = f'{{"id":"{key}","templateTest":true,"data":"Data for ID: {key}"}}'
-            found = types.TextResourceContents(uri=uri, mime_type="application/json", text=body)
-        if found is None:
-            return await super().read_resource(ctx, params)
-        return types.ReadResourceResult(contents=[found])
-
-    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> Any:
-        given = params.arguments or {}
-        after = types.TextContent(type="text", text="Please process the embedded resource above.")
-        match params.name:
-            case "test_prompt_with_embedded_resource":
-                there = embedded(given["resourceUri"], "text/plain", "Embedded resource content for testing.")
-                return said(there, after)
-            case "test_prompt_with_image":
-                return said(IMAGE, types.TextContent(type="text", text="Please analyze the image above."))
-            case "test_input_required_result_prompt":
-                if "user_context" not in (params.input_responses or {}):
-                    asked = form("What context should the prompt use?", context="string")
-                    return ask({"user_context": asked})
-                return said(types.TextContent(type="text", text="With your context."))
-            case _:
-                return await super().get_prompt(ctx, params)
+def native_prompt(name: str, asked: Lookup, answers: dict[str, Any]) -> Result | None:
+    if name == "test_prompt_with_embedded_resource":
+        there = embedded(asked.params.arguments["resourceUri"], "text/plain", "Embedded resource content for testing.")
+        return said(there, {"type": "text", "text": "Please process the embedded resource above."})
+    if name == "test_prompt_with_image":
+        return said(IMAGE, {"type": "text", "text": "Please analyze the image above."})
+    if name == "test_input_required_result_prompt":
+        if "user_context" not in answers:
+            return ask({"user_context": form("What context should the prompt use?", context="string")})
+        return said({"type": "text", "text": "With your context."})
+    return None
 
 
 def fail(arguments: Any, caller: Any) -> bytes:
@@ -363,6 +270,7 @@ def fixture_offer() -> Declarations:
             answer={},
             handler=fail,
             schema=native_schema(name),
+            waits=True,
         )
         for name in NATIVE
     )
@@ -395,10 +303,19 @@ def fixture_offer() -> Declarations:
         website_url="http://127.0.0.1",
         tools=(*ordinary, *native),
         resources=(
-            resource("test://static-text", "text"),
             resource("test://static-binary", "binary"),
             resource("test://watched-resource", "watched"),
             resource("test://template/{id}/data", "template", no_values),
+        ),
+        views=(
+            TextResource(
+                uri="test://static-text",
+                name="text",
+                title="text",
+                description="text",
+                mime_type="text/plain",
+                text="This is the content of the static text resource.",
+            ),
         ),
         prompts=(
             prompt("test_simple_prompt", "This is a simple prompt for testing."),
@@ -415,49 +332,44 @@ def fixture_offer() -> Declarations:
     )
 
 
-NATIVE_PROMPTS = {
-    "test_prompt_with_embedded_resource",
-    "test_prompt_with_image",
-    "test_input_required_result_prompt",
-}
-
-
 class FixtureServer(ToolServer):
-    """Leaves the look-ups to the SDK for which :class:`Suite` has answers that only the SDK can express."""
+    """Writes the results that no tool of the product has."""
 
-    def understood(self, headers, body, caller):
-        asked = super().understood(headers, body, caller)
-        return None if isinstance(asked, Lookup) and is_native(asked.params) else asked
+    def _asked(self, headers, message, request_id, caller, *, is_modern):
+        asked = super()._asked(headers, message, request_id, caller, is_modern=is_modern)
+        params = message.params or {}
+        if isinstance(asked, ToolCall) and asked.bound.tool.name in NATIVE:
+            capabilities = params["_meta"][CAPABILITIES] if is_modern else {}
+            # A call that may report progress is one that waits.
+            asked.params.arguments = {"capabilities": capabilities, "waitSeconds": 1}
+        if isinstance(asked, Lookup):
+            found = native_lookup(asked, params.get("inputResponses", {}))
+            return asked if found is None else self._native(request_id, found, asked.end, **lifetime(asked))
+        return asked
+
+    async def _answer_call(self, asked, admitted, report=None):
+        native = NATIVE.get(asked.bound.tool.name)
+        if native is None:
+            return await super()._answer_call(asked, admitted, report)
+        try:
+            found = await native(Asked(asked.params, asked.params.arguments["capabilities"], report))
+        except Fault as fault:
+            return fault_reply(fault, asked.request_id, is_modern=asked.end is not None)
+        return self._native(asked.request_id, found, asked.end)
+
+    @staticmethod
+    def _native(request_id, found, end, **kept):
+        if end is None:
+            return result(request_id, msgspec.json.encode(found), b"}")
+        return result(
+            request_id, msgspec.json.encode({"resultType": "complete", **found, **kept})[:-1], b',"_meta":{', end
+        )
 
 
-def is_native(params) -> bool:
-    name, uri = getattr(params, "name", ""), getattr(params, "uri", "")
-    return name in NATIVE or name in NATIVE_PROMPTS or uri.startswith("test://")
+def lifetime(asked: Lookup) -> dict[str, Any]:
+    return {"ttlMs": 0, "cacheScope": "public"} if asked.method == "resources/read" else {}
 
 
-class SessionServer(FixtureServer):
-    """Hands what belongs to a session to the SDK: initialize, and every GET and DELETE."""
-
-    async def _answer(self, scope, receive, send):
-        if scope["method"] not in {"GET", "DELETE"}:
-            return await super()._answer(scope, receive, send)
-        admitted = await self._admit(scope)
-        await self._forward_to_sdk(scope, receive, send, body=b"", admitted=admitted)
-        return None
-
-    def _understood_legacy(self, message, caller):
-        return None if isinstance(message, Initialize) else super()._understood_legacy(message, caller)
-
-
-def fixture_server(*, sessions: bool) -> ToolServer:
-    """
-    Return the fixtures behind the product's transport.
-
-    Args:
-        sessions: as the scenarios need in which the server asks the client, in the older eras.
-    """
-    kind = SessionServer if sessions else FixtureServer
-    server = kind(fixture_offer(), gate=OriginPolicy(""), reference=lambda front: Suite(front, sessions=sessions))
-    for name in NATIVE:
-        del server.tools[name]
-    return server
+def fixture_server() -> ToolServer:
+    """Return the fixtures behind the product's transport."""
+    return FixtureServer(fixture_offer(), gate=OriginPolicy(""))

@@ -45,7 +45,7 @@ MODULES = {
     "truncation": "mcp/tools/truncation",
     "origin": "mcp/protocol/origin",
     "declarations": "mcp/declarations",
-    "SDK fallback": "mcp/protocol/sdk_fallback",
+    "messages": "mcp/protocol/messages",
     "clean-up": "documents/cleanup",
     "upload endpoint": "documents/http",
     "token authentication": "oauth/token_authentication",

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.django_db
 class Side:
     """One of the servers, and how it is asked."""
 
-    def __init__(self, server, ask, by_sdk):
-        self.server, self.offer, self.ask, self.by_sdk = server, server.offer, ask, by_sdk
+    def __init__(self, server, ask):
+        self.server, self.offer, self.ask = server, server.offer, ask
 
     def both(self, method, params=None):
         """Return the results of both generations."""
@@ -30,25 +30,18 @@ class Side:
 def side(request, tmp_path):
     if request.param == "public":
         with fictional_registry(tmp_path / "p.sqlite3") as reader, public_server(reader) as asker:
-            yield Side(asker.server, lambda asked: asker.ask(*asked), lambda asked: asker.by_sdk(*asked))
+            yield Side(asker.server, lambda asked: asker.ask(*asked))
     else:
         with manage() as served:
             token = tokens.create_token(make.owner(), "laptop", permitted=SCOPES).text
-            asker = served.asker
-
-            def by_sdk(asked):
-                headers, body = asked
-                return asker.by_sdk([*headers, ("authorization", f"Bearer {token}")], body)
-
-            yield Side(asker.server, lambda asked: served.ask(token, asked), by_sdk)
+            yield Side(served.asker.server, lambda asked: served.ask(token, asked))
 
 
-def test_the_extensions_are_declared_in_both_generations_by_both_paths(side):
-    for ask in (side.ask, side.by_sdk):
-        for asked in (modern("server/discover"), initialize(), initialize("2025-06-18")):
-            capabilities = ask(asked).result["capabilities"]
-            assert capabilities["extensions"] == {UI: {"mimeTypes": [APP_TYPE]}, SKILLS: {}}
-            assert {"resources", "prompts"} <= capabilities.keys()
+def test_the_extensions_are_declared_in_both_generations(side):
+    for asked in (modern("server/discover"), initialize(), initialize("2025-06-18")):
+        capabilities = side.ask(asked).result["capabilities"]
+        assert capabilities["extensions"] == {UI: {"mimeTypes": [APP_TYPE]}, SKILLS: {}}
+        assert {"resources", "prompts"} <= capabilities.keys()
 
 
 def test_a_skill_is_listed_got_and_read_with_the_digest_of_its_bytes(side):

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -11,17 +11,16 @@ from services.ports import free_port, wait_until
 
 
 @contextmanager
-def serving(app: Any, life: AbstractAsyncContextManager[None]) -> Iterator[int]:
-    """Serve *app* inside the context *life*; yield the port."""
+def serving(app: Any) -> Iterator[int]:
+    """Serve *app*; yield the port."""
 
     async def whole(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
             await app({**scope, "state": {"client": "127.0.0.1", "request_id": "r-1"}}, receive, send)
             return
         await receive()
-        async with life:
-            await send({"type": "lifespan.startup.complete"})
-            await receive()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
         await send({"type": "lifespan.shutdown.complete"})
 
     port = free_port()

@@ -74,39 +74,19 @@ def initialize(version: str = LEGACY, **extra: Any) -> tuple[Headers, bytes]:
 
 
 class Asker:
-    """
-    Sends requests to one tool server on its own event loop.
-
-    Args:
-        server: its SDK fallback is started and stopped here.
-    """
+    """Sends requests to one tool server on its own event loop."""
 
     def __init__(self, server: ToolServer) -> None:
         self.server = server
         self.loop = asyncio.new_event_loop()
         self._validators: dict[str, jsonschema.Draft202012Validator] = {}
-        self._stack = contextlib.AsyncExitStack()
-        self.loop.run_until_complete(self._stack.enter_async_context(server.run()))
 
     def close(self) -> None:
-        self.loop.run_until_complete(self._stack.aclose())
         self.loop.run_until_complete(self.loop.shutdown_default_executor())
         self.loop.close()
 
     def ask(self, headers: Headers, body: bytes = b"", *, method: str = "POST", **scope: Any) -> Answer:
         return self.loop.run_until_complete(ask(self.server, headers, body, method=method, **scope))
-
-    def by_sdk(self, headers: Headers, body: bytes) -> Answer:
-        """Bypass the thin path."""
-
-        def none(*_: Any) -> None:
-            return None
-
-        thin, self.server.understood = self.server.understood, none
-        try:
-            return self.ask(headers, body)
-        finally:
-            self.server.understood = thin
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """Call a tool and return the result, after checking it against its outputSchema."""

@@ -36,7 +36,7 @@ def server(tmp_path_factory):
             seen.append(dict(scope["headers"]))
             await (special if scope["path"] in ANSWERS else tools)(scope, receive, send)
 
-        with serving(app, tools.run()) as port:
+        with serving(app) as port:
             yield f"http://127.0.0.1:{port}/api/mcp", seen
 
 

@@ -47,7 +47,7 @@ def address(tmp_path_factory):
             reader, base_url="http://127.0.0.1", registry_name="Suite Registry", schema=registry_schema("USD")
         )
         server = ToolServer(offer, gate=OriginPolicy(""))
-        with serving(server, server.run()) as port:
+        with serving(server) as port:
             yield f"http://127.0.0.1:{port}/api/mcp"
 
 
@@ -76,32 +76,23 @@ async def test_the_official_python_client_calls_every_tool(address, mode):
 
 @pytest.mark.parametrize("mode", ["legacy", "auto", "2026-07-28"])
 @pytest.mark.anyio
-async def test_nothing_that_the_official_python_client_sends_needs_the_sdk(tmp_path, monkeypatch, mode):
-    async def refuse(*args, **kwargs):
-        raise AssertionError("handed to the SDK")
-
-    with fictional_registry(tmp_path / "p.sqlite3") as reader:
-        offer = public_declarations(
-            reader, base_url="http://127.0.0.1", registry_name="Suite Registry", schema=registry_schema("USD")
-        )
-        server = ToolServer(offer, gate=OriginPolicy(""))
-        monkeypatch.setattr(server, "_forward_to_sdk", refuse)
-        with serving(server, server.run()) as port:
-            async with Client(f"http://127.0.0.1:{port}/api/mcp", mode=mode) as client:
-                await client.list_tools()
-                assert (await client.list_resources()).resources
-                assert (await client.list_resource_templates()).resource_templates
-                assert (await client.list_prompts()).prompts
-                assert "62" in (await client.read_resource("registry://stats")).contents[0].text
-                found = await client.get_prompt("research_company", {"slug": "company-1"})
-                assert "company-1" in found.messages[0].content.text
-                prompt = PromptReference(type="ref/prompt", name="research_company")
-                found = await client.complete(prompt, {"name": "slug", "value": "company-6"})
-                assert "company-60" in found.completion.values
-                with pytest.raises(MCPError, match="There is no company 'missing'"):
-                    await client.read_resource("registry://companies/missing")
-                with pytest.raises(MCPError, match="Unknown tool: missing"):
-                    await client.call_tool("missing", {})
+async def test_the_official_python_client_reads_lists_prompts_and_resources(address, mode):
+    async with Client(address, mode=mode) as client:
+        assert (await client.list_resources()).resources
+        assert (await client.list_resource_templates()).resource_templates
+        assert (await client.list_prompts()).prompts
+        assert "62" in (await client.read_resource("registry://stats")).contents[0].text
+        dawn = await client.read_resource("registry://companies/夜明け")
+        assert "DAWN" in dawn.contents[0].text
+        found = await client.get_prompt("research_company", {"slug": "company-1"})
+        assert "company-1" in found.messages[0].content.text
+        prompt = PromptReference(type="ref/prompt", name="research_company")
+        found = await client.complete(prompt, {"name": "slug", "value": "company-6"})
+        assert "company-60" in found.completion.values
+        with pytest.raises(MCPError, match="There is no company 'missing'"):
+            await client.read_resource("registry://companies/missing")
+        with pytest.raises(MCPError, match="Unknown tool: missing"):
+            await client.call_tool("missing", {})
 
 
 @pytest.mark.requirement("mcp.untrusted-text")

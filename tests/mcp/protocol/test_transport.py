@@ -124,6 +124,33 @@ def test_other_methods_are_405_with_allow(server, method):
     envelope(answer, "method_not_allowed")
 
 
+@pytest.mark.parametrize(
+    ("asked", "echoed"),
+    [
+        ("traceparent, x-team", True),
+        ("X-A,x-b\t, x-c", True),
+        (", ".join(["x-aaaaaa"] * 100), True),
+        (", ".join(["x-aaaaaa"] * 101), False),
+        ("x-a,", False),
+        ("x a", False),
+        ("x-a\r\nset-cookie: b=c", False),
+        ("x-a\n", False),
+        ("x-é", False),
+        ("x-a: b", False),
+        ("", False),
+    ],
+)
+def test_a_preflight_allows_the_headers_that_a_browser_asks_for(server, asked, echoed):
+    headers = [("host", "registry.example"), ("access-control-request-headers", asked)]
+    answer = server.ask(headers, method="OPTIONS")
+    allowed = answer.headers["access-control-allow-headers"]
+    assert answer.status == 204
+    assert allowed.startswith("Authorization, Content-Type, ")
+    assert allowed.endswith(f", {asked}" if echoed else ", X-Request-Id")
+    assert ("\r" in allowed, "\n" in allowed) == (False, False)
+    assert answer.headers["vary"] == "Access-Control-Request-Headers"
+
+
 def test_browsers_may_call_after_a_preflight(server):
     answer = server.ask([("host", "registry.example"), ("origin", "https://a.example")], method="OPTIONS")
     assert answer.status == 204
@@ -184,11 +211,10 @@ def test_an_unknown_argument_is_compared_by_its_beginning_only(server, make, mon
         difflib, "get_close_matches", lambda word, *rest, **more: compared.append(word) or plain(word, *rest, **more)
     )
     call = {"name": "get_registry_stats", "arguments": {"x" * 60_000: "y" * 1_000}}
-    for ask in (server.ask, server.by_sdk):
-        found = ask(*make("tools/call", call)).result
-        assert found["isError"] is True
-        assert len(json.dumps(found)) < 2_000
-    assert compared == ["x" * 60] * 2
+    found = server.ask(*make("tools/call", call)).result
+    assert found["isError"] is True
+    assert len(json.dumps(found)) < 2_000
+    assert compared == ["x" * 60]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +252,6 @@ def test_white_space_around_routing_headers_does_not_matter(server):
     headers, body = modern("tools/call", STATS)
     padded = [(name, f" {value}\t " if name.startswith("mcp-") else value) for name, value in headers]
     assert server.ask(padded, body).result["isError"] is False
-    assert server.by_sdk(padded, body).result["isError"] is False
 
 
 @pytest.mark.requirement("mcp.eras")
@@ -334,27 +359,27 @@ def scoped():
 def test_a_caller_sees_the_tools_that_the_scopes_permit(scoped, make):
     headers, body = make("tools/list")
     for token, names in (("a", ["reads", "free"]), ("b", ["writes", "free"]), ("a+b", ["reads", "writes", "free"])):
-        for ask in (scoped.ask, scoped.by_sdk):
-            answer = ask([*headers, ("authorization", f"Bearer {token}")], body)
-            assert [tool["name"] for tool in answer.result["tools"]] == names
+        answer = scoped.ask([*headers, ("authorization", f"Bearer {token}")], body)
+        assert [tool["name"] for tool in answer.result["tools"]] == names
 
 
 @pytest.mark.parametrize("make", [modern, legacy])
-def test_a_tool_beyond_the_scopes_is_403_on_both_paths(scoped, make):
+def test_a_tool_beyond_the_scopes_is_403(scoped, make):
     headers, body = make("tools/call", {"name": "writes", "arguments": {}})
-    for ask in (scoped.ask, scoped.by_sdk):
-        answer = ask([*headers, ("authorization", "Bearer a")], body)
-        assert answer.status == 403
-        assert 'error="insufficient_scope", scope="b"' in answer.headers["www-authenticate"]
-        envelope(answer)
-        allowed = ask([*headers, ("authorization", "Bearer b")], body)
-        assert allowed.result["structuredContent"] == {"data": {"account": 7}}
+    answer = scoped.ask([*headers, ("authorization", "Bearer a")], body)
+    assert answer.status == 403
+    assert 'error="insufficient_scope", scope="b"' in answer.headers["www-authenticate"]
+    assert answer.headers["cache-control"] == "no-store"
+    envelope(answer)
+    allowed = scoped.ask([*headers, ("authorization", "Bearer b")], body)
+    assert allowed.result["structuredContent"] == {"data": {"account": 7}}
 
 
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
 def test_a_missing_token_is_reported_before_anything_else(scoped, method):
     answer = scoped.ask(modern("tools/list")[0], b"nonsense", method=method)
     assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer scope="a b"')
+    assert answer.headers["cache-control"] == "no-store"
     envelope(answer)
     assert scoped.ask([("host", "localhost")], method="OPTIONS").status == 204
 
@@ -426,11 +451,10 @@ def test_valid_tokens_are_not_charged_to_their_address(hosted):
 
 
 @pytest.mark.requirement("mcp.limits")
-def test_a_call_over_the_limit_of_its_account_is_a_tool_error_on_both_paths(hosted):
+def test_a_call_over_the_limit_of_its_account_is_a_tool_error(hosted):
     assert [hosted.ask(*bearer("a")).status for _ in range(2)] == [200, 200]
-    for ask in (hosted.ask, hosted.by_sdk):
-        error = ask(*bearer("a")).result["structuredContent"]["error"]
-        assert "Wait 1 s" in error["hint"]
+    error = hosted.ask(*bearer("a")).result["structuredContent"]["error"]
+    assert "Wait 1 s" in error["hint"]
 
 
 def test_an_account_s_changes_are_limited_and_its_reads_are_not():
@@ -445,14 +469,13 @@ def test_an_account_s_changes_are_limited_and_its_reads_are_not():
     server.access = replace(server.access, fairness=limits)
     asker = Asker(server)
     try:
-        for ask in (asker.ask, asker.by_sdk):
-            read = ask(*bearer("a+b", modern("tools/call", {"name": "reads", "arguments": {}}))).result
-            assert read["isError"] is False
-            refused = ask(*bearer("a+b", modern("tools/call", {"name": "writes", "arguments": {}}))).result
-            assert "Too many changes" in refused["structuredContent"]["error"]["message"]
-            assert "Wait 1 s" in refused["structuredContent"]["error"]["hint"]
-        assert len(done) == 2
-        assert limits.refused == {"writes": 2}
+        read = asker.ask(*bearer("a+b", modern("tools/call", {"name": "reads", "arguments": {}}))).result
+        assert read["isError"] is False
+        refused = asker.ask(*bearer("a+b", modern("tools/call", {"name": "writes", "arguments": {}}))).result
+        assert "Too many changes" in refused["structuredContent"]["error"]["message"]
+        assert "Wait 1 s" in refused["structuredContent"]["error"]["hint"]
+        assert len(done) == 1
+        assert limits.refused == {"writes": 1}
         limits.writes.charge("7", -1)
         assert (
             asker.ask(*bearer("b", modern("tools/call", {"name": "writes", "arguments": {}}))).result["isError"]
@@ -467,7 +490,7 @@ def test_answers_of_the_owner_server_are_private(scoped):
     assert scoped.ask([*headers, ("authorization", "Bearer a")], body).result["cacheScope"] == "private"
 
 
-def test_the_thin_path_imports_neither_the_sdk_nor_django():
+def test_the_public_tools_import_neither_an_sdk_nor_django():
     program = (
         "import sys; import muniment.mcp.protocol.transport, muniment.mcp.tools.public, muniment.mcp.cards; "
         "print([name for name in ('mcp', 'mcp_types', 'pydantic', 'starlette', 'django') if name in sys.modules])"

@@ -9,14 +9,11 @@ from services.product import environment
 
 RARE = {
     "dns": "proofs of a domain",
-    "mcp": "odd requests to the tool servers",
-    "mcp_types": "the same",
     "obstore": "documents in S3",
     "openpyxl": "spreadsheets",
     "prometheus_client": "metrics",
     "psycopg": "an instance on PostgreSQL",
-    "pydantic": "odd requests to the tool servers",
-    "starlette": "the same",
+    "starlette": "downloads of exports",
 }
 """Libraries of at least 1 MB that only some instances use, and for what."""
 

@@ -144,7 +144,7 @@ def test_an_unreachable_collector_delays_neither_answers_nor_the_shutdown(tmp_pa
 def test_nothing_of_it_is_imported_where_no_collector_is_named(tmp_path):
     asked = (
         "import sys, muniment.server.process.server_process, muniment.server.app.app;"
-        "import muniment.jobs.worker, muniment.mcp.protocol.sdk_fallback;"
+        "import muniment.jobs.worker, muniment.mcp.tools.owner.server;"
         "print([name for name in sys.modules if name.startswith(('opentelemetry.sdk', 'opentelemetry.exporter'))])"
     )
     done = subprocess.run(

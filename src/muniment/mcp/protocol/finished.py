@@ -1,8 +1,7 @@
 """
 Finished results: what depends only on what a server offers and on the caller's scopes, encoded once.
 
-These are discovery, the handshake and the lists, without the request's id. Lists of resources, prompts and skills have
-the same bytes as the SDK's.
+These are discovery, the handshake and the lists, without the request's id.
 """
 
 from typing import Final
@@ -12,7 +11,7 @@ import msgspec
 from muniment.mcp.declarations import Declarations, Tool
 from muniment.mcp.protocol import messages
 
-TOOLS: Final = b"tools/list"
+TOOLS: Final = "tools/list"
 _encode = msgspec.json.encode
 
 
@@ -50,7 +49,7 @@ class FinishedResults:
         """Return the tools that a caller with *scopes* may use, in order."""
         return [tool for tool in self._offer.tools if tool.scope is None or tool.scope in scopes]
 
-    def listing(self, method: bytes, scopes: frozenset[str]) -> tuple[bytes, bytes] | None:
+    def listing(self, method: str, scopes: frozenset[str]) -> tuple[bytes, bytes] | None:
         """Return the result of a list, modern and legacy; None if the server has no such list."""
         if method != TOOLS:
             return self._lists.get(method)
@@ -60,29 +59,29 @@ class FinishedResults:
             found = self._tools[scopes] = (tools + self._cached + self._end, tools + b"}}")
         return found
 
-    def _of_resources(self) -> dict[bytes, tuple[bytes, bytes]]:
+    def _of_resources(self) -> dict[str, tuple[bytes, bytes]]:
         offer = self._offer
         if "resources" not in offer.capabilities:
             return {}
         plain = [each.to_wire() for each in offer.plain_resources]
         templates = [each.to_wire() for each in offer.resources if each.variable]
         return {
-            b"resources/list": self._list("resources", plain),
-            b"resources/templates/list": self._list("resourceTemplates", templates),
+            "resources/list": self._list("resources", plain),
+            "resources/templates/list": self._list("resourceTemplates", templates),
         }
 
-    def _of_prompts(self) -> dict[bytes, tuple[bytes, bytes]]:
+    def _of_prompts(self) -> dict[str, tuple[bytes, bytes]]:
         if not self._offer.prompts:
             return {}
-        return {b"prompts/list": self._list("prompts", [each.to_wire() for each in self._offer.prompts])}
+        return {"prompts/list": self._list("prompts", [each.to_wire() for each in self._offer.prompts])}
 
-    def _of_skills(self) -> dict[bytes, tuple[bytes, bytes]]:
+    def _of_skills(self) -> dict[str, tuple[bytes, bytes]]:
         if not self._offer.skills:
             return {}
         # The extension has the same result in both generations.
         found = {"resultType": "complete", "skills": [each.to_wire() for each in self._offer.skills]}
         whole = _encode(found)[:-1] + self._cached
-        return {b"skills/list": (whole + b',"_meta":{' + self.own_meta, whole + b"}}")}
+        return {"skills/list": (whole + b',"_meta":{' + self.own_meta, whole + b"}}")}
 
     def _list(self, name: str, items: list[dict[str, object]]) -> tuple[bytes, bytes]:
         kept = {"cacheScope": self._offer.cache_scope, "resultType": "complete", "ttlMs": self._offer.list_ttl_ms}

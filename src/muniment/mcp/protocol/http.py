@@ -1,5 +1,6 @@
 """HTTP of the tool servers: read bodies, send replies, and encode errors as JSON."""
 
+import re
 from typing import NamedTuple
 
 import msgspec
@@ -18,18 +19,14 @@ EXPOSED = (
     b"ETag, Link, MCP-Protocol-Version, MCP-Session-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, "
     b"X-Request-Id"
 )
-ASKED = (
+_ASKED = (
     b"Authorization, Content-Type, Accept, Last-Event-ID, MCP-Protocol-Version, MCP-Session-Id, Mcp-Method, Mcp-Name, "
     b"X-Request-Id"
 )
+_MAX_ASKED_BYTES = 1_000
+_NAMES = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*,[ \t]*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
+"""Names of headers (RFC 9110, section 5.1) with commas between them."""
 CORS: Headers = [(b"access-control-allow-origin", b"*"), (b"access-control-expose-headers", EXPOSED)]
-PREFLIGHT: Headers = [
-    *CORS,
-    (b"access-control-allow-methods", ALLOW.encode()),
-    (b"access-control-allow-headers", ASKED),
-    (b"access-control-max-age", b"86400"),
-    (b"allow", ALLOW.encode()),
-]
 JSON_HEADERS: Headers = [(b"content-type", b"application/json"), *CORS]
 NOTHING: Headers = [(b"content-length", b"0"), *CORS]
 
@@ -42,10 +39,31 @@ class Reply(NamedTuple):
     body: bytes
 
 
+def preflight(headers: dict[bytes, bytes]) -> Reply:
+    """
+    Return the response to a browser's question: any origin may call, with any header that the browser asks for.
+
+    A star would do, but not for Authorization, and older browsers take it for a name.
+    """
+    asked = headers.get(b"access-control-request-headers", b"")
+    more = b", " + asked if len(asked) <= _MAX_ASKED_BYTES and _NAMES.fullmatch(asked) else b""
+    lines = [
+        *CORS,
+        (b"access-control-allow-methods", ALLOW.encode()),
+        (b"access-control-allow-headers", _ASKED + more),
+        (b"access-control-max-age", b"86400"),
+        (b"vary", b"Access-Control-Request-Headers"),
+        (b"allow", ALLOW.encode()),
+    ]
+    return Reply(204, lines, b"")
+
+
 def error_reply(problem: Problem) -> Reply:
-    """Return the HTTP response for *problem*, in the envelope of the service document."""
+    """Return the HTTP response for *problem*, in the envelope of the service document; no cache keeps it."""
     more = ((name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items())
-    return Reply(problem.status, [*JSON_HEADERS, *more], msgspec.json.encode(problem.to_wire()))
+    return Reply(
+        problem.status, [*JSON_HEADERS, (b"cache-control", b"no-store"), *more], msgspec.json.encode(problem.to_wire())
+    )
 
 
 async def deliver(reply: Reply, send: Send) -> None:
@@ -56,15 +74,17 @@ async def deliver(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-def headers_by_name(lines: Headers) -> tuple[dict[bytes, bytes], bool]:
-    """Return headers by name, and whether a routing header occurs twice."""
+def headers_by_name(lines: Headers) -> dict[bytes, bytes]:
+    """Return headers by name. A routing header that occurs twice has both values, which match nothing (RFC 9110)."""
     headers: dict[bytes, bytes] = {}
-    is_ambiguous = False
     for name, value in lines:
-        is_routing = name in _ROUTING
-        is_ambiguous = is_ambiguous or (is_routing and name in headers)
-        headers[name] = value.strip() if is_routing else value
-    return headers, is_ambiguous
+        if name not in _ROUTING:
+            headers[name] = value
+        elif name in headers:
+            headers[name] += b", " + value.strip()
+        else:
+            headers[name] = value.strip()
+    return headers
 
 
 async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int = MAX_BODY_BYTES) -> bytes | None:

@@ -1,5 +1,5 @@
 """
-Look-ups: one resource, prompt, completion or skill of what a server offers, the same for the thin path and the SDK.
+Look-ups: one resource, prompt, completion or skill of what a server offers.
 
 A result is a JSON object without the members that only one generation of the protocol has.
 """
@@ -14,53 +14,32 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.mcp import web_pages
 from muniment.mcp.declarations import PROVENANCE, Answer, Caller, Declarations, Marked
-from muniment.mcp.protocol.http import JSON_HEADERS, Reply
-from muniment.mcp.protocol.messages import CompletionParams, LookupParams, NameParams
-from muniment.mcp.protocol.replies import result
+from muniment.mcp.protocol.http import Reply
+from muniment.mcp.protocol.messages import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    CompletionParams,
+    Fault,
+    LookupParams,
+    NameParams,
+    UriParams,
+)
+from muniment.mcp.protocol.replies import fault_reply, result
 
-TOOL: Final = b"tools/call"
+TOOL: Final = "tools/call"
 """The method of a look-up of a tool that there is not."""
 MAX_COMPLETIONS: Final = 100
-INVALID_PARAMS: Final = -32602
-_RESOURCE_NOT_FOUND_LEGACY: Final = -32002
 _JSON: Final = "application/json"
 _encode = msgspec.json.encode
 
 
-class Unoffered(Exception):  # noqa: N818 - an answer of the protocol
-    """
-    The server does not offer what a request names.
-
-    Args:
-        data: the member of the error, if it has one.
-        is_resource: whether a resource was named, whose error has a code of its own in the legacy protocols.
-    """
-
-    def __init__(self, message: str, data: JSONObject | None = None, *, is_resource: bool = False) -> None:
-        super().__init__(message)
-        self.message, self.data, self.is_resource = message, data, is_resource
-
-    def code(self, *, is_modern: bool) -> int:
-        return _RESOURCE_NOT_FOUND_LEGACY if self.is_resource and not is_modern else INVALID_PARAMS
-
-
 class Lookup(NamedTuple):
-    """A common look-up, with the end of a modern result; None for a legacy one."""
+    """A look-up, with the end of a modern result; None for a legacy one."""
 
     request_id: bytes
-    method: bytes
+    method: str
     params: LookupParams
     end: bytes | None
-
-    def is_named(self, header: bytes | None) -> bool:
-        """Return whether a modern request repeats the name of what it asks for in its *header*, if it has to."""
-        if self.method == b"resources/read":
-            return header == self.params.uri.encode()  # type: ignore[union-attr]  # the parameters of that method
-        return not isinstance(self.params, NameParams) or header == self.params.name.encode()
-
-    @classmethod
-    def of_unknown_tool(cls, name: str, request_id: bytes, end: bytes | None) -> "Lookup":
-        return cls(request_id, TOOL, NameParams(name=name), end)
 
 
 def encoded(answer: Answer) -> Marked:
@@ -69,15 +48,18 @@ def encoded(answer: Answer) -> Marked:
     return Marked(answer if isinstance(answer, bytes) else _encode(answer))
 
 
-def methods(offer: Declarations) -> frozenset[bytes]:
-    """Return the methods of look-ups that a server has."""
-    there = {
-        b"resources/read": "resources" in offer.capabilities,
-        b"prompts/get": bool(offer.prompts),
-        b"completion/complete": "completions" in offer.capabilities,
-        b"skills/get": bool(offer.skills),
-    }
-    return frozenset(method for method, is_there in there.items() if is_there)
+def shapes(offer: Declarations) -> dict[str, type[LookupParams]]:
+    """Return the methods of look-ups that a server has, with the shape of their parameters."""
+    found: dict[str, type[LookupParams]] = {}
+    if "resources" in offer.capabilities:
+        found["resources/read"] = UriParams
+    if offer.prompts:
+        found["prompts/get"] = NameParams
+    if "completions" in offer.capabilities:
+        found["completion/complete"] = CompletionParams
+    if offer.skills:
+        found["skills/get"] = UriParams
+    return found
 
 
 def meta(answer: Marked) -> JSONObject:
@@ -102,18 +84,18 @@ def read_resource(offer: Declarations, uri: str, caller: Caller) -> JSONObject:
             break
         marked = {"_meta": meta(answer)} if answer.marks else {}
         return {"contents": [{"uri": uri, "mimeType": _JSON, "text": answer.content.decode()}], **marked}
-    raise Unoffered(message, {"uri": uri}, is_resource=True)
+    raise Fault(RESOURCE_NOT_FOUND, message, {"uri": uri})
 
 
 def get_prompt(offer: Declarations, name: str, arguments: Mapping[str, str] | None) -> JSONObject:
     """Return the messages of the prompt *name*."""
     found = next((prompt for prompt in offer.prompts if prompt.name == name), None)
     if found is None:
-        raise Unoffered(f"Unknown prompt: {name[:100]}")
+        raise Fault(INVALID_PARAMS, f"Unknown prompt: {name[:100]}")
     given = arguments or {}
     for required in found.arguments:
         if not given.get(required, "").strip():
-            raise Unoffered(f"The argument {required} of the prompt {found.name} is missing.")
+            raise Fault(INVALID_PARAMS, f"The argument {required} of the prompt {found.name} is missing.")
     message = {"role": "user", "content": {"type": "text", "text": found.render(given)}}
     return {"description": found.description, "messages": [message]}
 
@@ -123,7 +105,7 @@ def get_skill(offer: Declarations, uri: str) -> JSONObject:
     for skill in offer.skills:
         if skill.uri == uri:
             return {"skill": skill.to_wire(), "resultType": "complete", **kept(offer)}
-    raise Unoffered(f"Skill not found: {uri[:200]}.", {"uri": uri})
+    raise Fault(INVALID_PARAMS, f"Skill not found: {uri[:200]}.", {"uri": uri})
 
 
 def kept(offer: Declarations) -> JSONObject:
@@ -147,28 +129,21 @@ def complete(offer: Declarations, ref: Any, name: str, value: str) -> JSONObject
 
 
 def answer(asked: Lookup, offer: Declarations, caller: Caller) -> Reply:
-    """Return the reply to a common look-up."""
+    """Return the reply to a look-up."""
     end = asked.end
     try:
         found = _found(asked, offer, caller)
-    except Unoffered as error:
-        return refusal(asked.request_id, error, is_modern=end is not None)
+    except Fault as fault:
+        return fault_reply(fault, asked.request_id, is_modern=end is not None)
     if end is None:
         return result(asked.request_id, _encode(found), b"}")
     marks = _encode(found.pop("_meta"))[1:-1] + b"," if "_meta" in found else b""
     return result(asked.request_id, _encode({**found, "resultType": "complete"})[:-1], b',"_meta":{', marks, end)
 
 
-def refusal(request_id: bytes, error: Unoffered, *, is_modern: bool) -> Reply:
-    """Return the reply to a request that names something else than what is offered."""
-    found = {"code": error.code(is_modern=is_modern), "message": error.message}
-    data = {} if error.data is None else {"data": error.data}
-    body = b'{"jsonrpc":"2.0","id":' + request_id + b',"error":' + _encode({**found, **data}) + b"}"
-    return Reply(400 if is_modern else 200, JSON_HEADERS, body)
-
-
-def unknown_tool(name: str, offer: Declarations) -> Unoffered:
-    return Unoffered(web_pages.unknown_tool(name, [tool.name for tool in offer.tools], offer.website_url))
+def unknown_tool(name: str, offer: Declarations) -> Fault:
+    message = web_pages.unknown_tool(name, [tool.name for tool in offer.tools], offer.website_url)
+    return Fault(INVALID_PARAMS, message)
 
 
 def _found(asked: Lookup, offer: Declarations, caller: Caller) -> JSONObject:
@@ -179,7 +154,7 @@ def _found(asked: Lookup, offer: Declarations, caller: Caller) -> JSONObject:
         return get_prompt(offer, params.name, params.arguments)
     if isinstance(params, CompletionParams):
         return complete(offer, params.ref, params.argument.name, params.argument.value)
-    if asked.method == b"skills/get":
+    if asked.method == "skills/get":
         return get_skill(offer, params.uri)
     found = read_resource(offer, params.uri, caller)
     return found if asked.end is None else {**found, "ttlMs": offer.read_ttl_ms, "cacheScope": offer.cache_scope}

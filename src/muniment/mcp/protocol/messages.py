@@ -1,400 +1,269 @@
 """
-The common requests of both protocol generations, as strict shapes.
+JSON-RPC messages of both protocol generations, and what their parameters must be.
 
-A body that decodes here is one that the SDK accepts too and answers the same way: each shape is a strict subset of
-the protocol's. The SDK handles everything else (unknown members, unusual types, other methods).
+A body is read once, by the strict reader of JSON; everything after works on what it returned. Unknown members are
+ignored: later revisions add some. The generations differ in where the version is (each modern request carries it
+in `params._meta` and in a header), not in the parameters.
+
+Source: MCP specification 2026-07-28, base protocol and Streamable HTTP; 2025-11-25 and before; JSON-RPC 2.0.
 """
 
-from typing import ClassVar, Final, Literal
+import base64
+import binascii
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec import Struct, field
 
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONError, JSONObject, read_json
 
-MODERN = "2026-07-28"
-LEGACY: tuple[str, ...] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-LATEST_LEGACY = LEGACY[-1]
+MODERN: Final = "2026-07-28"
+LEGACY: Final[tuple[str, ...]] = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+LATEST_LEGACY: Final = LEGACY[-1]
 
-_Level = Literal["alert", "critical", "debug", "emergency", "error", "info", "notice", "warning"]
+PARSE_ERROR: Final = -32700
+INVALID_REQUEST: Final = -32600
+METHOD_NOT_FOUND: Final = -32601
+INVALID_PARAMS: Final = -32602
+RESOURCE_NOT_FOUND: Final = -32002
+"""In the legacy protocols; INVALID_PARAMS in the modern one."""
+HEADER_MISMATCH: Final = -32020
+UNSUPPORTED_VERSION: Final = -32022
 
-
-class _Icon(Struct):
-    src: str
-    mime_type: str | None = field(default=None, name="mimeType")
-    sizes: list[str] | None = None
-    theme: Literal["dark", "light"] | None = None
-
-
-class _Implementation(Struct):
-    name: str
-    version: str
-    title: str | None = None
-    description: str | None = None
-    website_url: str | None = field(default=None, name="websiteUrl")
-    icons: list[_Icon] | None = None
-
-
-class _Modes(Struct):
-    """Members of the elicitation and sampling capabilities."""
-
-    form: JSONObject | None = None
-    url: JSONObject | None = None
-    context: JSONObject | None = None
-    tools: JSONObject | None = None
+_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+_NAMED_BY: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""The parameter that a modern request repeats in its header Mcp-Name."""
+_MODERN_VERSION: Final = MODERN.encode()
+_LEGACY_VERSIONS: Final = frozenset(version.encode() for version in LEGACY)
+_ONE_MESSAGE: Final = "A body must be one JSON-RPC request or notification"
 
 
-class _Capabilities(Struct):
-    elicitation: _Modes | None = None
-    sampling: _Modes | None = None
-    experimental: dict[str, JSONObject] | None = None
-    extensions: dict[str, JSONObject] | None = None
+class Fault(Exception):  # noqa: N818 - an answer of the protocol
+    """
+    The error of the protocol that answers a message.
+
+    Args:
+        data: the member of the error, if it has one.
+    """
+
+    def __init__(self, code: int, message: str, data: JSONObject | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.data = code, message, data
 
 
-class _ModernCapabilities(_Capabilities):
-    roots: JSONObject | None = None
+class Message(NamedTuple):
+    """
+    A message of a client.
+
+    Args:
+        id: as JSON; None for a notification, and for a response, which this server never asks for.
+        method: "" for a response.
+    """
+
+    id: bytes | None
+    method: str
+    params: object
 
 
-class _Roots(Struct):
-    list_changed: bool | None = field(default=None, name="listChanged")
+# ---------------------------------------------------------------------- the message
 
 
-class _LegacyCapabilities(_Capabilities):
-    roots: _Roots | None = None
-    tasks: None = None
+def read(body: bytes) -> Message:
+    """Return the message in *body*; raise Fault, whose answer has no id, if there is none."""
+    if body.lstrip()[:1] == b"[":
+        raise Fault(INVALID_REQUEST, f"{_ONE_MESSAGE}; batches are not supported. Send the requests one by one.")
+    try:
+        message = read_json(body)
+    except JSONError as error:
+        raise Fault(PARSE_ERROR, f"The body is not valid JSON: {error}.") from None
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        raise Fault(INVALID_REQUEST, f'{_ONE_MESSAGE} with "jsonrpc": "2.0".')
+    method = message.get("method")
+    if method is None and ("result" in message or "error" in message):
+        return Message(None, "", None)
+    if not isinstance(method, str):
+        raise Fault(INVALID_REQUEST, f"{_ONE_MESSAGE} with a method.")
+    request_id = _id_of(message["id"]) if "id" in message else None
+    return Message(request_id, method, message.get("params"))
 
 
-class _ModernMeta(Struct):
-    """The envelope of each request in the modern protocol."""
-
-    version: str = field(name="io.modelcontextprotocol/protocolVersion")
-    capabilities: _ModernCapabilities = field(name="io.modelcontextprotocol/clientCapabilities")
-    client: _Implementation | None = field(default=None, name="io.modelcontextprotocol/clientInfo")
-    level: _Level | None = field(default=None, name="io.modelcontextprotocol/logLevel")
-    progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
-
-    @property
-    def token(self) -> int | str | None:
-        return None if self.progress_token is UNSET else self.progress_token
+def _id_of(value: object) -> bytes:
+    """Return a request's id as it is sent back."""
+    if type(value) is int:
+        return b"%d" % value
+    if isinstance(value, str):
+        return msgspec.json.encode(value)
+    # Some encoders write every number with a fraction.
+    if isinstance(value, float) and value.is_integer():
+        return b"%d" % int(value)
+    raise Fault(INVALID_REQUEST, "The id of a request must be a string or a whole number.")
 
 
-class _LegacyMeta(Struct):
-    progress_token: int | str | UnsetType = field(default=UNSET, name="progressToken")
-
-    @property
-    def token(self) -> int | str | None:
-        return None if self.progress_token is UNSET else self.progress_token
+# ---------------------------------------------------------------------- the protocol version
 
 
-class _Answer(Struct, forbid_unknown_fields=True):
-    """The answer of a user who was asked by a form."""
-
-    action: Literal["accept", "decline", "cancel"]
-    content: dict[str, str | int | float | bool | list[str] | None] | None = None
+def is_modern(headers: dict[bytes, bytes]) -> bool:
+    """Return whether a request is of the modern protocol, which only its header says."""
+    return headers.get(b"mcp-protocol-version") == _MODERN_VERSION
 
 
-class ModernCallParams(Struct, forbid_unknown_fields=True):
+def check_version(headers: dict[bytes, bytes], params: JSONObject) -> None:
+    """Raise Fault if header and parameters name different versions, or one that this server does not have."""
+    header = headers.get(b"mcp-protocol-version")
+    meta = params.get("_meta")
+    named = meta.get(_VERSION) if isinstance(meta, dict) else None
+    if named is not None and (header is None or header.decode("latin-1") != named):
+        raise _mismatch("mcp-protocol-version", "the protocol version in params._meta")
+    if header is None or header == _MODERN_VERSION or header in _LEGACY_VERSIONS:
+        return
+    requested = header.decode("latin-1")[:100]
+    raise Fault(
+        UNSUPPORTED_VERSION,
+        f"Unsupported protocol version: {requested}. Supported: {MODERN}; after initialize, {', '.join(LEGACY)}.",
+        {"supported": [MODERN], "requested": requested},
+    )
+
+
+def params_of(message: Message) -> JSONObject:
+    """Return the parameters of a request; empty if there are none."""
+    params = message.params
+    if params is None:
+        return {}
+    if not isinstance(params, dict):
+        raise Fault(INVALID_PARAMS, "params must be an object.")
+    return params
+
+
+def check_envelope(headers: dict[bytes, bytes], method: str, params: JSONObject) -> JSONObject:
+    """Return the capabilities of the client that sends a modern request; raise Fault if what it must repeat differs."""
+    meta = params.get("_meta")
+    missing = [key for key in (_VERSION, _CAPABILITIES) if not isinstance(meta, dict) or key not in meta]
+    if not isinstance(meta, dict) or missing:
+        raise Fault(INVALID_PARAMS, f"params._meta must be an object with {' and '.join(missing)}.")
+    if headers.get(b"mcp-method", b"").decode("latin-1") != method:
+        raise _mismatch("mcp-method", "the method")
+    key = _NAMED_BY.get(method)
+    if key is not None and key in params and _decoded(headers.get(b"mcp-name")) != params[key]:
+        raise _mismatch("mcp-name", f"the parameter {key}")
+    capabilities = meta[_CAPABILITIES]
+    if not isinstance(capabilities, dict):
+        raise Fault(INVALID_PARAMS, f"{_CAPABILITIES} must be an object.")
+    return capabilities
+
+
+def _mismatch(header: str, part: str) -> Fault:
+    return Fault(HEADER_MISMATCH, f"The header {header} does not match {part}.")
+
+
+def _decoded(header: bytes | None) -> str | None:
+    """Return a header's value, which is in base64 if it is not printable ASCII; None if it cannot be decoded."""
+    if header is None:
+        return None
+    if not (header.startswith(b"=?base64?") and header.endswith(b"?=")):
+        return header.decode("latin-1")
+    encoded = header[len(b"=?base64?") : -len(b"?=")]
+    try:
+        value = base64.b64decode(encoded, validate=True)
+        # Other spellings of the same value are refused, so that everybody who reads the header reads the same.
+        return value.decode() if base64.b64encode(value) == encoded else None
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+
+
+def asks_by_form(capabilities: JSONObject) -> bool:
+    """Return whether the client can ask its user by a form; the capability without modes means that."""
+    modes = capabilities.get("elicitation")
+    return isinstance(modes, dict) and (modes.get("form") is not None or modes.get("url") is None)
+
+
+# ---------------------------------------------------------------------- parameters
+
+
+class _CallMeta(Struct):
+    progress_token: int | str | None = field(default=None, name="progressToken")
+
+
+class CallParams(Struct):
     """A tool call, and the user's answer to what an earlier one asked."""
 
     name: str
-    meta: _ModernMeta = field(name="_meta")
     arguments: JSONObject | None = None
-    answers: dict[str, _Answer] | None = field(default=None, name="inputResponses")
+    meta: _CallMeta | None = field(default=None, name="_meta")
+    answers: dict[str, JSONObject] | None = field(default=None, name="inputResponses")
     state: str | None = field(default=None, name="requestState")
 
     @property
-    def elicits(self) -> bool:
-        """Return whether the client can ask its user by a form; a capability without modes means that."""
-        modes = self.meta.capabilities.elicitation
-        return modes is not None and (modes.form is not None or modes.url is None)
+    def progress_token(self) -> int | str | None:
+        return self.meta.progress_token if self.meta else None
 
     def answer(self, name: str) -> str:
         """Return what the user answered to the question *name*; "" without an answer."""
-        found = (self.answers or {}).get(name)
-        return found.action if found else ""
+        action = (self.answers or {}).get(name, {}).get("action")
+        return action if action in ("accept", "decline", "cancel") else ""
 
 
-class _LegacyCallParams(Struct, forbid_unknown_fields=True):
-    name: str
-    meta: _LegacyMeta | None = field(default=None, name="_meta")
-    arguments: JSONObject | None = None
-
-
-class _ResourceRef(Struct, tag_field="type", tag="ref/resource", forbid_unknown_fields=True):
+class _ResourceRef(Struct, tag_field="type", tag="ref/resource"):
     uri: str
 
 
-class _PromptRef(Struct, tag_field="type", tag="ref/prompt", forbid_unknown_fields=True):
+class _PromptRef(Struct, tag_field="type", tag="ref/prompt"):
     name: str
-    title: str | None = None
 
 
-class _Typed(Struct, forbid_unknown_fields=True):
+class _Typed(Struct):
     """What a user has typed of an argument."""
 
     name: str
     value: str
 
 
-class _Known(Struct, forbid_unknown_fields=True):
-    """The arguments that are complete."""
-
-    arguments: dict[str, str] | None = None
-
-
-class UriParams(Struct, kw_only=True, forbid_unknown_fields=True):
+class UriParams(Struct):
     """What names a resource or a skill."""
 
     uri: str
 
 
-class _ModernUriParams(UriParams, kw_only=True):
-    meta: _ModernMeta = field(name="_meta")
-
-
-class _LegacyUriParams(UriParams, kw_only=True):
-    meta: _LegacyMeta | None = field(default=None, name="_meta")
-
-
-class NameParams(Struct, kw_only=True, forbid_unknown_fields=True):
-    """What names a prompt, or a tool that there is not, and its arguments."""
+class NameParams(Struct):
+    """What names a prompt, and its arguments."""
 
     name: str
     arguments: dict[str, str] | None = None
 
 
-class _ModernPromptParams(NameParams, kw_only=True):
-    meta: _ModernMeta = field(name="_meta")
-
-
-class _LegacyPromptParams(NameParams, kw_only=True):
-    meta: _LegacyMeta | None = field(default=None, name="_meta")
-
-
-class CompletionParams(Struct, kw_only=True, forbid_unknown_fields=True):
+class CompletionParams(Struct):
     """What names an argument, and how its value begins."""
 
     ref: _ResourceRef | _PromptRef
     argument: _Typed
-    context: _Known | None = None
 
 
-class _ModernCompletionParams(CompletionParams, kw_only=True):
-    meta: _ModernMeta = field(name="_meta")
+class _Client(Struct):
+    name: str
+    version: str
 
 
-class _LegacyCompletionParams(CompletionParams, kw_only=True):
-    meta: _LegacyMeta | None = field(default=None, name="_meta")
-
-
-class _ModernListParams(Struct, forbid_unknown_fields=True):
-    meta: _ModernMeta = field(name="_meta")
-    cursor: None = None
-
-
-class _LegacyListParams(Struct, forbid_unknown_fields=True):
-    meta: _LegacyMeta | None = field(default=None, name="_meta")
-    cursor: None = None
-
-
-class _InitializeParams(Struct, forbid_unknown_fields=True):
-    protocol_version: str = field(name="protocolVersion")
-    capabilities: _LegacyCapabilities
-    client: _Implementation = field(name="clientInfo")
-    meta: _LegacyMeta | None = field(default=None, name="_meta")
-
-
-class _Message(Struct, tag_field="method", forbid_unknown_fields=True):
-    jsonrpc: Literal["2.0"]
-
-
-class _Request(_Message, tag_field="method", forbid_unknown_fields=True):
-    id: Raw
-
-
-class ModernCall(_Request, tag="tools/call"):
-    """tools/call in the modern protocol."""
-
-    method: ClassVar[bytes] = b"tools/call"
-    params: ModernCallParams
-
-
-class ModernList(_Request, tag="tools/list"):
-    """tools/list in the modern protocol."""
-
-    method: ClassVar[bytes] = b"tools/list"
-    params: _ModernListParams
-
-
-class ModernResources(ModernList, tag="resources/list"):
-    """resources/list in the modern protocol."""
-
-    method: ClassVar[bytes] = b"resources/list"
-
-
-class ModernTemplates(ModernList, tag="resources/templates/list"):
-    """resources/templates/list in the modern protocol."""
-
-    method: ClassVar[bytes] = b"resources/templates/list"
-
-
-class ModernPrompts(ModernList, tag="prompts/list"):
-    """prompts/list in the modern protocol."""
-
-    method: ClassVar[bytes] = b"prompts/list"
-
-
-class ModernSkills(ModernList, tag="skills/list"):
-    """skills/list in the modern protocol."""
-
-    method: ClassVar[bytes] = b"skills/list"
-
-
-class ModernRead(_Request, tag="resources/read"):
-    """resources/read in the modern protocol."""
-
-    method: ClassVar[bytes] = b"resources/read"
-    params: _ModernUriParams
-
-
-class ModernSkill(_Request, tag="skills/get"):
-    """skills/get in the modern protocol."""
-
-    method: ClassVar[bytes] = b"skills/get"
-    params: _ModernUriParams
-
-
-class ModernPrompt(_Request, tag="prompts/get"):
-    """prompts/get in the modern protocol."""
-
-    method: ClassVar[bytes] = b"prompts/get"
-    params: _ModernPromptParams
-
-
-class ModernCompletion(_Request, tag="completion/complete"):
-    """completion/complete in the modern protocol."""
-
-    method: ClassVar[bytes] = b"completion/complete"
-    params: _ModernCompletionParams
-
-
-class Discover(_Request, tag="server/discover"):
-    """server/discover."""
-
-    method: ClassVar[bytes] = b"server/discover"
-    params: _ModernListParams
-
-
-class LegacyCall(_Request, tag="tools/call"):
-    """tools/call in the legacy protocols."""
-
-    params: _LegacyCallParams
-
-
-class LegacyList(_Request, tag="tools/list"):
-    """tools/list in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"tools/list"
-    params: _LegacyListParams | None = None
-
-
-class LegacyResources(LegacyList, tag="resources/list"):
-    """resources/list in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"resources/list"
-
-
-class LegacyTemplates(LegacyList, tag="resources/templates/list"):
-    """resources/templates/list in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"resources/templates/list"
-
-
-class LegacyPrompts(LegacyList, tag="prompts/list"):
-    """prompts/list in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"prompts/list"
-
-
-class LegacySkills(LegacyList, tag="skills/list"):
-    """skills/list in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"skills/list"
-
-
-class LegacyRead(_Request, tag="resources/read"):
-    """resources/read in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"resources/read"
-    params: _LegacyUriParams
-
-
-class LegacySkill(_Request, tag="skills/get"):
-    """skills/get in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"skills/get"
-    params: _LegacyUriParams
-
-
-class LegacyPrompt(_Request, tag="prompts/get"):
-    """prompts/get in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"prompts/get"
-    params: _LegacyPromptParams
-
-
-class LegacyCompletion(_Request, tag="completion/complete"):
-    """completion/complete in the legacy protocols."""
-
-    method: ClassVar[bytes] = b"completion/complete"
-    params: _LegacyCompletionParams
-
-
-class Initialize(_Request, tag="initialize"):
+class InitializeParams(Struct):
     """The handshake of the legacy protocols."""
 
-    params: _InitializeParams
+    version: str = field(name="protocolVersion")
+    capabilities: JSONObject
+    client: _Client = field(name="clientInfo")
 
 
-class Ping(_Request, tag="ping"):
-    """The ping of the legacy protocols."""
+class ListParams(Struct):
+    """A place in a list: each has one page, so no place is valid."""
 
-    params: _LegacyListParams | None = None
-
-
-class Initialized(_Message, tag="notifications/initialized"):
-    """The notification that ends the handshake."""
-
-    params: JSONObject | None = None
+    cursor: Any = None
 
 
-class Cancelled(_Message, tag="notifications/cancelled"):
-    """A notification that the client no longer waits; there is nothing to cancel here."""
-
-    params: JSONObject | None = None
-
-
-_ModernLists = ModernList | ModernResources | ModernTemplates | ModernPrompts | ModernSkills
-_LegacyLists = LegacyList | LegacyResources | LegacyTemplates | LegacyPrompts | LegacySkills
-ModernLookup = ModernRead | ModernSkill | ModernPrompt | ModernCompletion
-LegacyLookup = LegacyRead | LegacySkill | LegacyPrompt | LegacyCompletion
-LISTS: Final = (ModernList, LegacyList)
-MODERN_OFFERED: Final = (ModernList, ModernRead, ModernSkill, ModernPrompt, ModernCompletion)
-LEGACY_OFFERED: Final = (LegacyList, LegacyRead, LegacySkill, LegacyPrompt, LegacyCompletion)
-"""Types as tuples: a union would be made again at each request."""
 LookupParams = UriParams | NameParams | CompletionParams
-Modern = ModernCall | _ModernLists | ModernLookup | Discover | Initialized | Cancelled
-Legacy = LegacyCall | _LegacyLists | LegacyLookup | Initialize | Ping | Initialized | Cancelled
-
-decode_modern = msgspec.json.Decoder(Modern).decode
-decode_legacy = msgspec.json.Decoder(Legacy).decode
-DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""Raised by a decoder for a body that does not match, is not JSON, or is not text."""
+_Params = TypeVar("_Params", bound=Struct)
 
 
-def plain_id(raw: Raw) -> bytes | None:
-    """Return a request's id as it is echoed; None if it is not a simple string or integer."""
-    text = bytes(raw)
-    if text[:1] == b'"':
-        return None if b"\\" in text else text
-    return text if text.lstrip(b"-").isdigit() and len(text) < 19 else None
+def as_params(params: JSONObject, shape: type[_Params]) -> _Params:
+    """Return *params* as *shape*; raise Fault if they do not have it."""
+    try:
+        return msgspec.convert(params, shape)
+    except msgspec.ValidationError as error:
+        raise Fault(INVALID_PARAMS, f"Invalid params: {error}.") from None

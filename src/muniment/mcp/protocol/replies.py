@@ -1,22 +1,19 @@
-"""JSON-RPC replies of the direct path."""
+"""JSON-RPC replies: results and errors."""
 
 import msgspec
 
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import TooMany
 from muniment.mcp.declarations import PROVENANCE, InputRequired, Marked
+from muniment.mcp.protocol import messages
 from muniment.mcp.protocol.http import JSON_HEADERS, NOTHING, Reply
+from muniment.mcp.protocol.messages import Fault
 
 ACCEPTED = Reply(202, NOTHING, b"")
 """The reply to a notification."""
 
-BATCH = Reply(
-    400,
-    JSON_HEADERS,
-    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A body must be a JSON-RPC request or notification; '
-    b'batches are not supported. Send the requests one by one."}}',
-)
-
-
+_LEGACY_RESULTS = frozenset({messages.METHOD_NOT_FOUND, messages.INVALID_PARAMS, messages.RESOURCE_NOT_FOUND})
+"""Errors that the legacy protocols send with status 200: the request was understood."""
 _PROVENANCE = b'"' + PROVENANCE.encode() + b'":'
 
 
@@ -46,6 +43,20 @@ def input_required(question: InputRequired, modern: bytes) -> bytes:
 def result(request_id: bytes, *pieces: bytes) -> Reply:
     """Return the reply to a request: its id, and the *pieces* of the result with both closing braces."""
     return Reply(200, JSON_HEADERS, b"".join((b'{"jsonrpc":"2.0","id":', request_id, b',"result":', *pieces)))
+
+
+def fault_reply(fault: Fault, request_id: bytes, *, is_modern: bool) -> Reply:
+    """Return the error that answers a message; the request's id is null if it could not be read."""
+    code = messages.INVALID_PARAMS if is_modern and fault.code == messages.RESOURCE_NOT_FOUND else fault.code
+    if is_modern:
+        status = 404 if code == messages.METHOD_NOT_FOUND else 400
+    else:
+        status = 200 if code in _LEGACY_RESULTS else 400
+    error: JSONObject = {"code": code, "message": fault.message}
+    if fault.data is not None:
+        error["data"] = fault.data
+    body = b'{"jsonrpc":"2.0","id":' + request_id + b',"error":' + msgspec.json.encode(error) + b"}"
+    return Reply(status, JSON_HEADERS, body)
 
 
 def check_rate(refusal: TooMany | None) -> None:

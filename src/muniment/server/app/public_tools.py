@@ -1,10 +1,9 @@
 """
-Public tools: the tool server that needs neither Django nor the SDK, its cards and its part of the fast path.
+Public tools: the tool server that does not need Django, its cards and its part of the fast path.
 
 The start-up thread imports this module, so that the event loop does not wait for its imports.
 """
 
-from contextlib import AsyncExitStack
 from typing import TypedDict
 
 from muniment import __version__
@@ -37,10 +36,9 @@ def shared_arguments(app: App, schema: Schema) -> Shared:
     }
 
 
-async def mount_public(app: App, reader: Reader, schema: Schema, running: AsyncExitStack) -> None:
-    """Let *app* answer the public tools and their cards until *running* ends."""
+def mount_public(app: App, reader: Reader, schema: Schema) -> None:
+    """Let *app* answer the public tools and their cards."""
     server = public_server(reader, limiter=app.fairness.requests, **shared_arguments(app, schema))
-    await running.enter_async_context(server.run())
     app.mounts[PUBLIC_PATH] = server
     app.fast_path.tools[PUBLIC_PATH.encode()] = PublicToolAnswers(server)
     cards = Cards(Identity(base_url=app.config.base_url, title=registry_name(), version=__version__))

@@ -167,7 +167,7 @@ class Startup:
 
     def _prepare(self) -> None:
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
-        # The tool servers come first: they need neither Django nor the SDK if the database is already migrated.
+        # The tool servers come first: they do not need Django if the database is already migrated.
         import_module("muniment.server.app.public_tools")
         self._notify(self._on_tools)
         import django

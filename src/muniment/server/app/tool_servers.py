@@ -1,8 +1,8 @@
 """Mount both tool servers as soon as they can start; earlier requests wait."""
 
 import asyncio
-import contextlib
 import logging
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -39,23 +39,20 @@ class ToolServers:
         self._mounting: asyncio.Task[None] | None = None
         self._schemas: dict[str, Schema] = {}
         """That of each server, once it is mounted; a server of other declared fields replaces it."""
-        self._running: dict[str, list[contextlib.AsyncExitStack]] = {PUBLIC_PATH: [], MANAGE_PATH: []}
-        """Of each server, the one that answers and the one before, which may still answer calls that wait."""
-        self._drains: dict[contextlib.AsyncExitStack, Callable[[], None]] = {}
+        self._drains: deque[Callable[[], None]] = deque(maxlen=2)
+        """Of the owner server that answers, and of the one before, which may still answer calls that wait."""
 
     def begin(self) -> None:
         self._app.mounts.update(dict.fromkeys(TOOL_PATHS, self._wait))
 
     def drain(self) -> None:
         """Let calls that wait for something answer at once."""
-        for drain in self._drains.values():
+        for drain in self._drains:
             drain()
 
     async def end(self) -> None:
         if self._mounting is not None:
             await self._mounting
-        for stack in (*self._running[PUBLIC_PATH], *self._running[MANAGE_PATH]):
-            await stack.aclose()
 
     def mount(self, *, has_database: bool = False) -> None:
         """Mount the public server, and the owner server if *has_database*. Call it in the event loop."""
@@ -103,9 +100,8 @@ class ToolServers:
         schema = instance_schema(self._app.config)
         if reader is None or self._app.api is None or schema == self._schemas.get(PUBLIC_PATH):
             return
-        stack = contextlib.AsyncExitStack()
-        await mount_public(self._app, reader, schema, stack)
-        await self._replace(PUBLIC_PATH, schema, stack)
+        mount_public(self._app, reader, schema)
+        self._schemas[PUBLIC_PATH] = schema
         self._public.set()
 
     async def _mount_owner(self) -> None:
@@ -121,19 +117,7 @@ class ToolServers:
             fairness=self._app.fairness,
             **shared_arguments(self._app, schema),
         )
-        stack = contextlib.AsyncExitStack()
-        await stack.enter_async_context(server.run())
-        self._drains[stack] = server.offer.drain
+        self._drains.append(server.offer.drain)
         self._app.mounts[MANAGE_PATH] = server
-        await self._replace(MANAGE_PATH, schema, stack)
+        self._schemas[MANAGE_PATH] = schema
         self._owner.set()
-
-    async def _replace(self, path: str, schema: Schema, stack: contextlib.AsyncExitStack) -> None:
-        """Keep the server that is replaced until another one is: its last calls end meanwhile."""
-        self._schemas[path] = schema
-        running = self._running[path]
-        running.append(stack)
-        while len(running) > 2:
-            oldest = running.pop(0)
-            self._drains.pop(oldest, None)
-            await oldest.aclose()

@@ -17,7 +17,7 @@ from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from muniment.api.responses import Answer
+from muniment.api.responses import Answer, status_line
 from muniment.mcp.declarations import Caller
 from muniment.server.fastpath.fast_path import Ready, ToolAnswers
 from muniment.server.fastpath.heads import (
@@ -61,7 +61,8 @@ def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestR
     )
 
 
-_PLAIN_HEADS: Final = {200: b"HTTP/1.1 200 OK\r\n", 202: b"HTTP/1.1 202 Accepted\r\n"}
+_PLAIN_HEADS: Final = {status: status_line(status) for status in (200, 202, 400, 403, 404)}
+"""Those of a tool server's replies."""
 
 
 class FastPathProtocol(LimitedProtocol):

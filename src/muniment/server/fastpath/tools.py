@@ -16,8 +16,8 @@ class PublicToolAnswers:
     def call(self, lines: Headers, body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
         """Answer an ordinary call, or return None. The caller's rate is charged only for a response."""
         server = self._server
-        headers, is_odd = headers_by_name(lines)
-        if is_odd or body[:1] != b"{" or len(body) > server.max_body_bytes:
+        headers = headers_by_name(lines)
+        if len(body) > server.max_body_bytes:
             return None
         try:
             server.admit(headers)
