@@ -5,10 +5,13 @@ from datetime import UTC, date, datetime
 import pytest
 
 from muniment.schema.kinds import ANSWER, CHANGE, Anything, Boolean, Choice, Integer, Items, Link, Number, Slug, Text
+from muniment.schema.objects import registry_schema
 from muniment.schema.parsed_kinds import DATE, MOMENT, MONTH, Money
 from muniment.schema.validation import Validation
 
 MONEY = Money(12, "USD")
+ADDRESSES = {"icon", "picture", "website", "dao_website", "link", "logo_url"}
+"""Names of texts that lead to another site; `url` is that of a page of this one."""
 
 
 def read(kind, value, *, change=True):
@@ -126,3 +129,29 @@ def test_a_change_is_described_with_its_limits_and_an_answer_without():
         {"type": "array", "items": {"type": "string"}},
         {"type": "string"},
     ]
+
+
+def test_every_declared_address_is_judged_by_one_rule():
+    """Texts named so are links: a page or a client follows them."""
+    schema = registry_schema("USD")
+    fields = {}
+
+    def walk(kind, path):
+        for each in getattr(kind, "fields", ()):
+            fields[f"{path}.{each.name}"] = each.kind
+            walk(each.kind, f"{path}.{each.name}")
+        of = getattr(kind, "of", None)
+        if of is not None:
+            walk(of, path)
+
+    for record in (schema.bundle, schema.person, schema.framework):
+        walk(record, "")
+    addresses = {path: kind for path, kind in fields.items() if path.rpartition(".")[2] in ADDRESSES}
+    assert {path for path, kind in addresses.items() if not isinstance(kind, Link)} == set()
+    assert {".company.icon", ".company.website", ".company.dao_website"} <= addresses.keys()
+    for kind in addresses.values():
+        for value in ("javascript:alert(1)", "drive.example/x", "//x.example/a", "https://", 'https://x.example/"a'):
+            assert [str(breach.reason) for breach in kind.breaches(value, ("a",))] == [
+                f"must be a web address such as https://example.org, not {value!r}"
+            ]
+        assert list(kind.breaches("https://x.example/a?b=c#d", ("a",))) == []

@@ -1,12 +1,16 @@
 """Check text for what storage rejects (NUL, unpaired surrogates), and names for what would mislead their readers."""
 
+import re
 import unicodedata
 from typing import Final
+from urllib.parse import urlsplit
 
 from muniment.kernel.phrases.phrase import Phrase
 
 _BIDIRECTIONAL: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Unicode's property Bidi_Control."""
+_PLAIN_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.-]*(?:/[!#-;=?-~]*)?")
+"""Most web addresses; parsing one takes ten times as long."""
 
 
 def line_fault(text: str) -> str | None:
@@ -57,3 +61,16 @@ def first_text_fault(value: object, path: str = "") -> tuple[str, str] | None:
             if found := first_text_fault(member, f"{path}[{index}]"):
                 return found
     return None
+
+
+def is_web_address(text: str) -> bool:
+    """Return whether *text* is a whole http(s) address, which a page may link to."""
+    if _PLAIN_ADDRESS.fullmatch(text):
+        return True
+    try:
+        parts = urlsplit(text)
+        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # also of a port beyond 65,535
+        return False
+    # Other white space than spaces is not printable.
+    return is_whole and text.isprintable() and not any(sign in text for sign in ' "<>')

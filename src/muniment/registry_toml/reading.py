@@ -6,13 +6,13 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from muniment import setting_values
 from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
+from muniment.kernel.texts import is_web_address
 from muniment.registry_toml import contrast
 from muniment.registry_toml.document import SECTIONS, RegistrySettings
 
@@ -239,9 +239,9 @@ def _text(place: str, value: Any) -> str:
     if section == "words":
         _require(bool(_WORD.fullmatch(found)), "must be letters, digits, spaces, dots and hyphens")
     if place == "registry.licence_url":
-        _require(_is_web_address(found), "must be a URL that starts with https://")
+        _require(is_web_address(found), "must be a URL that starts with https://")
     if place == "registry.contact":
-        is_reachable = _is_web_address(found) or re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", found)
+        is_reachable = is_web_address(found) or re.fullmatch(r"[^\s@<>]+@[^\s@<>]+", found)
         _require(bool(is_reachable), "must be an email address or a URL that starts with https://")
     return found
 
@@ -249,14 +249,6 @@ def _text(place: str, value: Any) -> str:
 def _require(is_true: bool, otherwise: str) -> None:  # noqa: FBT001 - a condition
     if not is_true:
         raise ValueError(otherwise)
-
-
-def _is_web_address(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not re.search(r"[\s\"<>]", text)
 
 
 def _accent(color: str, name: str) -> str:

@@ -29,7 +29,7 @@ from muniment.schema.company_parts import (
     logo_field,
 )
 from muniment.schema.filters import Filter, Range
-from muniment.schema.kinds import Boolean, Choice, Integer, Items, Link, Slug, Text
+from muniment.schema.kinds import Boolean, Choice, Integer, Items, Link, PictureLink, Slug, Text
 from muniment.schema.parsed_kinds import DATE, MOMENT, MONTH, Money
 from muniment.schema.record import Field, Record
 from muniment.schema.standard_kinds import Amount
@@ -186,7 +186,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
         ),
         Field(
             "icon",
-            Text(),
+            PictureLink(2_000),
             "Logo",
             "Logo URL as the source gave it, perhaps of another site.",
             editable=False,

@@ -10,7 +10,7 @@ from muniment.kernel.json import JSONObject
 from muniment.schema.company import CSV_LAST
 from muniment.schema.company_parts import SCORE, logo_field
 from muniment.schema.filters import Filter
-from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Items, Slug, Text
+from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Items, PictureLink, Slug, Text
 from muniment.schema.parsed_kinds import DATE, MOMENT
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
@@ -24,7 +24,7 @@ COMPANY_OF_FRAMEWORK: Final = Record(
         Field("name", Text(), "Name", imported=False),
         Field("slug", Slug(), "Slug", null=True),
         Field("symbol", Text(), "Token symbol", null=True, imported=False),
-        Field("icon", Text(), "Logo", imported=False, summary="none"),
+        Field("icon", PictureLink(), "Logo", imported=False, summary="none"),
         logo_field(),
     ),
     others="ignore",

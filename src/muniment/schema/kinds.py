@@ -9,24 +9,20 @@ may only warn.
 """
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from typing import Any, ClassVar, Final
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from muniment.kernel.ids import slug_fault
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.texts import line_fault
-from muniment.kernel.wire import number
+from muniment.kernel.texts import is_web_address, line_fault
+from muniment.kernel.wire import PICTURE_PATH, number
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of, shown
 
 JsonSchema = JSONObject
-_PLAIN_ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9][A-Za-z0-9.-]*(?:/[!-~]*)?")
-"""Most web addresses; parsing one takes ten times as long."""
 
 
 class View(Struct, frozen=True):
@@ -164,11 +160,14 @@ class Link(Text, frozen=True):
     """A web address."""
 
     def form_fault(self, text: str) -> str:
-        return (
-            ""
-            if is_web_address(text)
-            else Phrase("must be a web address such as https://example.org, not {value}", value=shown(text))
-        )
+        return link_fault(text)
+
+
+class PictureLink(Link, frozen=True):
+    """The web address of a picture, or the path of one that is stored here."""
+
+    def form_fault(self, text: str) -> str:
+        return picture_fault(text)
 
 
 class Slug(Kind, frozen=True):
@@ -361,12 +360,13 @@ def length_fault(text: str, most: int) -> str:
     return Phrase("has {count:,} characters; at most {limit:,} are allowed", count=len(text), limit=most)
 
 
-def is_web_address(text: str) -> bool:
-    if _PLAIN_ADDRESS.fullmatch(text):
-        return True
-    try:
-        parts = urlsplit(text)
-        is_whole = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # also of a port beyond 65,535
-        return False
-    return is_whole and text.isprintable() and " " not in text  # other white space is not printable
+def link_fault(text: str) -> str:
+    """Return why *text* cannot be a web address, or an empty text."""
+    if is_web_address(text):
+        return ""
+    return Phrase("must be a web address such as https://example.org, not {value}", value=shown(text))
+
+
+def picture_fault(text: str) -> str:
+    """Return why *text* cannot be the address of a picture, or an empty text."""
+    return "" if PICTURE_PATH.fullmatch(text) else link_fault(text)

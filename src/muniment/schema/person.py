@@ -9,7 +9,7 @@ from typing import Final
 from muniment.schema.company import CSV_LAST, UPDATED
 from muniment.schema.company_parts import logo_field
 from muniment.schema.filters import Filter, Range
-from muniment.schema.kinds import Integer, Items, Slug, Text
+from muniment.schema.kinds import Integer, Items, PictureLink, Slug, Text
 from muniment.schema.parsed_kinds import MOMENT
 from muniment.schema.record import Field, Record
 
@@ -20,7 +20,7 @@ COMPANY_OF_POSITION: Final = Record(
         Field("name", Text(), "Name", example="Blue River Trust"),
         Field("slug", Slug(), "Slug", example="blue-river-trust"),
         Field("symbol", Text(), "Token symbol", example="BLUE"),
-        Field("icon", Text(), "Logo", summary="none"),
+        Field("icon", PictureLink(), "Logo", summary="none"),
         logo_field(),
     ),
 )

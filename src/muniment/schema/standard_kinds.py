@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.texts import is_web_address
 from muniment.kernel.wire import format_amount, parse_amount, parse_timestamp
-from muniment.schema.kinds import JsonSchema, Kind, Text, View, is_web_address
+from muniment.schema.kinds import JsonSchema, Kind, Text, View
 from muniment.schema.parsed_kinds import DATE_RULE, is_plausible_year
 from muniment.schema.validation import Breach, Path, Validation, kind_of, shown
 

@@ -15,6 +15,13 @@ from muniment.registry.models import Company, GivenSlug, HistoryEntry, Person, P
 from muniment.registry.people.profiles import create_profile, set_portrait
 
 pytestmark = pytest.mark.django_db
+NO_PICTURES = [
+    "javascript:alert(1)",
+    "/relative.png",
+    "drive.example/file/d/10sR4/view",
+    "//x.example/a.png",
+    "ftp://a/b",
+]
 
 
 @pytest.fixture
@@ -82,6 +89,34 @@ def test_a_picture_that_is_nowhere_is_left_out_and_reported(tmp_path):
     assert summary.dropped == 2
     assert "icon" not in document("company", "acme")["company"]
     assert "picture" not in document("person", "ada")
+
+
+@pytest.mark.parametrize("address", NO_PICTURES)
+def test_the_address_of_a_picture_that_leads_nowhere_is_left_out_alone_and_reported(tmp_path, address):
+    company = {"id": "acme", "name": "Acme", "icon": address, "website": "https://acme.example"}
+    lines(tmp_path / "companies.jsonl", {"company": company})
+    lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada", "picture": address})
+    bad = []
+    summary = import_registry(tmp_path, tell=bad.append)
+    reason = f"must be a web address such as https://example.org, not {address!r}; left out"
+    assert [(each.file, each.field, str(each.reason)) for each in bad] == [
+        ("people.jsonl", "picture", reason),
+        ("companies.jsonl", "company.icon", reason),
+    ]
+    assert summary.dropped == 2
+    shown = document("company", "acme")["company"]
+    assert ("icon" in shown, shown["website"]) == (False, "https://acme.example")
+    assert "picture" not in document("person", "ada")
+
+
+@pytest.mark.parametrize("address", ["", "https://elsewhere.example/logo.png", "http://elsewhere.example/a?b=c"])
+def test_an_address_of_a_picture_elsewhere_and_an_empty_one_are_no_fault(tmp_path, address):
+    lines(tmp_path / "companies.jsonl", {"company": {"id": "acme", "name": "Acme", "icon": address}})
+    lines(tmp_path / "people.jsonl", {"slug": "ada", "name": "Ada", "picture": address})
+    bad = []
+    import_registry(tmp_path, tell=bad.append)
+    assert bad == []
+    assert document("company", "acme")["company"].get("icon", "") == address
 
 
 def test_a_url_of_a_stored_picture_becomes_its_path_and_others_stay(paths, tmp_path):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from muniment.schema.kinds import Link, Text, is_web_address
+from muniment.kernel.texts import is_web_address
+from muniment.schema.kinds import Link, Text
 from muniment.schema.standard_kinds import Email, Profile
 from muniment.web.authoring.completing import completed
 

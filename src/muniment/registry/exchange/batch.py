@@ -26,6 +26,7 @@ from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
 from muniment.registry.models import GivenSlug, HistoryEntry, Picture
 from muniment.registry.people.suppression import is_suppressed
+from muniment.schema.kinds import picture_fault
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.schema.validation import Fault
@@ -130,6 +131,11 @@ def import_pictures(run: BatchRun, found: Iterable[PictureMember]) -> None:
         elif address.startswith("/pictures/"):
             del each.members[each.key]
             run.drop(each.line, Fault(each.path, "is a picture that is neither stored here nor in pictures/; left out"))
+        elif address.strip() and (
+            fault := picture_fault(address)
+        ):  # of a member that no field declares; a field has judged it before
+            del each.members[each.key]
+            run.drop(each.line, Fault(each.path, Phrase("{reason}; left out", reason=Phrase.of(fault))))
 
 
 def given_columns(run: BatchRun, existing: Any, columns: JSONObject, given: Collection[str]) -> JSONObject:

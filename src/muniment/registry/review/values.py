@@ -16,6 +16,7 @@ from muniment.registry.models import Company, Person
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import company_line, company_object
 from muniment.schema.company import bundle_breaches
+from muniment.schema.kinds import picture_fault
 from muniment.schema.validation import Fault
 
 CHUNK: Final = 200
@@ -44,3 +45,6 @@ def all_broken_values() -> Iterator[tuple[str, Fault]]:
     for person in Person.objects.order_by("slug").iterator(chunk_size=CHUNK):
         members = {**record.exact(vars(person)), **(person.extra or {})}
         yield from ((f"people/{person.slug}", breach.fault) for breach in record.breaches(members, ()))
+        picture = members.get("picture")  # a member that no field declares
+        if isinstance(picture, str) and picture.strip() and (fault := picture_fault(picture)):
+            yield f"people/{person.slug}", Fault("picture", fault)
