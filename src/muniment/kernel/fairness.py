@@ -56,6 +56,10 @@ BODY_SECONDS_A_MINUTE: Final = 600
 """How long the request bodies of an address may take together. Most arrive at once and cost nothing."""
 
 
+PAUSE: Final = "muniment.pause_s"
+"""Where the state of a request says for how many seconds its connection is not read: its address is over a limit."""
+
+
 class _Words(NamedTuple):
     """What a client over a limit is told; the hint gets the seconds to wait."""
 
@@ -159,6 +163,18 @@ class Fairness:
         limiter: Limiter = getattr(self, name)
         return self._allowed(name, limiter.peek(str(client)))
 
+    def refuse(self, name: LimitName, verdict: Verdict, state: dict[str, object] | None = None) -> TooMany:
+        """
+        Count a refusal and return its problem.
+
+        Args:
+            state: of the request, if its client address is refused: its connection is not read for a while.
+        """
+        self.count_refusal(name)
+        if state is not None:
+            state[PAUSE] = verdict.wait_s
+        return too_many(name, verdict.retry_after_s)
+
     def count_refusal(self, name: str) -> None:
         with self._lock:
             self.refused[name] += 1
@@ -166,8 +182,7 @@ class Fairness:
     def _allowed(self, name: LimitName, verdict: Verdict) -> Verdict:
         if verdict.allowed:
             return verdict
-        self.count_refusal(name)
-        raise too_many(name, verdict.retry_after_s)
+        raise self.refuse(name, verdict)
 
 
 def too_many(name: LimitName, wait_s: int) -> TooMany:

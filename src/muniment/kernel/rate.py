@@ -24,7 +24,9 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
     reset_s: int
     """Seconds until the bucket is full again."""
     retry_after_s: int
-    """Seconds to wait; 0 when the request is allowed."""
+    """Seconds to wait, as clients are told; 0 when the request is allowed."""
+    wait_s: float = 0.0
+    """The same without rounding."""
 
 
 class Limiter:
@@ -111,6 +113,15 @@ class Limiter:
             excess_s = ahead_s - self._depth_s
             return self._verdict(ahead_s) if excess_s <= _ROUNDING else self._refusal(ahead_s, excess_s)
 
+    def refusal(self, client: str) -> Verdict | None:
+        """Return what :meth:`take` would refuse *client* with; None if it would charge."""
+        if not self.is_enabled:
+            return None
+        with self._lock:
+            deficit_s = self._deficit_s(client, self._clock())
+            excess_s = deficit_s + self._interval_s - self._depth_s
+            return self._refusal(deficit_s, min(excess_s, deficit_s)) if excess_s > _ROUNDING else None
+
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
@@ -131,8 +142,8 @@ class Limiter:
 
     @staticmethod
     def _refusal(deficit_s: float, excess_s: float) -> Verdict:
-        retry_after_s = max(1, math.ceil(excess_s))
-        return Verdict(allowed=False, remaining=0, reset_s=math.ceil(deficit_s), retry_after_s=retry_after_s)
+        retry_after_s = max(1, _ceil(excess_s))
+        return Verdict(False, 0, _ceil(deficit_s), retry_after_s, excess_s)  # noqa: FBT003 - keywords cost time
 
     def _verdict(self, ahead_s: float) -> Verdict:
         remaining = int((self._depth_s - ahead_s) / self._interval_s + _ROUNDING)

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from muniment.api.responses import Response
+from muniment.kernel.fairness import Fairness
 from muniment.kernel.http.public_pages import PageStamp
-from muniment.kernel.rate import Limiter
+from muniment.server.charging import Charging
 from muniment.server.fastpath.fast_path import FastPath
 from muniment.server.fastpath.pages import LARGEST_BYTES, LIMIT_BYTES, MAX_PREFERENCES, PageAnswers
 from services.ports import wait_until
@@ -308,7 +308,7 @@ def test_a_response_with_one_encoding_need_not_vary():
 
 
 def test_server_cards_are_kept_at_their_own_address_and_free():
-    kept, pages = Kept(), FastPath(Limiter(1, 1), Limiter(1, 1))
+    kept, pages = Kept(), FastPath(Charging(Fairness(rate=1, burst=1)))
     pages.pages = kept.pages
     body = b"{}"
     headers = [(b"etag", b'"0123"'), (b"cache-control", b"public, max-age=3600"), (b"content-length", b"2")]
@@ -368,11 +368,11 @@ def test_an_encoding_that_was_not_sent_yet_takes_the_ordinary_path():
 
 
 def test_static_files_count_against_their_own_limit():
-    requests, assets = Limiter(1, 1), Limiter(1, 2)
-    path = FastPath(requests, assets)
+    limits = Fairness(rate=1, burst=1)
+    path = FastPath(Charging(limits))
     path.pages = Kept().pages
     path.pages.keep(b"/x", STAMP, "static", status=200, headers=HEADERS, body=BODY)
-    answers = [path.page(b"/x", b"", b"", "192.0.2.1") for _ in range(3)]
-    assert [isinstance(each and each[0], Response) for each in answers] == [True, True, False]
-    assert answers[0][1] is None
-    assert requests.take("192.0.2.1").allowed
+    verdicts = [path.page(b"/x", b"", b"", "192.0.2.1")[1] for _ in range(5)]
+    assert verdicts[:4] == [None] * 4
+    assert not verdicts[4].allowed
+    assert limits.requests.take("192.0.2.1").allowed

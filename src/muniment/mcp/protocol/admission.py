@@ -79,8 +79,7 @@ class Access:
         verdict = state["verdict"] = limits.credentials.take(account)
         if verdict.allowed:
             return actor, None
-        limits.count_refusal("credentials")
-        return actor, fairness.too_many("credentials", verdict.retry_after_s)
+        return actor, limits.refuse("credentials", verdict)
 
     def hold_to_writes(self, tool: Tool, caller: Caller) -> None:
         """Charge a call of a tool that may change something; raise TooMany over the account's limit."""
@@ -90,17 +89,14 @@ class Access:
     def _charge_address(self, state: dict[str, object], client: str) -> None:
         verdict = state["verdict"] = self.fairness.unauthenticated.take(client)
         if not verdict.allowed:
-            self.fairness.count_refusal("unauthenticated")
-            raise fairness.too_many("unauthenticated", verdict.retry_after_s)
+            raise self.fairness.refuse("unauthenticated", verdict, state)
 
 
 def charge_public(limiter: Limiter, scope: Scope, client: str) -> TooMany | None:
     """Charge a request to the public server; return the refusal if its address is over the limit."""
-    verdict = scope.setdefault("state", {})["verdict"] = limiter.take(client)
-    if verdict.allowed:
-        return None
-    fairness.current().count_refusal("requests")
-    return fairness.too_many("requests", verdict.retry_after_s)
+    state = scope.setdefault("state", {})
+    verdict = state["verdict"] = limiter.take(client)
+    return None if verdict.allowed else fairness.current().refuse("requests", verdict, state)
 
 
 async def read_prompt_body(headers: dict[bytes, bytes], receive: Receive, refusal: TooMany) -> bytes | None:

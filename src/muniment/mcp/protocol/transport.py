@@ -294,6 +294,13 @@ class ToolServer:
             answer, failed = self._failure(error, asked.bound, caller), True
         return result(asked.request_id, *tool_result(answer, asked.end, failed=failed))
 
+    def refused(self, asked: Asked, problem: Problem, caller: Caller) -> Reply:
+        """Return the reply to a caller over the limit: the result of a tool call, which models read, or a 429."""
+        if not isinstance(asked, ToolCall):
+            return error_reply(problem)
+        answer = self._failure(problem, asked.bound, caller)
+        return result(asked.request_id, *tool_result(answer, asked.end, failed=True))
+
     def _failure(self, error: Exception, bound: Bound, caller: Caller) -> Marked:
         if isinstance(error, Problem):
             told = error.to_wire()

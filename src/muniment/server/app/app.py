@@ -8,12 +8,14 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from email.utils import formatdate
-from html import escape
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+import httptools
 
 from muniment.api.application import Api
-from muniment.api.responses import Response, error_response, plain
+from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
@@ -22,6 +24,14 @@ from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
+from muniment.server.charging import (
+    WITH_BODY,
+    Charging,
+    last_value,
+    names_versions,
+    problem_response,
+    refusal_response,
+)
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.pages import PageAnswers
 from muniment.server.fastpath.rest import RestAnswers
@@ -56,7 +66,8 @@ class App:
         self.config = config
         self.fairness = fairness.use(limits_of(config))
         self.limiter = self.fairness.requests
-        self.fast_path = FastPath(self.limiter, self.fairness.assets)
+        self.charging = Charging(self.fairness)
+        self.fast_path = FastPath(self.charging)
         notice = ForwardingNotice(config.data, config.forwarded_header)
         self.clients = ClientAddresses(config.trusted_proxies, config.forwarded_header, notice)
         self.holders = Holders(
@@ -123,7 +134,7 @@ class App:
         return b'%s%s\r\nratelimit: "burst";r=%d;t=%d\r\nratelimit-policy: %s\r\n\r\n' % limits
 
     def open_api(self, api: Api) -> None:
-        self.api = api
+        self.api = self.charging.api = api
         self.fast_path.rest = RestAnswers(api)
         if self.config.base_url:
             # Without it, pages name the Host of their request.
@@ -139,7 +150,7 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = time.perf_counter()
         headers: list[Header] = scope["headers"]
-        request_id = self.request_id(_last(headers, b"x-request-id"))
+        request_id = self.request_id(last_value(headers, b"x-request-id"))
         peer = (scope.get("client") or ("", 0))[0]
         address = self.clients.address(peer, headers)
         shown = request_id.decode("ascii")
@@ -175,7 +186,7 @@ class App:
         refusal = scope["state"].get("refusal")
         if refusal is not None:
             raise refusal
-        if scope["method"] in _WITH_BODY:
+        if scope["method"] in WITH_BODY:
             self.fairness.check("body_time", scope["state"]["client"])
 
     async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
@@ -189,22 +200,19 @@ class App:
             out.surface = "manage_mcp" if shown == MANAGE_PATH else "mcp"
             await mounted(scope, receive, out)
             return
-        if _JSON_TWIN.fullmatch(path) and not self._is_slug(path):
+        if self.charging.is_twin(path):
             path = f"/api/v1{path.removesuffix('.json')}"
             raw_path = b"/api/v1" + scope["raw_path"].removesuffix(b".json")
             scope = {**scope, "path": path, "raw_path": raw_path}
-        is_api = path.startswith(("/api/", "/exports/")) or shown == "/api" or (self.api and self.api.owns(path))
-        out.surface = "api" if is_api else _ROOMS.get(path[1 : path.find("/", 1)], "pages")
-        if is_api and scope["method"] == "GET" and _names_versions(scope["headers"]):
+        out.surface = self.charging.surface(path)
+        is_api = out.surface == "api"
+        if is_api and scope["method"] == "GET" and names_versions(scope["headers"]):
             found = self._unchanged(scope)
             if found is not None:
                 response, out.verdict, _ = found
                 await out.finish(response)
                 return
-        if path.startswith(ASSETS):
-            self.fairness.take("assets", scope["state"]["client"])
-        else:
-            self._charge(scope["state"]["client"], out)
+        self._charge(scope, out)
         if is_api:
             if self.api is None:
                 raise Unavailable("The registry is starting for the first time.", "Try again in a moment.")
@@ -224,28 +232,66 @@ class App:
         out.surface = "files"
         return application
 
-    def _is_slug(self, path: str) -> bool:
-        """Return whether a slug ends with ``.json``: the path then belongs to that slug's page."""
-        kind, _, key = path[1:].partition("/")
-        return bool(key) and self.api is not None and self.api.names(kind, key)
-
     def _unchanged(self, scope: Scope) -> Ready | None:
         headers = scope["headers"]
         return self.fast_path.not_modified(
             _target(scope),
-            _last(headers, b"accept-encoding") or b"",
-            _last(headers, b"if-none-match") or b"",
+            last_value(headers, b"accept-encoding") or b"",
+            last_value(headers, b"if-none-match") or b"",
             scope["state"]["client"],
         )
 
-    def _charge(self, client: str, out: "_Outgoing") -> None:
-        verdict = out.verdict = self.limiter.take(client)
-        if verdict.allowed:
+    def _charge(self, scope: Scope, out: "_Outgoing") -> None:
+        """Charge a request by the limit of its surface; raise TooMany over it."""
+        client = scope["state"]["client"]
+        name, limiter = self.charging.limit(out.surface)
+        verdict = limiter.take(client)
+        out.verdict = self.charging.shown(out.surface, verdict)
+        if not verdict.allowed:
+            self._count_refusal(out.surface)
+            raise self.fairness.refuse(name, verdict, scope["state"])
+        if out.verdict is not None:
             out.charged = client
-            return
-        self.metrics.count_event("rate limited")
-        self.fairness.count_refusal("requests")
-        raise fairness.too_many("requests", verdict.retry_after_s)
+
+    def _count_refusal(self, surface: str) -> None:
+        if surface != "static":
+            self.metrics.count_event("rate limited")
+
+    def refused(self, method: str, target: bytes, headers: Sequence[Header], client: str) -> tuple[str, Verdict] | None:
+        """
+        Return the surface and the verdict if :meth:`_charge` would refuse this request, before anything else is done.
+
+        None if it may be answered, also without being charged.
+        """
+        is_over = self.limiter.refusal(client) is not None or self.fairness.assets.refusal(client) is not None
+        if not is_over:
+            return None
+        try:
+            url = httptools.parse_url(target)
+            path = unquote((url.path or b"").decode("ascii"))
+        except (httptools.HttpParserInvalidURLError, UnicodeDecodeError):
+            return None
+        shown = path.rstrip("/") or "/"
+        if shown in _CHECKS.values() or shown in self.mounts:
+            return None
+        surface = self.charging.surface(path)
+        verdict = self.charging.limit(surface)[1].refusal(client)
+        if verdict is None or (method in WITH_BODY and not self.fairness.body_time.peek(client).allowed):
+            return None
+        if surface == "api" and method == "GET" and self._is_unchanged(target, headers, client):
+            return None
+        return surface, verdict
+
+    def _is_unchanged(self, target: bytes, headers: Sequence[Header], client: str) -> bool:
+        known = last_value(headers, b"if-none-match") or b""
+        return names_versions(headers) and self.fast_path.not_modified(target, b"", known, client) is not None
+
+    def refusal(self, surface: str, verdict: Verdict, headers: Sequence[Header]) -> Response:
+        """Count a refusal of the fast path, and return its response."""
+        name, _ = self.charging.limit(surface)
+        self._count_refusal(surface)
+        self.fairness.count_refusal(name)
+        return refusal_response(name, verdict, surface, headers)
 
     async def _check(self, scope: Scope, out: "_Outgoing") -> None:
         """Answer health checks at their exact paths: proxies hide only the forms of a path that they know."""
@@ -253,12 +299,14 @@ class App:
         path = _CHECKS.get(scope["raw_path"])
         is_elsewhere = path != "/healthz" and bool(self.config.admin_listen) and not scope["state"].get(ON_ADMIN)
         if path is None or is_elsewhere:
-            self._charge(scope["state"]["client"], out)
+            self._charge(scope, out)
             raise NotFound("Not found.", "The registry is at /, its API at /api/v1.")
         if scope["method"] not in {"GET", "HEAD"}:
             raise MethodNotAllowed(scope["method"], READ_ONLY)
         if not scope["state"].get(ON_ADMIN):
-            self.fairness.take("probes", scope["state"]["client"])
+            verdict = self.fairness.probes.take(scope["state"]["client"])
+            if not verdict.allowed:
+                raise self.fairness.refuse("probes", verdict, scope["state"])
         if path == "/healthz":
             await out.finish(plain_answer(b'{"status":"up"}', b"application/json"))
         elif path == "/metrics":
@@ -278,9 +326,6 @@ def _target(scope: Scope) -> bytes:
     return bytes(scope["raw_path"] + (b"?" + query if query else b""))
 
 
-_ROOMS: Final = {"static": "static", "oauth": "oauth", "accounts": "accounts"}
-_JSON_TWIN: Final = re.compile(r"/(?:(?:companies|people|frameworks)(?:/[^/]+)?|stats)\.json")
-"""Appending ``.json`` to a page's address gives its API response."""
 _CHECKS: Final = {b"/healthz": "/healthz", b"/readyz": "/readyz", b"/metrics": "/metrics"}
 """Health checks by raw path."""
 
@@ -289,19 +334,6 @@ def plain_answer(body: bytes, content_type: bytes) -> Response:
     """Return a response for monitoring, which must not be cached."""
     head = b"HTTP/1.1 200 OK\r\ncontent-type: %s\r\ncontent-length: %d\r\ncache-control: no-store\r\n"
     return Response(200, head % (content_type, len(body)), body)
-
-
-def _refusal_page(problem: Problem) -> Response:
-    """Return an HTML error page without templates: the rate limit was hit, or the pages have not started."""
-    body = _PAGE.format(message=escape(problem.message), hint=escape(problem.hint)).encode()
-    headers = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'", **problem.headers}
-    return plain(int(problem.status), headers, body, content_type=b"text/html; charset=utf-8")
-
-
-_PAGE: Final = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{message}</title><h1>{message}</h1><p>{hint}</p></html>
-"""
 
 
 class _Outgoing:
@@ -321,7 +353,7 @@ class _Outgoing:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             state = self._scope["state"]
-            if self.status == 304 and self.charged and state.get(KEPT) and _names_versions(self._scope["headers"]):
+            if self.status == 304 and self.charged and state.get(KEPT) and names_versions(self._scope["headers"]):
                 self.verdict = self._front.limiter.refund(self.charged)
             headers = [line for line in message.get("headers", ()) if line[0] not in _SET_HERE]
             if STAMP in state:
@@ -360,21 +392,9 @@ class _Outgoing:
         """Send a problem as JSON, or close the connection if a response has already started."""
         if self.status:
             raise problem
-        wants_page = self.surface in _OF_PAGES and b"text/html" in (_last(self._scope["headers"], b"accept") or b"")
-        await self.finish(_refusal_page(problem) if wants_page else error_response(problem))
+        await self.finish(problem_response(problem, self.surface, self._scope["headers"]))
 
 
-_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _WHOLE: Final = IncomingBody(0, 0)
 _ENDING: Final = frozenset({413, 429})
-_OF_PAGES: Final = frozenset({"accounts", "oauth", "pages", "static"})
 _SET_HERE: Final = frozenset({b"date", b"x-muniment-edition", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
-
-
-def _names_versions(headers: Sequence[Header]) -> bool:
-    """Return whether ``If-None-Match`` names versions; with ``*`` any work would be answered by a free 304."""
-    return (_last(headers, b"if-none-match") or b"*").strip() != b"*"
-
-
-def _last(headers: Sequence[Header], wanted: bytes) -> bytes | None:
-    return next((value for name, value in reversed(headers) if name == wanted), None)

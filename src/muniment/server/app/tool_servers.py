@@ -107,6 +107,7 @@ class ToolServers:
     async def _mount_owner(self) -> None:
         from muniment.mcp.tools.owner.server import owner_server
         from muniment.server.app.public_tools import shared_arguments
+        from muniment.server.fastpath.tools import OwnerRefusals
 
         schema = instance_schema(self._app.config)
         if schema == self._schemas.get(MANAGE_PATH):
@@ -119,5 +120,7 @@ class ToolServers:
         )
         self._drains.append(server.offer.drain)
         self._app.mounts[MANAGE_PATH] = server
+        if server.access is not None:
+            self._app.fast_path.tools[MANAGE_PATH.encode()] = OwnerRefusals(server, server.access)
         self._schemas[MANAGE_PATH] = schema
         self._owner.set()

@@ -5,9 +5,10 @@ from typing import Protocol
 
 from muniment.api.responses import Answer, Response
 from muniment.kernel.asgi import Header
-from muniment.kernel.rate import Limiter, Verdict
+from muniment.kernel.rate import Verdict
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.http import Reply
+from muniment.server.charging import Charging, is_free
 from muniment.server.fastpath.heads import KnownHeads
 from muniment.server.fastpath.pages import PageAnswers
 from muniment.server.fastpath.rest import Detail, RestAnswers
@@ -19,15 +20,18 @@ Ready = tuple[Response, Verdict | None, str]
 """
 A finished response, the client's remaining rate, and the surface: a plain tuple for speed, made at every request.
 
-No rate if the response counts against another limit, which no header shows.
+No rate if the response counts against another limit, which no header shows. If the rate is exceeded, the verdict says
+so, of whichever limit, and the response must not be sent.
 """
 
 
 class ToolAnswers(Protocol):
-    """A tool server that answers ordinary calls without waiting."""
+    """A tool server that answers ordinary calls, or refuses them, without waiting."""
+
+    surface: str
 
     def call(self, lines: list[Header], body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
-        """Answer a call and charge the caller's rate, or return None for the ordinary path."""
+        """Answer a call and charge the caller's rate, or refuse it; return None for the ordinary path."""
 
 
 class Waiting(Protocol):
@@ -47,8 +51,8 @@ class Waiting(Protocol):
 class FastPath:
     """Handlers of the fast path."""
 
-    def __init__(self, limiter: Limiter, assets: Limiter) -> None:
-        self._limiter, self._assets = limiter, assets
+    def __init__(self, charging: Charging) -> None:
+        self._charging, self._limiter = charging, charging.limits.requests
         self.rest: RestAnswers | None = None
         """REST responses; None until there is a registry to read."""
         self.pages: PageAnswers | None = None
@@ -63,9 +67,7 @@ class FastPath:
         self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str, answer: Answer | None = None
     ) -> Ready | None:
         """
-        Answer a GET from memory, or return None: nothing is ready, or the rate limit is exceeded.
-
-        The client's rate is charged only for a response.
+        Answer a GET from memory, or return None if nothing is ready. The client's rate is charged only for a response.
 
         Args:
             target: path and query as in the request line.
@@ -76,10 +78,9 @@ class FastPath:
         response = self.rest.get(target, accept_encoding, if_none_match, answer)
         if response is None:
             return None
-        if response.status == 304 and answer is None and if_none_match.strip() != b"*":
+        if response.status == 304 and answer is None and is_free(if_none_match):
             return response, self._limiter.peek(client), "api"
-        verdict = self._limiter.take(client)
-        return (response, verdict, "api") if verdict.allowed else None
+        return response, self._limiter.take(client), "api"
 
     def repeat(self, request: bytes, client: str) -> Ready | None:
         """Answer a whole request by its bytes, as :meth:`get` answered the same bytes before, or return None."""
@@ -87,10 +88,7 @@ class FastPath:
         if rest is None or (response := rest.by_request.get(request)) is None:
             return None
         rest.api.hits += 1
-        if response.status == 304:
-            return response, self._limiter.peek(client), "api"
-        verdict = self._limiter.take(client)
-        return (response, verdict, "api") if verdict.allowed else None
+        return response, self._limiter.peek(client) if response.status == 304 else self._limiter.take(client), "api"
 
     def remember(self, request: bytes, target: bytes, response: Response) -> None:
         """Remember *response* to a GET of *target*, which may be charged, by the bytes of the whole request."""
@@ -116,18 +114,16 @@ class FastPath:
         if found is None:
             return None
         page, response = found
-        if page.surface == "static":
-            return (response, None, page.surface) if self._assets.take(client).allowed else None
         if page.surface == "mcp":
             return response, None, page.surface  # server cards are free
-        if response.status == 304 and if_none_match.strip() != b"*":
+        _, limiter = self._charging.limit(page.surface)
+        if page.surface == "static":
+            verdict = limiter.take(client)
+            return response, None if verdict.allowed else verdict, page.surface
+        if response.status == 304 and is_free(if_none_match):
             # Free, but only for a client that could pay for it.
-            verdict = self._limiter.peek(client)
-            is_allowed = verdict.remaining > 0 or not self._limiter.is_enabled
-        else:
-            verdict = self._limiter.take(client)
-            is_allowed = verdict.allowed
-        return (response, verdict, page.surface) if is_allowed else None
+            return response, limiter.refusal(client) or limiter.peek(client), page.surface
+        return response, limiter.take(client), page.surface
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
         """Answer a conditional GET with 304 from memory. Not charged to the client's rate, and not limited by it."""

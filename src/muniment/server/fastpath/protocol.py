@@ -1,8 +1,8 @@
 """
 The fast path's protocol: answer requests from within the HTTP parser.
 
-These are GET requests whose response is ready, and calls of a public tool that arrived in one piece and look up one
-document.
+These are GET requests whose response is ready, calls of a public tool that arrived in one piece and look up one
+document, and all requests of a client over its limit, whose refusal must not cost more than a response.
 
 Cached responses are sent while parsing. Look-ups are collected until everything received in this turn of the event loop
 is parsed, and then made in one query, which uses the processor's caches well.
@@ -13,12 +13,16 @@ which cost as much as all the rest of a small response.
 """
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from muniment.api.responses import Answer, status_line
+from muniment.kernel.rate import Verdict
 from muniment.mcp.declarations import Caller
+from muniment.server.charging import last_value
 from muniment.server.fastpath.fast_path import Ready, ToolAnswers
 from muniment.server.fastpath.heads import (
     DECLINED,
@@ -61,17 +65,13 @@ def missing_internals(protocol: type = HttpToolsProtocol, cycle: type = RequestR
     )
 
 
-_PLAIN_HEADS: Final = {status: status_line(status) for status in (200, 202, 400, 403, 404)}
-"""Those of a tool server's replies."""
-
-
 class FastPathProtocol(LimitedProtocol):
     """A connection with the fast path."""
 
     _waits_for: Detail | None = None
     """The detail to look up at the end of this turn."""
-    _tools: ToolAnswers | None = None
-    """The tool server of a call whose body is still being read."""
+    _pending: Callable[[], bool] | None = None
+    """Answers the request whose body is still being read; returns False for the ordinary path."""
     _called_with: bytes = b""
     _last_block = 0
     """The hash of the headers of the latest request: a client that repeats them may do so often."""
@@ -85,16 +85,24 @@ class FastPathProtocol(LimitedProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on; a call whose body is incomplete takes the ordinary path, which can wait."""
-        if len(data) <= MAX_REQUEST_BYTES:
+        if len(data) <= MAX_REQUEST_BYTES and self._pause is None:
             if self._is_between and self._repeat(data):
                 return
             if data.startswith(b"GET /") and self._answer_known(data):
                 return
         self._is_between = False
         super().data_received(data)
-        if self._tools is not None:
+        if self._pending is not None:
             self._hand_over()
             self.update()
+
+    @property
+    def _is_between_requests(self) -> bool:
+        return self._pending is None and super()._is_between_requests
+
+    def pause(self, seconds: float) -> None:
+        self._is_between = False
+        super().pause(seconds)
 
     @property
     def is_busy(self) -> bool:
@@ -127,29 +135,29 @@ class FastPathProtocol(LimitedProtocol):
         """Answer at once, wait for the rest of the turn, or take the ordinary path."""
         if self._is_open(b"GET") and self._answer_at_once():
             return
-        self._tools = self._tools_at_once()
+        self._pending = self._call_to_answer() or self._refusal_to_send()
         self._called_with = b""
-        if self._tools is None:
+        if self._pending is None:
             self._proceed_by_task()
 
     def on_body(self, body: bytes) -> None:
-        if self._tools is None:
+        if self._pending is None:
             super().on_body(body)
         else:
             self._called_with += body
 
     def on_message_complete(self) -> None:
-        """Finish parsing; answer a call now, or pass it to the ordinary path."""
-        if self._tools is not None:
-            if self._call_at_once(self._tools):
-                self._tools = None
+        """Finish parsing; answer or refuse the request now, or pass it to the ordinary path."""
+        if self._pending is not None:
+            if self._pending():
+                self._pending = None
                 return
             self._hand_over()
         super().on_message_complete()
 
     def _hand_over(self) -> None:
-        """Pass a pending call to the ordinary path, with the body received so far."""
-        self._tools = None
+        """Pass the pending request to the ordinary path, with the body received so far."""
+        self._pending = None
         if self._is_over:
             return
         self._proceed_by_task()
@@ -170,13 +178,11 @@ class FastPathProtocol(LimitedProtocol):
 
     def _is_open(self, method: bytes) -> bool:
         """Return whether a request of *method* may be answered now."""
-        parser = self.parser
-        return (
-            parser.get_method() == method
-            and self._is_free()
-            and parser.should_keep_alive()
-            and parser.get_http_version() == "1.1"
-        )
+        return self.parser.get_method() == method and self._is_usual()
+
+    def _is_usual(self) -> bool:
+        """Return whether a response can be sent at once, and the connection stays open after it."""
+        return self._is_free() and self.parser.should_keep_alive() and self.parser.get_http_version() == "1.1"
 
     def _is_free(self) -> bool:
         """Return whether no request is pending, and the client reads."""
@@ -231,20 +237,53 @@ class FastPathProtocol(LimitedProtocol):
         if found is None:
             return False
         response, verdict, surface = found
+        if verdict is not None and not verdict.allowed:
+            self.heard_at = self.loop.time()
+            return self._refuse("GET", surface, verdict)
         self.transport.writelines((response.head, front.ending(None, verdict), response.body))
         self.progress_at = self.loop.time()  # when something was heard matters only while a request is unfinished
         front.metrics.fast_path[surface, response.status] += 1
         return True
 
-    def _tools_at_once(self) -> ToolAnswers | None:
-        """Return the tool server that the request calls, if the fast path may answer for it."""
+    def _client(self) -> tuple[str, str]:
+        """Return the address of the client and its key of the rate limit."""
+        if not self._is_proxied:
+            return self.peer, self._address
+        clients = self.front.clients
+        address = clients.address(self.peer, self.headers)
+        return address, clients.rate_key(address)
+
+    def _refusal_to_send(self) -> Callable[[], bool] | None:
+        """Return what refuses the request, if its client is over the limit: the same as the ordinary path would."""
+        if not self._is_usual() or self.expect_100_continue or self.parser.should_upgrade():
+            return None
+        method = self.parser.get_method().decode("ascii")
+        found = self.front.refused(method, self.url, self.headers, self._client()[1])
+        return partial(self._refuse, method, *found) if found is not None else None
+
+    def _refuse(self, method: str, surface: str, verdict: Verdict) -> bool:
+        """Send a refusal, and read nothing more from this client until it can be answered."""
+        front = self.front
+        response = front.refusal(surface, verdict, self.headers)
+        request_id = front.request_id(last_value(self.headers, b"x-request-id"))
+        body = b"" if method == "HEAD" else response.body
+        self._send(response.head, front.ending(request_id, front.charging.shown(surface, verdict)), body)
+        front.metrics.answered(surface, method, response.status, 0.0)
+        if front.log_requests:
+            address, _ = self._client()
+            front.write_line(method, self.url, response.status, 0.0, client=address, request_id=request_id)
+        self.pause(verdict.wait_s)
+        return True
+
+    def _call_to_answer(self) -> Callable[[], bool] | None:
+        """Return what answers the call of a tool that the request is, if the fast path may."""
         tools = self.front.fast_path.tools.get(self.url)
         if tools is None or not self._is_open(b"POST"):
             return None
         for name, value in self.headers:
             if name in UNUSUAL_CALL and self._declines(name, value):
                 return None
-        return tools
+        return partial(self._call_at_once, tools)
 
     def _call_at_once(self, tools: ToolAnswers) -> bool:
         front = self.front
@@ -253,8 +292,8 @@ class FastPathProtocol(LimitedProtocol):
             if name == b"x-request-id":
                 given_id = value
         request_id = front.request_id(given_id)
-        address = front.clients.address(self.peer, self.headers)
-        caller = Caller(None, front.clients.rate_key(address), request_id.decode("ascii"), waits=False)
+        address, client = self._client()
+        caller = Caller(None, client, request_id.decode("ascii"), waits=False)
         try:
             found = tools.call(self.headers, self._called_with, caller)
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
@@ -262,13 +301,15 @@ class FastPathProtocol(LimitedProtocol):
         if found is None:
             return False
         reply, verdict = found
-        head = _PLAIN_HEADS[reply.status] + b"".join(b"%s: %s\r\n" % line for line in reply.headers)
+        head = status_line(reply.status) + b"".join(b"%s: %s\r\n" % line for line in reply.headers)
         if reply.body:
             head += b"content-length: %d\r\n" % len(reply.body)
         self._send(head, front.ending(request_id, verdict), reply.body)
-        front.metrics.answered("mcp", "POST", reply.status, 0.0)
+        front.metrics.answered(tools.surface, "POST", reply.status, 0.0)
         if front.log_requests:
             front.write_line("POST", self.url, reply.status, 0.0, client=address, request_id=request_id)
+        if verdict is not None and not verdict.allowed:
+            self.pause(verdict.wait_s)
         return True
 
     def _send(self, head: bytes, ending: bytes, body: bytes) -> None:
@@ -309,10 +350,7 @@ class FastPathProtocol(LimitedProtocol):
             known: the remembered headers, and *request* all the bytes that were received.
         """
         front = self.front
-        address, client = self.peer, self._address
-        if self._is_proxied:
-            address = front.clients.address(address, self.headers)
-            client = front.clients.rate_key(address)
+        address, client = self._client() if self._is_proxied else (self.peer, self._address)
         try:
             pages = front.fast_path
             found = pages.get(self.url, accept_encoding, if_none_match, client, answer)
@@ -326,6 +364,8 @@ class FastPathProtocol(LimitedProtocol):
         if found is None:
             return False
         response, verdict, surface = found
+        if verdict is not None and not verdict.allowed:
+            return self._refuse("GET", surface, verdict)
         if self._is_between and surface == "api" and if_none_match.strip() != b"*":
             pages.remember(request, self.url, response)
         request_id = front.request_id(given_id) if given_id is not None or front.log_requests else None
@@ -351,6 +391,9 @@ class FastPathProtocol(LimitedProtocol):
         wanted = front.fast_path.detail(self.url)
         if wanted is None:
             return False
+        verdict = front.limiter.refusal(self._client()[1])
+        if verdict is not None:
+            return self._refuse("GET", "api", verdict)
         if not front.fast_path.waiting:
             self.loop.call_soon(front.fast_path.answer_waiting)
         front.fast_path.waiting.append(self)

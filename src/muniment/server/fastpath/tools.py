@@ -1,14 +1,18 @@
-"""Tool calls on the fast path: immediate responses of a public tool server."""
+"""Tool calls on the fast path: immediate responses of a public tool server, and refusals of the owners'."""
 
+from muniment.kernel import fairness
 from muniment.kernel.problems import Problem
 from muniment.kernel.rate import Verdict
 from muniment.mcp.declarations import Caller
-from muniment.mcp.protocol.http import Headers, Reply, headers_by_name
+from muniment.mcp.protocol.admission import Access
+from muniment.mcp.protocol.http import Headers, Reply, error_reply, headers_by_name
 from muniment.mcp.protocol.transport import ToolCall, ToolServer
 
 
 class PublicToolAnswers:
     """Immediate responses of the public tool *server*, equal to those of its ordinary path."""
+
+    surface = "mcp"
 
     def __init__(self, server: ToolServer) -> None:
         self._server = server
@@ -24,14 +28,37 @@ class PublicToolAnswers:
         except Problem:
             return None
         asked = server.understood(headers, body, caller)
+        verdict = server.limiter.refusal(caller.client) if server.limiter is not None else None
+        if verdict is not None:
+            problem = fairness.current().refuse("requests", verdict)
+            return server.refused(asked, problem, caller), verdict
         if not isinstance(asked, Reply) and not (isinstance(asked, ToolCall) and asked.bound.tool.instant):
             return None
-        verdict = None
         if server.limiter is not None:
             verdict = server.limiter.take(caller.client)
-            if not verdict.allowed:
-                return None
         reply = asked if isinstance(asked, Reply) else server.call_now(asked, caller)
         if reply is None and server.limiter is not None:
             server.limiter.refund(caller.client)  # the ordinary path charges it
         return None if reply is None else (reply, verdict)
+
+
+class OwnerRefusals:
+    """Refusals of the owner tool *server*: of addresses that ask too often without a valid credential."""
+
+    surface = "manage_mcp"
+
+    def __init__(self, server: ToolServer, access: Access) -> None:
+        self._server, self._access = server, access
+
+    def call(self, lines: Headers, _body: bytes, caller: Caller) -> tuple[Reply, Verdict | None] | None:
+        """Refuse a call, or return None."""
+        limits = self._access.fairness
+        verdict = limits.unauthenticated.refusal(caller.client)
+        if verdict is None or self._access.is_known({"headers": lines, "query_string": b""}):
+            return None
+        headers = headers_by_name(lines)
+        try:
+            self._server.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
+        except Problem:
+            return None
+        return error_reply(limits.refuse("unauthenticated", verdict)), verdict

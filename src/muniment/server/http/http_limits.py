@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from uvicorn.protocols.utils import get_remote_addr
 
 from muniment.api.responses import error_response
-from muniment.kernel.fairness import too_many
+from muniment.kernel.fairness import PAUSE, too_many
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.server.app.app import App
@@ -29,6 +29,11 @@ KEEP_ALIVE_S: Final = 75
 LINGER_S: Final = 2
 FLUSH_S: Final = 15
 RETIRE_S: Final = 1.0
+MAX_PAUSE_S: Final = 1.0
+"""A client that waits as Retry-After says does not notice a pause: it is told to wait for a second or longer."""
+END_OF_HEAD: Final = b"\r\n\r\n"
+SHORTEST_HEAD: Final = 16
+SPACE: Final = ord(" ")
 UPLOADS: Final = b"/uploads/"
 
 
@@ -49,6 +54,12 @@ class LimitedProtocol(HttpToolsProtocol):
     """Body bytes of its requests in progress, which its holder counts."""
     is_unfinished = True
     """Whether the request that the client is expected to send, or has begun, is incomplete."""
+    _pause: asyncio.TimerHandle | None = None
+    """Ends the pause of a client over its limit, in which nothing is read from it."""
+    _unread = b""
+    """What was received during a pause, or while a request was being answered."""
+    _has_ended = False
+    """Whether the client has half-closed the connection after what is unread."""
 
     def __init__(
         self, config: Any, server_state: Any, app_state: JSONObject, _loop: asyncio.AbstractEventLoop | None = None
@@ -93,6 +104,8 @@ class LimitedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._in_body:
             self._charge_body(self.loop.time())
+        if self._pause is not None:
+            self._pause.cancel()
         self.front.holders.leave(self)
         if self._answering is not None and not self._answering.response_complete:
             # Uvicorn tells the latest of pipelined requests only.
@@ -105,8 +118,54 @@ class LimitedProtocol(HttpToolsProtocol):
         super()._start_asgi_task(cycle, app)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_over:
+        """Read request by request, so that what a client sends ahead waits, and costs nothing while it does."""
+        begin = 0
+        while begin < len(data) and not self._is_over:
+            is_between = self._is_between_requests
+            if self._pause is not None or self._unread or (is_between and self._is_answering):
+                self._unread += data[begin:]
+                self.flow.pause_reading()
+                return
+            end = len(data)
+            # Neither a body nor empty lines between requests are cut into pieces.
+            if is_between and data[begin] > SPACE:
+                found = data.find(END_OF_HEAD, begin + SHORTEST_HEAD)
+                end = found + len(END_OF_HEAD) if found >= 0 else end
+            self._read(data if end - begin == len(data) else data[begin:end])
+            begin = end
+
+    @property
+    def _is_between_requests(self) -> bool:
+        return not (self._in_head or self._in_body)
+
+    def pause(self, seconds: float) -> None:
+        """
+        Read nothing more from a client over its limit until it can be answered.
+
+        Through a trusted proxy, others send by the same connection, which is read on.
+        """
+        if self._pause is None and not (self._is_proxied or self.is_retiring or self._is_over):
+            self._pause = self.loop.call_later(min(seconds, MAX_PAUSE_S), self._end_pause)
+            self.flow.pause_reading()
+
+    def _end_pause(self) -> None:
+        self._pause = None
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Read what had to wait, and then from the client again."""
+        if self.transport.is_closing():
             return
+        unread, self._unread = self._unread, b""
+        if unread:
+            self.data_received(unread)
+        if self._pause is not None or self._unread:
+            return
+        self.flow.resume_reading()
+        if self._has_ended and not self.eof_received():
+            self.transport.close()
+
+    def _read(self, data: bytes) -> None:
         self.heard_at = self.loop.time()
         was_in_head, body_of = self._in_head, self.cycle if self._in_body else None
         content_bytes = self._body.content_bytes
@@ -156,6 +215,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool; uvicorn's gives none
         """Answer requests sent before the client half-closed, then close."""
+        if self._unread:
+            self._has_ended = True
+            return True
         if not self.is_busy or self._in_body:
             return False
         self.cycle.keep_alive = False
@@ -260,11 +322,16 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
+        answered = self._answering
+        if answered is not None and PAUSE in answered.scope["state"]:
+            self.pause(answered.scope["state"][PAUSE])
         if self.pipeline:
             cycle, app = self.pipeline.pop()
             self._start_asgi_task(cycle, app)
         elif self._refused_later is not None:
             self.refuse(self._refused_later)
+        if self._unread and self._pause is None:
+            self._read_on()
         if self._in_head or self._in_body or self._is_proxied or self.held_bytes:
             self.update()
 
@@ -276,9 +343,13 @@ class LimitedProtocol(HttpToolsProtocol):
         )
 
     @property
-    def is_busy(self) -> bool:
+    def _is_answering(self) -> bool:
         cycle = self.cycle
         return cycle is not None and not cycle.response_complete and not cycle.disconnected
+
+    @property
+    def is_busy(self) -> bool:
+        return self._is_answering
 
     @property
     def is_working(self) -> bool:
@@ -376,6 +447,9 @@ class LimitedProtocol(HttpToolsProtocol):
     def retire(self) -> None:
         """Close the connection after the next response, so that another process can take the next one."""
         self.is_retiring = True
+        if self._pause is not None:
+            self._pause.cancel()
+            self._end_pause()
         if self.is_busy:
             self.cycle.keep_alive = False
 
