@@ -6,8 +6,11 @@ system that has it, one after the other, so that what disturbs the machine distu
 CPU second of the server; ratios are taken in each round, and their median is shown. New pages, an owner's update and
 the import are measured by CPU time of a process, without a reference.
 
+The cost of a refused request is compared with that of an answered one.
+
 Writes bench/RESULTS.md, bench/results.json and a plot of each path into bench/plots, unless --dry. Exits with 1 if a
-path lost more than a tenth against the results before: its ratio to nginx, or without one its rate.
+path lost more than a tenth against the results before (its ratio to nginx, or without one its rate), or a refused
+request costs more than 1.2 times an answered one.
 """
 
 import argparse
@@ -27,6 +30,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
+import refusals
 import report
 from sample import import_sample
 from systems import ROOT, WORK, Server, load, prepare, run, servers
@@ -70,7 +74,9 @@ def main() -> int:
                     if number:  # the first round only warms
                         rounds[path][name].append(rate)
             print(f"round {number} of {given.rounds}", flush=True)
-    costs = {} if "costs" in given.without else costs_ms(given.without)
+    costs = refusals.costs_ms(data, rounds=given.rounds, seconds=given.seconds)
+    is_refusal_dear = refusals.ratio(costs) > refusals.MAX_RATIO
+    costs |= {} if "costs" in given.without else costs_ms(given.without)
     found = report.Results(
         measured_at=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         commit=run("git", "-C", ROOT, "rev-parse", "--short=10", "HEAD").strip(),
@@ -83,9 +89,11 @@ def main() -> int:
     lost = report.lost(found, before)
     for path in lost:
         print(f"FAIL {path}")
+    if is_refusal_dear:
+        print(f"FAIL a refused request costs more than {refusals.MAX_RATIO} times an answered one")
     if not given.dry:
         report.write(found, before)
-    return int(bool(lost))
+    return int(bool(lost) or is_refusal_dear)
 
 
 def asked_of(running: dict[str, Server]) -> dict[str, dict[str, Ask]]:

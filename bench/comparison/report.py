@@ -143,7 +143,9 @@ _HOW = """\
 - The product runs as operators run it, with all headers and checks and one server process; only the rate limit is off.
   Data: 5,000 generated companies, a list page of 25 with about 37 KB, a detail with about 2.5 KB, random slugs.
 - **CPU in milliseconds**: a page that is new in its edition, an owner's update with a durable commit, and the import of
-  the real registry (about 12,400 companies), each by the CPU time of its process.
+  the real registry (about 12,400 companies), each by the CPU time of its process. A thousand requests of one client
+  behind a trusted proxy for a detail, answered from memory and refused over its limit: a refusal may cost 1.2 times an
+  answer.
 - **tool server**: calls of the public tools without a reference beside them.
 - A bar is the median of the rounds; each dot is a round. Dots far apart mean that the machine was not quiet.
 

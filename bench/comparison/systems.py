@@ -64,38 +64,42 @@ class Server(NamedTuple):
 @contextlib.contextmanager
 def servers(reference: Path, data: Path, *, names: frozenset[str]) -> Iterator[dict[str, Server]]:
     """Start those of the systems that this machine has; one that does not start is named and left out."""
-    running: dict[str, Server] = {}
-    processes: list[subprocess.Popen[bytes]] = []
-    try:
+    with contextlib.ExitStack() as stack:
+        running: dict[str, Server] = {}
         for name, (command, environment, folder) in commands(reference, data).items():
             if name not in names:
                 continue
-            port = free_port()
-            shown = [str(each).replace("{port}", str(port)) for each in command]
-            if name == "nginx":
-                user = "user root;" if os.geteuid() == 0 else ""
-                values = {"port": port, "work": WORK, "static": WORK / "data" / "main.static", "user": user}
-                (WORK / "rounds.conf").write_text(NGINX.format(**values))
-            with (WORK / f"{name}.log").open("wb") as log:
-                process = subprocess.Popen(
-                    ["taskset", "-c", SERVER_CORE, *shown],
-                    env={**os.environ, **environment},
-                    cwd=folder,
-                    stdout=log,
-                    stderr=log,
-                )
-            processes.append(process)
-            if answers(port, process):
-                running[name] = Server(name, port, psutil.Process(process.pid))
+            server = stack.enter_context(started(name, command, environment, folder))
+            if server is not None:
+                running[name] = server
             else:
                 print(f"{name} did not start and is left out: see {WORK / name}.log")
         yield running
+
+
+@contextlib.contextmanager
+def started(name: str, command: list[object], environment: dict[str, str], folder: Path) -> Iterator[Server | None]:
+    """Start one system on the core of the servers; None if it does not answer."""
+    port = free_port()
+    shown = [str(each).replace("{port}", str(port)) for each in command]
+    if name == "nginx":
+        user = "user root;" if os.geteuid() == 0 else ""
+        values = {"port": port, "work": WORK, "static": WORK / "data" / "main.static", "user": user}
+        (WORK / "rounds.conf").write_text(NGINX.format(**values))
+    with (WORK / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(
+            ["taskset", "-c", SERVER_CORE, *shown],
+            env={**os.environ, **environment},
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield Server(name, port, psutil.Process(process.pid)) if answers(port, process) else None
     finally:
-        for process in processes:
-            process.send_signal(signal.SIGTERM)
-        for process in processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(20)
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(20)
 
 
 def commands(reference: Path, data: Path) -> dict[str, tuple[list[object], dict[str, str], Path]]:
@@ -173,8 +177,10 @@ def run(*command: object, **more: object) -> str:
     return text
 
 
-def load(server: Server, path: str, seconds: int, *options: str, script: tuple[str, ...] = ()) -> float:
-    """Return the requests that *server* answers in a CPU second, under 32 connections."""
+def load(
+    server: Server, path: str, seconds: int, *options: str, script: tuple[str, ...] = (), is_refused: bool = False
+) -> float:
+    """Return the requests that *server* answers, or refuses, in a CPU second, under 32 connections."""
     command = ["taskset", "-c", LOAD_CORE, "wrk", "-t2", "-c32", f"-d{seconds}s", *options]
     before = server.cpu_s()
     if script:
@@ -182,7 +188,7 @@ def load(server: Server, path: str, seconds: int, *options: str, script: tuple[s
     else:
         out = run(*command, server.address(path))
     used_s = server.cpu_s() - before
-    if "Non-2xx" in out or not used_s:
+    if ("Non-2xx" in out) != is_refused or not used_s:
         raise RuntimeError(f"{server.name} {path}: {out}")
     answered = int(re.findall(r"(\d+) requests in", out)[0])
     if not answered:

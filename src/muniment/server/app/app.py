@@ -263,8 +263,9 @@ class App:
 
         None if it may be answered, also without being charged.
         """
-        is_over = self.limiter.refusal(client) is not None or self.fairness.assets.refusal(client) is not None
-        if not is_over:
+        is_asset = target.startswith(ASSETS.encode())
+        verdict = (self.fairness.assets if is_asset else self.limiter).refusal(client)
+        if verdict is None:
             return None
         try:
             url = httptools.parse_url(target)
@@ -275,8 +276,8 @@ class App:
         if shown in _CHECKS.values() or shown in self.mounts:
             return None
         surface = self.charging.surface(path)
-        verdict = self.charging.limit(surface)[1].refusal(client)
-        if verdict is None or (method in WITH_BODY and not self.fairness.body_time.peek(client).allowed):
+        is_other_limit = is_asset != (surface == "static")
+        if is_other_limit or (method in WITH_BODY and not self.fairness.body_time.peek(client).allowed):
             return None
         if surface == "api" and method == "GET" and self._is_unchanged(target, headers, client):
             return None

@@ -13,6 +13,7 @@ which cost as much as all the rest of a small response.
 """
 
 import logging
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Final
@@ -40,6 +41,7 @@ from muniment.server.observability.telemetry import is_sampled
 log = logging.getLogger("muniment.server")
 
 UNUSUAL_CALL: Final = frozenset({TRACE, b"transfer-encoding", b"expect", b"upgrade"})
+PLAIN_TARGET: Final = re.compile(rb"/[!-~]*")
 _CALLBACKS: Final = (
     "_start_asgi_task connection_lost connection_made data_received on_body on_header on_headers_complete"
     " on_message_begin on_message_complete on_response_complete on_url resume_writing shutdown"
@@ -225,10 +227,18 @@ class FastPathProtocol(LimitedProtocol):
         self.heard_at = self.head_at = self.loop.time()
         self.url = line[4:]
         self.headers = head.headers
-        if not self._answer_cached(head.accept_encoding, head.if_none_match, None, known=head, request=data):
-            return False
+        client = self._client()
+        if not self._answer_cached(head.accept_encoding, head.if_none_match, None, client, known=head, request=data):
+            return self._refuse_known(client[1])
         self._is_between = not (self._is_proxied or self.front.log_requests or self.flow.write_paused)
         return True
+
+    def _refuse_known(self, client: str) -> bool:
+        """Refuse a request with known headers without the parser, which accepts its target; return whether it is."""
+        if not PLAIN_TARGET.fullmatch(self.url):
+            return False
+        found = self.front.refused("GET", self.url, self.headers, client)
+        return found is not None and self._refuse("GET", *found)
 
     def _repeat(self, request: bytes) -> bool:
         """Answer *request* as the same bytes were answered before, and return whether they were."""
@@ -268,7 +278,10 @@ class FastPathProtocol(LimitedProtocol):
         request_id = front.request_id(last_value(self.headers, b"x-request-id"))
         body = b"" if method == "HEAD" else response.body
         self._send(response.head, front.ending(request_id, front.charging.shown(surface, verdict)), body)
-        front.metrics.answered(surface, method, response.status, 0.0)
+        if method == "GET":
+            front.metrics.fast_path[surface, response.status] += 1
+        else:
+            front.metrics.answered(surface, method, response.status, 0.0)
         if front.log_requests:
             address, _ = self._client()
             front.write_line(method, self.url, response.status, 0.0, client=address, request_id=request_id)
@@ -329,7 +342,7 @@ class FastPathProtocol(LimitedProtocol):
                 given_id = value
             elif name in DECLINED and self._declines(name, value):
                 return False
-        if self._answer_cached(accept_encoding, if_none_match, given_id, answer):
+        if self._answer_cached(accept_encoding, if_none_match, given_id, self._client(), answer):
             return True
         return answer is None and self._wait()
 
@@ -338,6 +351,7 @@ class FastPathProtocol(LimitedProtocol):
         accept_encoding: bytes,
         if_none_match: bytes,
         given_id: bytes | None,
+        address_and_client: tuple[str, str],
         answer: Answer | None = None,
         *,
         known: Head | None = None,
@@ -350,7 +364,7 @@ class FastPathProtocol(LimitedProtocol):
             known: the remembered headers, and *request* all the bytes that were received.
         """
         front = self.front
-        address, client = self._client() if self._is_proxied else (self.peer, self._address)
+        address, client = address_and_client
         try:
             pages = front.fast_path
             found = pages.get(self.url, accept_encoding, if_none_match, client, answer)
