@@ -108,6 +108,7 @@ def test_an_event_with_an_invalid_expired_or_truncated_signature_is_refused(stri
             (other, signed(other))
             for other in (json.dumps({**event, "id": id_}).encode() for id_ in ("", "x" * 256, 5))
         ),
+        *((other, signed(other)) for other in (b'{"id": "evt_2", ' + body[1:], b'{"x": NaN, ' + body[1:])),
     ):
         with pytest.raises(BadRequest, match="signature is invalid"):
             purchases.receive_event(given, signature)

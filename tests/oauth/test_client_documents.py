@@ -83,6 +83,8 @@ def test_public_addresses_are(address):
         pytest.param((head(Content_Type="text/html"), b"{}"), id="HTML"),
         pytest.param((head(), b"[1]"), id="no object"),
         pytest.param((head(), b"{"), id="broken JSON"),
+        pytest.param((head(), b'{"client_id": "a", "client_id": "b"}'), id="a member twice"),
+        pytest.param((head(), b'{"x": Infinity}'), id="infinity"),
         pytest.param((b"SSH-2.0-OpenSSH\r\n",), id="no HTTP"),
         pytest.param((), id="nothing"),
     ],

@@ -1,6 +1,5 @@
 """Stripe as the payment provider. Source: Stripe API, Checkout Sessions; Receive events in your webhook endpoint."""
 
-import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ from muniment.credits.billing import (
     Session,
     SessionState,
 )
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONObject, read_json
 
 if TYPE_CHECKING:
     from stripe.params.checkout import SessionCreateParams, SessionCreateParamsLineItemPriceData
@@ -95,7 +94,7 @@ class StripeCheckout:
         """Verify the event's signature and age, and parse it."""
         try:
             stripe.WebhookSignature.verify_header(body, signature, self._secret, TOLERANCE_S)
-            payload = json.loads(body)
+            payload = read_json(body)
             event_id, kind, concerned = payload["id"], payload["type"], payload["data"]["object"]
             about = _READERS.get(kind, _ignore)(concerned)
         except stripe.SignatureVerificationError:

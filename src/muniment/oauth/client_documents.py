@@ -8,7 +8,6 @@ Source: draft-ietf-oauth-client-id-metadata-document, sections 3, 4 and 6.5; dec
 """
 
 import http.client
-import json
 import logging
 from threading import BoundedSemaphore, Thread
 from typing import Final, Unpack
@@ -17,7 +16,7 @@ from urllib.parse import urlsplit
 from django.core.cache import cache
 
 from muniment.kernel.ids import digest, now
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONObject, read_json
 from muniment.oauth.errors import Refusal
 from muniment.outbound import fetching
 from muniment.outbound.fetching import DEADLINE_S, Connection
@@ -92,7 +91,7 @@ def read(address: str, **connection: Unpack[Connection]) -> JSONObject:
     answer = fetching.fetch(address, accept="application/json", **connection)
     if answer.media_type != "application/json" and not answer.media_type.endswith("+json"):
         raise ValueError("the response is not JSON")
-    found = json.loads(answer.body)
+    found = read_json(answer.body)
     if not isinstance(found, dict):
         raise ValueError("the document is not an object")  # noqa: TRY004 - external input
     return found

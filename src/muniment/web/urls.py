@@ -116,8 +116,10 @@ urlpatterns = [
     re_path(r"^pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp$", pictures.picture),
     re_path(r"^fonts/(?P<digest>[0-9a-f]{32})\.woff2$", site_pages.font),
     # With and without a trailing slash: a redirect would turn a POST into a GET.
-    re_path(r"^\.well-known/oauth-authorization-server/?$", oauth.authorization_server),
-    re_path(r"^\.well-known/oauth-protected-resource/api/manage/mcp/?$", oauth.protected_resource),
+    # Some clients ask first by the path of the tool server, without any path, or as of a provider of OpenID.
+    re_path(r"^\.well-known/oauth-authorization-server(?:/api/manage/mcp)?/?$", oauth.authorization_server),
+    re_path(r"^\.well-known/openid-configuration/?$", oauth.authorization_server),
+    re_path(r"^\.well-known/oauth-protected-resource(?:/api/manage/mcp)?/?$", oauth.protected_resource),
     re_path(r"^\.well-known/", oauth.no_metadata),
     re_path(r"^oauth/register/?$", oauth.register),
     re_path(r"^oauth/authorize/?$", authorize.authorize),

@@ -91,9 +91,32 @@ def test_the_owners_tool_server_describes_itself(slash):
     assert "offline_access" not in found["scopes_supported"]
 
 
-@pytest.mark.parametrize("path", ["", "/api/mcp", "/api/manage/mcp/more"])
+@pytest.mark.parametrize("slash", ["", "/"])
+@pytest.mark.parametrize(
+    ("alias", "path"),
+    [
+        ("oauth-authorization-server/api/manage/mcp", "oauth-authorization-server"),
+        ("openid-configuration", "oauth-authorization-server"),
+        ("oauth-protected-resource", "oauth-protected-resource/api/manage/mcp"),
+    ],
+)
+def test_clients_find_the_metadata_where_they_look_first(alias, path, slash):
+    found, expected = Client().get(f"/.well-known/{alias}{slash}"), Client().get(f"/.well-known/{path}")
+    assert (found.status_code, found.json()) == (200, expected.json())
+    for name in ("Content-Type", "Access-Control-Allow-Origin", "Cache-Control"):
+        assert found[name] == expected[name]
+    assert Client().head(f"/.well-known/{alias}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("oauth-protected-resource/api/mcp", "oauth-protected-resource/api/manage/mcp/more"),
+        *("oauth-authorization-server/api/mcp", "openid-configuration/api/mcp", "openid-configuration/more"),
+    ],
+)
 def test_nothing_else_looks_protected(path):
-    answer = Client().get("/.well-known/oauth-protected-resource" + path)
+    answer = Client().get("/.well-known/" + path)
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "not_found"
     assert answer["Access-Control-Allow-Origin"] == "*"
@@ -157,6 +180,9 @@ def test_registration_needs_no_name_and_no_method():
         ("[" * 50_000, "invalid_client_metadata"),
         ("x" * 100_000, "invalid_client_metadata"),
         (b"\xff\xfe", "invalid_client_metadata"),
+        (json.dumps({"redirect_uris": [REDIRECT]}).encode("utf-16"), "invalid_client_metadata"),
+        (f'{{"redirect_uris": ["{REDIRECT}"], "x": NaN}}', "invalid_client_metadata"),
+        (f'{{"redirect_uris": ["{REDIRECT}"], "redirect_uris": []}}', "invalid_client_metadata"),
         ({}, "invalid_redirect_uri"),
         ({"redirect_uris": []}, "invalid_redirect_uri"),
         ({"redirect_uris": REDIRECT}, "invalid_redirect_uri"),

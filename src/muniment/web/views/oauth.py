@@ -21,7 +21,7 @@ from muniment.kernel.actor import SCOPES
 from muniment.kernel.fairness import REGISTRATIONS_AN_HOUR
 from muniment.kernel.http.addresses import rate_key
 from muniment.kernel.ids import digest, now
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONError, JSONObject, read_json
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
 from muniment.oauth import clients, grants, resources
@@ -89,14 +89,11 @@ def _refused(refusal: Refusal, status: int = 0) -> HttpResponse:
     return answer
 
 
-def _body(request: HttpRequest, error: Any = "invalid_request") -> str:
+def _body(request: HttpRequest, error: Any = "invalid_request") -> bytes:
     declared = request.META.get("CONTENT_LENGTH") or "0"
     if not declared.isdigit() or int(declared) > MAX_BODY_BYTES:
         raise Refusal(error, f"The body is larger than {MAX_BODY_BYTES} bytes.")
-    try:
-        return request.body.decode("utf-8")
-    except UnicodeDecodeError:
-        raise Refusal(error, "The body is not UTF-8.") from None
+    return request.body
 
 
 def _form(request: HttpRequest) -> dict[str, str]:
@@ -104,7 +101,7 @@ def _form(request: HttpRequest) -> dict[str, str]:
     if request.content_type != "application/x-www-form-urlencoded":
         raise Refusal("invalid_request", "Send application/x-www-form-urlencoded.")
     try:
-        pairs = parse_qsl(_body(request), keep_blank_values=True, errors="strict", max_num_fields=50)
+        pairs = parse_qsl(_body(request).decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=50)
     except ValueError:
         raise Refusal("invalid_request", "The form cannot be parsed.") from None
     return parameters_once(pairs)
@@ -189,10 +186,10 @@ def no_metadata(request: HttpRequest) -> HttpResponse:
 @_endpoint("POST")
 def register(request: HttpRequest) -> HttpResponse:
     """Register a client (RFC 7591, section 3.1)."""
-    text = _body(request, "invalid_client_metadata")
+    body = _body(request, "invalid_client_metadata")
     try:
-        metadata = json.loads(text)
-    except (ValueError, RecursionError):
+        metadata = read_json(body)
+    except JSONError:
         raise Refusal("invalid_client_metadata", "The body is not JSON.") from None
     if not isinstance(metadata, dict):
         raise Refusal("invalid_client_metadata", "The body is not a JSON object.")

@@ -312,6 +312,12 @@ def test_each_fault_of_a_specification_is_shown_with_its_path_and_the_input_is_k
     assert "line 1" in client.post("/review/frameworks/tide-test/validate", {"specification": "{"}).content.decode()
     deep = client.post("/review/frameworks/tide-test/validate", {"specification": "[" * 200_000})
     assert b"is not valid JSON" in deep.content
+    for loose in (
+        json.dumps(STARTER).replace("{", '{"x": NaN, ', 1),
+        json.dumps(STARTER).replace("{", '{"version": 1, "version": 2, ', 1),
+    ):
+        shown = client.post("/review/frameworks/tide-test/author", {"specification": loose})
+        assert (shown.status_code, b"is not valid JSON" in shown.content) == (422, True)
     assert not FrameworkSpecification.objects.exists()
 
 

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONError, JSONObject, read_json
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import NotFound
 from muniment.kernel.wire import UNSET
@@ -251,14 +251,22 @@ def _read(text: str) -> tuple[JSONObject | None, list[tuple[str, str]]]:
     if len(text) > MAX_CHARACTERS:
         return None, [("$", gettext("is too long: at most %(limit)s characters") % {"limit": number(MAX_CHARACTERS)})]
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        place = "$"
-        if isinstance(error, json.JSONDecodeError):
-            place = gettext("line %(line)d, column %(column)d") % {"line": error.lineno, "column": error.colno}
-        return None, [(place, gettext("is not valid JSON"))]
+        document = read_json(text.encode("utf-8", "surrogatepass"))
+    except JSONError:
+        return None, [(_place_of_fault(text), gettext("is not valid JSON"))]
     faults = [(path, translated(why)) for path, why in faults_of(document)]
     return (document if isinstance(document, dict) else None), faults
+
+
+def _place_of_fault(text: str) -> str:
+    """Return where *text* is not JSON, as far as Python's reader, which takes more, sees it too."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return gettext("line %(line)d, column %(column)d") % {"line": error.lineno, "column": error.colno}
+    except (ValueError, RecursionError):
+        return "$"
+    return "$"
 
 
 def _form_of(found: Framework) -> type[FrameworkForm]:
