@@ -166,6 +166,12 @@ ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
 ACCOUNT_PASSWORD_RESET_BY_CODE_ENABLED = True
 ACCOUNT_CHANGE_EMAIL = True
+# Each of these makes rows or a mail, so an address has a limit by the hour too; the others are allauth's.
+ACCOUNT_RATE_LIMITS = {
+    "signup": "20/m/ip,60/h/ip",
+    "reset_password": "20/m/ip,60/h/ip,5/m/key",
+    "request_login_code": "20/m/ip,60/h/ip,3/m/key",
+}
 ACCOUNT_EMAIL_NOTIFICATIONS = False  # accounts/security sends them
 USERSESSIONS_ADAPTER = "muniment.accounts.security.signals.SessionsAdapter"
 ACCOUNT_SESSION_REMEMBER = True

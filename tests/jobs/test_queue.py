@@ -268,6 +268,17 @@ def test_finished_jobs_are_removed_after_a_week(kind):
     assert set(Job.objects.filter(kind=name).values_list("pk", flat=True)) == {fresh, waiting}
 
 
+def test_successes_of_a_kind_are_removed_when_it_says(kind):
+    name = kind(lambda _: None, successes_kept=timedelta(days=1))
+    old, fresh, failed = (queue.enqueue(name) for _ in range(3))
+    ended = now() - timedelta(days=1, seconds=1)
+    Job.objects.filter(pk=old).update(state=State.SUCCEEDED, finished_at=ended)
+    Job.objects.filter(pk=fresh).update(state=State.SUCCEEDED, finished_at=ended + timedelta(minutes=1))
+    Job.objects.filter(pk=failed).update(state=State.FAILED, finished_at=ended)
+    queue.prune()
+    assert set(Job.objects.filter(kind=name).values_list("pk", flat=True)) == {fresh, failed}
+
+
 def test_to_look_at_the_queue_and_at_the_clock_takes_few_statements(kind, django_assert_num_queries):
     name = kind(lambda _: None, name="tests.tick", every_s=600)
     queue.enqueue_periodic()

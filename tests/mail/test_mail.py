@@ -296,3 +296,27 @@ def test_a_command_names_the_page_or_uses_the_address_of_the_last_server(setting
     html = as_html("", places.link("Open it", "/manage"))
     assert 'class="button" href="https://registry.example/manage"' in html
     assert "· https://registry.example" in html
+
+
+def test_a_sent_message_is_forgotten_after_a_day(monkeypatch):
+    job = send()
+    deliver_mail()
+    Job.objects.filter(pk=job.pk).update(finished_at=now() - timedelta(hours=23))
+    queue.prune()
+    assert Job.objects.filter(pk=job.pk).exists()
+    Job.objects.filter(pk=job.pk).update(finished_at=now() - timedelta(hours=24, seconds=1))
+    queue.prune()
+    assert not Job.objects.filter(pk=job.pk).exists()
+
+
+def test_the_folder_of_messages_keeps_the_newest_for_a_day(monkeypatch, tmp_path):
+    using(monkeypatch, data=tmp_path)
+    assert delivery.empty_folder() == 0
+    monkeypatch.setattr(delivery, "MAX_IN_FOLDER", 3)
+    for _ in range(5):
+        delivery._write(b"Subject: Published\n\n")
+    newest = sorted(each.name for each in delivery.folder().iterdir())[2:]
+    assert delivery.empty_folder() == 2
+    assert sorted(each.name for each in delivery.folder().iterdir()) == newest
+    assert delivery.empty_folder(at=now() + timedelta(hours=23)) == 0
+    assert delivery.empty_folder(at=now() + timedelta(hours=25)) == 3

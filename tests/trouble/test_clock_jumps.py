@@ -1,14 +1,12 @@
 """The wall clock of a server is set forward and back while it is used: nothing fails, waits or happens twice."""
 
-import struct
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from services.installed import program
+from services.clock import Clock
 from services.load import Load
 from services.mail import Mailbox
 from services.owner import COMPANY, EMAIL, PASSWORD, owned_registry
@@ -20,7 +18,6 @@ from services.visitor import Visitor
 pytestmark = [pytest.mark.proof, pytest.mark.sqlite, pytest.mark.timeout(900)]  # PostgreSQL has a clock of its own
 DAY_S = 86_400
 SHIFTS_S = (DAY_S, 0, -DAY_S, 0, -3_650 * DAY_S, 0, 30, 60, 90, 60, 30, 0)
-SOURCE = Path(__file__).parents[1] / "services" / "shifted_clock.c"
 PATHS = ("/api/v1/companies", "/api/v1/companies?q=tidal", "/companies", "/api/v1/people/ilsabet-corrowan", "/")
 _TOKEN = """
 import sys, django
@@ -30,20 +27,6 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import SCOPES
 print(tokens.create_token(Account.objects.get(email=sys.argv[1]).actor("web"), "tests", permitted=SCOPES).text)
 """
-
-
-class Clock:
-    """The wall clock of processes with :attr:`environment`; the time that they measure is the real one."""
-
-    def __init__(self, folder: Path) -> None:
-        self._file, built = folder / "shift", folder / "shifted_clock.so"
-        self.set(0)
-        subprocess.run([program("cc"), "-shared", "-fPIC", "-O1", "-o", built, SOURCE], check=True, timeout=60)
-        self.environment = {"LD_PRELOAD": str(built), "SHIFTED_CLOCK": str(self._file)}
-
-    def set(self, shift_s: int) -> None:
-        with self._file.open("r+b" if self._file.exists() else "wb") as file:
-            file.write(struct.pack("q", shift_s))
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])

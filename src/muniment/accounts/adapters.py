@@ -20,6 +20,7 @@ from django.contrib import messages
 from django.contrib.auth import password_validation
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.contrib.auth.models import AnonymousUser
+from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -34,13 +35,16 @@ from muniment.encryption import seal, unseal
 from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import Forbidden
+from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.problems import Forbidden, TooMany
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language, speaking
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
 from muniment.registry_toml import applied
 
+VISITORS_MAILS_AN_HOUR = 3_000
+"""Codes and notices to people who are not signed in, from all addresses together."""
 BY_EMAIL = "confirm_by_email"
 _FACTOR = "second factor"
 log = logging.getLogger(__name__)
@@ -85,6 +89,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         links = {name: _at_home(value) for name, value in context.items() if name.endswith("_url")}
         values = {"request": current.request, "email": email, "current_site": _site(), **context, **links}
         kind = template_prefix.rpartition("/")[2]
+        if current.request is not None and not current.request.user.is_authenticated:
+            _hold_visitors_to_rate()
         expires_at = now() + _code_lasts(kind) if "code" in context else None
         with _in_language_for(email):
             message = self.render_mail(template_prefix, email, values)
@@ -152,6 +158,17 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
                 gettext("Your second factor cannot be checked: the registry's secret key has changed."),
                 gettext("Sign in with a passkey if you have one, or ask the operator to remove your second factors."),
             ) from None
+
+
+def _hold_visitors_to_rate() -> None:
+    """Raise TooMany if visitors from all addresses together have caused too many mails in this hour."""
+    at = now()
+    key = f"visitors-mails:{at:%Y%m%d%H}"
+    cache.add(key, 0, timeout=3_700)
+    if cache.incr(key) > VISITORS_MAILS_AN_HOUR:
+        wait_s = 3_600 - at.minute * 60 - at.second
+        hint = Phrase("Try again in {minutes} minutes.", minutes=wait_s // 60 + 1)
+        raise TooMany("This registry sends no more codes in this hour.", hint, retry_after_s=wait_s)
 
 
 def _only_at_providers(request: HttpRequest) -> HttpResponse:

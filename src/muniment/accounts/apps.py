@@ -15,11 +15,13 @@ class AccountsConfig(AppConfig):
         from django.core.cache import cache
 
         from muniment.accounts import revocation, sessions, tokens
+        from muniment.accounts.identities import unconfirmed
         from muniment.accounts.keys import holders, kept
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.accounts.security import effective_settings, retention, signals, step_up
         from muniment.mail import places
+        from muniment.store.database import counter_cache
 
         personal_data.register(own.PART)
         kept.register(effective_settings.KEPT)
@@ -36,4 +38,8 @@ class AccountsConfig(AppConfig):
         register(Handler(kind="accounts.deletions_due", work=lambda _: deletion.delete_due_accounts()), every_s=3_600)
         register(Handler(kind="accounts.tokens_near_end", work=lambda _: tokens.warn_of_expiry()), every_s=3_600)
         register(Handler(kind="accounts.tokens_ended", work=lambda _: tokens.sweep_tokens()), every_s=86_400)
+        register(
+            Handler(kind="accounts.sign_ups_ended", work=lambda _: unconfirmed.forget_unconfirmed()), every_s=3_600
+        )
+        register(Handler(kind="accounts.counts_ended", work=lambda _: counter_cache.sweep()), every_s=3_600)
         register(Handler(kind="accounts.sessions_ended", work=lambda _: sessions.sweep_sessions()), every_s=3_600)

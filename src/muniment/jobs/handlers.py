@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 from muniment.kernel.json import JSONObject
@@ -27,6 +28,7 @@ class Handler:
         back_off_s: pause before the second attempt, doubled for each further one, at most an hour.
         lane: jobs of a lane have threads of their own, so that they never wait for jobs that take long.
         per_group: how many jobs of one group may run at once; 0 means no limit.
+        successes_kept: how long jobs that succeeded are kept, if shorter than others: many, or caused by visitors.
         ended: called when the job fails permanently or is canceled.
     """
 
@@ -37,6 +39,7 @@ class Handler:
     back_off_s: float = 2.0
     lane: str = ""
     per_group: int = 0
+    successes_kept: timedelta | None = None
     ended: Ended | None = None
 
 

@@ -226,7 +226,13 @@ def enqueue_periodic() -> None:
 
 
 def prune() -> int:
+    """Delete the jobs that ended days ago, and successes of a kind when it says; return how many rows."""
     removed, _ = Job.objects.filter(finished_at__lt=now() - timedelta(days=KEPT_DAYS)).delete()
+    for kind in handlers.kinds():
+        handler = handlers.handler(kind)
+        if handler is not None and handler.successes_kept is not None:
+            successes = Job.objects.filter(kind=kind, state=State.SUCCEEDED)
+            removed += successes.filter(finished_at__lt=now() - handler.successes_kept).delete()[0]
     return removed
 
 

@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from muniment.jobs.handlers import register
+from muniment.jobs.handlers import Handler, register
 
 
 class MailConfig(AppConfig):
@@ -15,3 +15,4 @@ class MailConfig(AppConfig):
         from muniment.mail import delivery
 
         register(delivery.HANDLER)
+        register(Handler(kind="mail.messages_old", work=lambda _: delivery.empty_folder()), every_s=3_600)

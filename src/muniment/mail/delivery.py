@@ -35,6 +35,9 @@ from muniment.mail.outgoing import FAREWELL, KIND, PURPOSE
 SENT: Final = "sent"
 EXPIRED: Final = "expired"
 TIMEOUT_S: Final = 10
+KEPT: Final = timedelta(days=1)
+"""How long a message is known after it was sent, and how long one stays in the folder."""
+MAX_IN_FOLDER: Final = 2_000
 PAUSE_S: Final = 3.0
 """Between two attempts while the mail server does not answer."""
 _PERMANENT: Final = 500
@@ -135,6 +138,16 @@ def _write(content: bytes) -> None:
         echo(f"\n--- mail to {message['To']}: {message['Subject']}\n{body.get_content() if body else ''}\n---\n")
 
 
+def empty_folder(*, at: datetime | None = None) -> int:
+    """Delete the messages in the folder that are older than a day, and all but the newest; return how many."""
+    oldest = f"{(at or now()) - KEPT:%Y%m%dT%H%M%S%f}"
+    files = sorted(folder().glob("*.eml")) if folder().is_dir() else []
+    ended = [file for number, file in enumerate(files) if file.name < oldest or number < len(files) - MAX_IN_FOLDER]
+    for file in ended:
+        file.unlink(missing_ok=True)
+    return len(ended)
+
+
 def _end(run: JobRun, state: str) -> None:
     with transaction.atomic():
         run.finish({"state": state})
@@ -161,5 +174,13 @@ def _log_state(*, is_down: bool, reason: str = "") -> None:
 
 
 HANDLER: Final = handlers.Handler(
-    kind=KIND, work=deliver, lane="mail", per_group=1, lease_s=15, max_attempts=100_000, back_off_s=4, ended=_wipe
+    kind=KIND,
+    work=deliver,
+    lane="mail",
+    per_group=1,
+    lease_s=15,
+    max_attempts=100_000,
+    back_off_s=4,
+    successes_kept=KEPT,
+    ended=_wipe,
 )

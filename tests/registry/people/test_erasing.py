@@ -32,7 +32,7 @@ from muniment.registry.models import (
 from muniment.registry.people import profiles, suppression
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.publishing.redaction import compact_database, replace_due_tombstones
+from muniment.registry.publishing.redaction import compact_database, compact_if_sparse, replace_due_tombstones
 from muniment.registry.review import claims
 
 NAME, SLUG = "Ottoline Ferrisbrook", "ottoline-ferrisbrook"
@@ -276,6 +276,24 @@ def test_the_next_import_does_not_bring_the_person_back(company, tmp_path):
         assert [place["person"]["name"] for place in document("company", company.slug)["positions"]] == ["Bo"]
     assert not Person.objects.filter(name__icontains="ferrisbrook").exists()
     assert "Ottoline" not in json.dumps([each[1] for each in changes()])
+
+
+@pytest.mark.sqlite  # the file of PostgreSQL is not ours to read
+@pytest.mark.django_db(transaction=True)
+def test_space_goes_back_to_the_disk_when_a_fifth_of_the_file_is_free():
+    def count(name):
+        return cursor.execute(f"PRAGMA {name}").fetchone()[0]
+
+    with connection.cursor() as cursor:
+        compact_database()
+        cursor.execute("CREATE TABLE drift AS SELECT zeroblob(3000000) AS content")
+        assert not compact_if_sparse()
+        size = count("page_count")
+        cursor.execute("DROP TABLE drift")
+        assert compact_if_sparse()
+        assert count("freelist_count") == 0
+        assert count("page_count") * count("page_size") < size * count("page_size") - 2_900_000
+        assert not compact_if_sparse()
 
 
 @pytest.mark.sqlite  # the file of PostgreSQL is not ours to read

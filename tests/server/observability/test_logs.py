@@ -13,7 +13,7 @@ from muniment import masking
 from muniment.config import Config
 from muniment.masking import masked
 from muniment.server.app.app import App
-from muniment.server.observability.logs import Json, TextFormatter, request_id
+from muniment.server.observability.logs import MAX_CHARACTERS, Json, TextFormatter, request_id
 
 TOKEN = "mun_pat_" + "4" * 36
 
@@ -33,6 +33,12 @@ def written(request):
         return stream.getvalue()
 
     return write
+
+
+def test_a_text_in_a_line_has_a_length(written):
+    for line in (written("Not Found: %s", "/x" * 8_000), written("Not Found", address="/x" * 8_000)):
+        assert len(line) <= MAX_CHARACTERS + 300
+    assert "x" * MAX_CHARACTERS in written("Found", address="x" * MAX_CHARACTERS)
 
 
 @pytest.mark.requirement("ops.logs")

@@ -11,6 +11,7 @@ from django.core.cache import cache, caches
 from django.db import connection, connections, transaction
 
 from muniment.kernel.ids import now
+from muniment.store.database import counter_cache
 from muniment.store.database.counter_cache import MAX_ENTRIES, MAX_OF_A_KIND
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -112,3 +113,11 @@ def test_many_clients_do_not_evict_the_limits_of_others():
     for number in range(320):
         cache.add(f"knock-{number}", 0, timeout=3_700)
     assert cache.get("a-first") == 7
+
+
+def test_counts_that_ended_are_deleted_every_hour():
+    fill("accounts_cache", ("oauth-register:old:x", "sign-ins-failed:old:x"), seconds=-10)
+    fill("web_forms", ("once:7:old",), seconds=-10)
+    cache.set(SIGN_IN[0], 7, timeout=60)
+    assert counter_cache.sweep() == 3
+    assert (kept("accounts_cache"), kept("web_forms")) == (1, 0)

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from muniment import config
+from muniment.accounts.identities import unconfirmed
 from muniment.accounts.models import Account
 from muniment.setting_values import Provider, SignUp
 
@@ -44,6 +45,8 @@ class SignUpForm(forms.Form):
         sociallogin = getattr(self, "sociallogin", None)
         rule = rule_of(provider_of(sociallogin) if sociallogin is not None else None)
         email = self.cleaned_data.get("email")
+        if unconfirmed.are_too_many():
+            raise forms.ValidationError(gettext("Too many people are signing up now. Try again in an hour."))
         if email and not rule.admits(email):
             said = gettext("This registry creates accounts for addresses at %(domains)s. Use yours there.")
             self.add_error("email", said % {"domains": ", ".join(rule.domains)})

@@ -7,7 +7,7 @@ from muniment.jobs import handlers
 from muniment.jobs.queue import JobRun
 from muniment.registry.models import Person, Position, State
 from muniment.registry.people.erasing import ERASED
-from muniment.registry.publishing.redaction import compact_database, replace_due_tombstones
+from muniment.registry.publishing.redaction import compact_database, compact_if_sparse, replace_due_tombstones
 from muniment.registry.review import notifications
 
 UPGRADED: Final = "registry.consent_introduced"
@@ -33,5 +33,8 @@ def _tell_holder(person: Person) -> bool:
 handlers.register(handlers.Handler(kind=ERASED, work=lambda _: compact_database(), lease_s=600))
 handlers.register(
     handlers.Handler(kind="registry.tombstones_due", work=lambda _: replace_due_tombstones()), every_s=3_600
+)
+handlers.register(
+    handlers.Handler(kind="registry.file_sparse", work=lambda _: compact_if_sparse(), lease_s=600), every_s=3_600
 )
 handlers.register(handlers.Handler(kind=UPGRADED, work=tell_holders))

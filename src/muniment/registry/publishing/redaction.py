@@ -18,6 +18,9 @@ from muniment.store.database.erasure import ERASED, PURGE_INDEX, compact
 from muniment.store.sqlite.base import write_lock_of
 
 KEPT_FOR: Final = timedelta(days=30)
+SPARSE_BYTES: Final = 1 << 20
+SPARSE_PART: Final = 5
+"""A file is rewritten when one part of so many is free: it costs little for what it gives."""
 _TABLES: Final = (
     *("registry_person", "registry_position", "registry_historyentry", "registry_petition", "registry_picture"),
     *("registry_givenslug", "published_document", "published_change", "published_chain"),
@@ -89,6 +92,19 @@ def purge_search_index() -> None:
         with connection.cursor() as cursor:
             for statement in PURGE_INDEX:
                 cursor.execute(statement)
+
+
+def compact_if_sparse() -> bool:
+    """Rewrite SQLite's file without its free space, if that is a fifth of it; return whether it was."""
+    if connection.vendor != "sqlite":
+        return False
+    pragmas = ("freelist_count", "page_count", "page_size")
+    with connection.cursor() as cursor:
+        free, pages, size = (cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
+    is_sparse = bool(free * size >= SPARSE_BYTES and free * SPARSE_PART >= pages)
+    if is_sparse:
+        compact_database()
+    return is_sparse
 
 
 def compact_database() -> None:

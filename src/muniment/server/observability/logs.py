@@ -21,6 +21,8 @@ _SECRET_NAMES: Final = re.compile(
 _SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Word boundaries in camelCase names."""
 _DEEPEST: Final = 6
+MAX_CHARACTERS: Final = 2_000
+"""Of a text in a line: visitors cause lines with the addresses that they ask for."""
 _IN_MESSAGE: Final = frozenset({"method", "path", "status"})
 """Fields of a request's line that its message contains, too; repeated for machines only."""
 _ACCOUNTED: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
@@ -39,7 +41,11 @@ def masked_value(value: object, name: str = "", depth: int = 0) -> object:
     if isinstance(value, list | tuple | set | frozenset):
         return [masked_value(each, name, depth + 1) for each in value]
     # Attached objects, such as Django's request, contain an address in their text.
-    return masked(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))
+    return _short(masked(value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 1]}…"
 
 
 class Json(logging.Formatter):
@@ -50,7 +56,7 @@ class Json(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": masked(record.getMessage()),
+            "message": _short(masked(record.getMessage())),
         }
         current = request_id.get()
         if current:
@@ -71,6 +77,8 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         line = masked(super().format(record))
+        if not record.exc_info:
+            line = _short(line)
         more = " ".join(
             f"{name}={masked_value(value, name)}"
             for name, value in record.__dict__.items()

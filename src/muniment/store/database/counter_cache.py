@@ -10,10 +10,12 @@ import pickle
 from datetime import datetime
 from typing import Any, Final
 
+from django.core.cache import caches
 from django.core.cache.backends.base import DEFAULT_TIMEOUT
 from django.core.cache.backends.db import DatabaseCache
 from django.db import connections, router, transaction
 
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.store.database.faults import disk_fault
 
@@ -53,6 +55,14 @@ class CounterCache(DatabaseCache):
             cursor.execute(f"UPDATE {table} SET value = %s WHERE cache_key = %s", [stored, full_key])
         return value
 
+    def sweep(self) -> int:
+        """Delete the expired entries, which are otherwise deleted when there are too many; return how many."""
+        connection = connections[router.db_for_write(self.cache_model_class)]
+        moment = connection.ops.adapt_datetimefield_value(now())
+        with connection.cursor() as cursor:
+            cursor.execute(f"DELETE FROM {connection.ops.quote_name(self._quoted)} WHERE expires < %s", [moment])
+            return int(cursor.rowcount)
+
     def _base_set(self, mode: str, key: str, value: Any, timeout: Any = DEFAULT_TIMEOUT) -> bool:
         self._adding = key  # each thread has its own cache object
         connection: Any = connections[router.db_for_write(self.cache_model_class)]
@@ -77,6 +87,12 @@ class CounterCache(DatabaseCache):
             evicted = f"SELECT cache_key FROM {table} WHERE {of_kind} ORDER BY expires, cache_key LIMIT %s"
             batch = excess + 1 + self._max_of_a_kind // 10
             cursor.execute(f"DELETE FROM {table} WHERE cache_key IN ({evicted})", [like, batch])
+
+
+def sweep() -> int:
+    """Delete what has expired in every table of this kind."""
+    tables = (caches[alias] for alias in caches.settings)
+    return sum(table.sweep() for table in tables if isinstance(table, CounterCache))
 
 
 def _kind(key: str) -> str:
