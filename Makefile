@@ -66,6 +66,7 @@ check: install ## style, words, types, layers, migrations and locks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
+	$(BIN)/python checks/libraries.py
 	$(BIN)/python checks/words.py
 	$(BIN)/python checks/messages.py --check
 	$(BIN)/lint-imports

@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable
 from typing import Final
 
-from allauth.account.internal.flows.login import get_authentication_records
+from allauth.account.authentication import get_authentication_records
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.tokens import PasswordResetTokenGenerator

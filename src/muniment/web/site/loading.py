@@ -13,9 +13,11 @@ from typing import Any
 from django.conf import settings
 from django.db import DatabaseError
 from django.http import HttpRequest
-from django.template import Engine, Origin, Template, TemplateDoesNotExist
+from django.template import Engine, Template
 from django.template.backends.django import DjangoTemplates
 from django.template.backends.django import Template as BackendTemplate
+from django.template.base import Origin
+from django.template.exceptions import TemplateDoesNotExist
 from django.template.loaders.filesystem import Loader
 
 from muniment.kernel.problems import Problem

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from django.template import Engine, Origin, Template, TemplateDoesNotExist, engines
+from django.template import Engine, Template, engines
+from django.template.base import Origin
+from django.template.exceptions import TemplateDoesNotExist
 from django.template.loader_tags import BlockNode, ExtendsNode, IncludeNode
 from django.template.loaders.app_directories import Loader
 

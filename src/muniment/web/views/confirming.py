@@ -1,15 +1,20 @@
 """Confirm an identity at the identity provider or by a mailed code; the other ways have allauth's pages."""
 
 import logging
-from typing import Any
+from typing import Any, cast
 
+from allauth.account.adapter import get_adapter
 from allauth.account.forms import ConfirmLoginCodeForm
-from allauth.account.views import BaseReauthenticateView
+from allauth.account.internal.flows.reauthentication import resume_request
+from allauth.account.mixins import NextRedirectMixin
+from allauth.core import ratelimit
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
+from django.views.generic.edit import FormView
 
 from muniment.accounts.confirming import identity_provider
 from muniment.accounts.confirming.mailed_code import MailedCode
@@ -20,8 +25,35 @@ from muniment.web.requests.security_headers import without_form_action
 log = logging.getLogger(__name__)
 
 
-class _Confirm(BaseReauthenticateView):  # type: ignore[misc]  # allauth ships no types
-    """A page of allauth's confirmation: one of the account's ways, limited by account, back to where it began."""
+class _Confirm(NextRedirectMixin, FormView):  # type: ignore[misc, type-arg]  # allauth ships no types; Django has no generics
+    """A page like those of allauth's confirmation: one of the account's ways, limited by account."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
+        """Lead to another page if the account cannot confirm here."""
+        ways = _ways(request)
+        if request.path not in {way["url"] for way in ways}:
+            return HttpResponseRedirect(self.passthrough_next_url(ways[0]["url"]))
+        refusal = ratelimit.consume_or_429(request, action="reauthenticate", user=request.user)
+        if refusal is not None:
+            return cast("HttpResponse", refusal)
+        return super().dispatch(request, *args, **options)
+
+    def get_default_success_url(self) -> str:
+        return str(get_adapter().get_login_redirect_url(self.request))
+
+    def form_valid(self, form: Form) -> HttpResponse:
+        """Continue the form that waited for the confirmation, or where it began."""
+        return resume_request(self.request) or super().form_valid(form)
+
+    def get_context_data(self, **context: Any) -> JSONObject:
+        """Add the account's other ways."""
+        others = [
+            {**way, "url": self.passthrough_next_url(way["url"])}
+            for way in _ways(self.request)
+            if way["url"] != self.request.path
+        ]
+        others.sort(key=lambda way: str(way["description"]))
+        return {**super().get_context_data(**context), "reauthentication_alternatives": others}
 
     def _again(self) -> HttpResponse:
         return HttpResponseRedirect(self.passthrough_next_url(self.request.path))
@@ -33,9 +65,9 @@ class ByProvider(_Confirm):
     form_class = Form
     template_name = "account/reauthenticate_provider.html"
 
-    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponseBase:
         """Let the form lead to the provider: some browsers apply form-action to the redirect that follows it."""
-        response: HttpResponse = super().dispatch(request, *args, **options)
+        response = super().dispatch(request, *args, **options)
         response["Content-Security-Policy"] = without_form_action()
         return response
 
@@ -62,8 +94,7 @@ class ByEmail(_Confirm):
     def post(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         """Mail a code, or check the one that was entered."""
         if request.POST.get("do") != "send" and self._code is not None:
-            response: HttpResponse = super().post(request, *args, **options)
-            return response
+            return super().post(request, *args, **options)
         if MailedCode.begin(request, account_of(request)) is None:
             messages.error(request, gettext("Too many codes were requested. Try again in a minute."))
         return self._again()
@@ -83,15 +114,13 @@ class ByEmail(_Confirm):
         if waiting is None:
             return self._again()
         waiting.finish()
-        response: HttpResponse = super().form_valid(form)
-        return response
+        return super().form_valid(form)
 
     def form_invalid(self, form: Form) -> HttpResponse:
         """Count the attempt; after the last one a new code is needed."""
         waiting = self._code
         if waiting is not None and waiting.record_invalid_attempt():
-            response: HttpResponse = super().form_invalid(form)
-            return response
+            return super().form_invalid(form)
         messages.error(self.request, gettext("That code was wrong too often. Request a new code."))
         return self._again()
 
@@ -99,6 +128,12 @@ class ByEmail(_Confirm):
         """Add the address, and whether a code is on its way to it."""
         shown = {"email": account_of(self.request).email, "is_sent": self._code is not None}
         return {**super().get_context_data(**context), **shown}
+
+
+def _ways(request: HttpRequest) -> list[JSONObject]:
+    """Return the account's ways to confirm, the preferred one first; there is always one."""
+    ways: list[JSONObject] = get_adapter().get_reauthentication_methods(request.user)
+    return ways
 
 
 by_provider = login_required(ByProvider.as_view())

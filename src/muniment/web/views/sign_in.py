@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from allauth.account import views
 from allauth.account.adapter import get_adapter
-from allauth.account.internal.flows.login import perform_login, record_authentication
-from allauth.account.models import Login
+from allauth.account.internal.flows.login import record_authentication
+from allauth.account.utils import perform_login
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -55,7 +55,7 @@ def by_link(request: HttpRequest) -> HttpResponseBase:
         add_never_cache_headers(response)
         return response
     record_authentication(request, account, LINK)
-    answer: HttpResponseBase = perform_login(request, Login(user=account))
+    answer: HttpResponseBase = perform_login(request, account)
     return answer
 
 

@@ -6,8 +6,7 @@ The link is exchanged at once for a cookie, so that its secret stays neither in 
 
 from typing import Final
 
-from allauth.account.internal.flows.login import perform_login
-from allauth.account.models import Login
+from allauth.account.utils import perform_login
 from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -85,7 +84,7 @@ def first_account(request: HttpRequest) -> HttpResponse:
             field = "email" if isinstance(refusal, Conflict) or "email address" in refusal.message else "password"
             form.add_error(field, f"{refusal.message} {refusal.hint}")
         else:
-            response: HttpResponse = perform_login(request, Login(user=account, redirect_url=STEPS))
+            response: HttpResponse = perform_login(request, account, redirect_url=STEPS)
             response.delete_cookie(COOKIE, path=PAGE)
             return response
     return render(request, "setup/account.html", {"form": form}, status=422 if form.errors else 200)

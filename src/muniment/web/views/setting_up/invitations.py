@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from allauth.account.internal.flows.login import perform_login
-from allauth.account.models import Login
+from allauth.account.utils import perform_login
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -122,8 +121,8 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
         except Conflict as refusal:
             form.add_error(None, f"{refusal.message} {refusal.hint}")
         else:
-            login = Login(user=account, redirect_url=_home_of(account, invitation))
-            response: HttpResponse = perform_login(request, login)
+            home = _home_of(account, invitation)
+            response: HttpResponse = perform_login(request, account, redirect_url=home)
             return response
     return _shown(request, invitation, form=form)
 
