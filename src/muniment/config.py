@@ -237,6 +237,11 @@ class Config:
         " framework-id=name; default the language model if there is one, else rules.",
     )
     log_format = Setting("json", values.matching("json|text", "must be json or text"), "Log format: json or text.")
+    log_level = Setting(
+        "info",
+        values.matching("info|debug", "must be info or debug"),
+        "Least level of Muniment's own log lines: info, or debug, which adds the trace of a start that fails.",
+    )
     log_requests = Setting("off", values.switch, "Log every request.")
 
     def __init__(self, environment: Mapping[str, str] | None = None, **overrides: object) -> None:

@@ -18,6 +18,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.masking import masked
+from muniment.server.app.start_failure import failure_of
 from muniment.server.process.exit_status import REFUSED
 from muniment.store.database.faults import disk_fault
 from muniment.store.sqlite.lost import note_of
@@ -93,6 +94,9 @@ class Commands(click.Group):
             sys.exit(1)
         except Problem as problem:
             click.echo(f"error: {problem.message} {problem.hint}", err=True)
+            sys.exit(1)
+        except (config.ConfigError, ImportError, PermissionError) as error:
+            click.echo(f"error: {failure_of(error).reason}", err=True)
             sys.exit(1)
         except Exception as error:
             fault = disk_fault(error)

@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import logging
 import os
 import socket
 import sys
@@ -9,17 +10,18 @@ import sys
 import click
 
 from muniment import config, private_files
-from muniment.cli.command import Refused, main, tell_unknown_settings
+from muniment.cli.command import main, tell_unknown_settings
 from muniment.cli.installed.extras import require_extras
 from muniment.cli.starting.setup_link import tell_setup_link
 from muniment.registry_toml.applied import registry_name
 from muniment.server.app.startup import Refusal
 from muniment.server.observability import logs
-from muniment.server.process.exit_status import REFUSED
 from muniment.server.process.server_process import serve as run
 from muniment.server.process.sockets import bind
 from muniment.server.process.supervisor import Supervisor
 from muniment.server.process.worker_process import WorkerProcess
+
+log = logging.getLogger("muniment.server")
 
 _LOGOS = (
     "Logos that listings name by URL are not fetched; listings show monograms. To fetch each once and serve it from"
@@ -82,13 +84,14 @@ def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member
     if is_new and not settings.fetch_logos:
         click.echo(_LOGOS, err=True)
     if workers > 1:
-        logs.set_up(settings.log_format)
+        logs.set_up(settings.log_format, settings.log_level)
         command = ["serve", "--host", host, "--port", str(port), "--workers", str(workers)]
         at_first = [*command, "--demo" if demo else "--first"]
         supervisor = Supervisor(listener, workers, command=command, first_command=at_first, admin=admin)
         sys.exit(supervisor.run())
-    if refusal := run(settings, listener, admin=admin, load=_load_demo if demo else tell_setup_link):
-        raise Refused(refusal)
+    if failure := run(settings, listener, admin=admin, load=_load_demo if demo else tell_setup_link):
+        click.echo(f"error: {failure.reason}", err=True)
+        sys.exit(failure.status)
 
 
 def _apart() -> config.Config:
@@ -134,8 +137,9 @@ def _serve_among(inherited: str, settings: config.Config, *, demo: bool, is_firs
     member = WorkerProcess.inherited(inherited)
     tells = tell_setup_link if is_first and member.number == 1 else None
     load = functools.partial(_load_demo, tells=member.number == 1) if demo else tells
-    if run(settings, member.listener, admin=member.admin, load=load, member=member):
-        sys.exit(REFUSED)
+    if failure := run(settings, member.listener, admin=member.admin, load=load, member=member):
+        log.error("%s", failure.reason)
+        sys.exit(failure.status)
 
 
 def _load_demo(*, tells: bool = True) -> None:

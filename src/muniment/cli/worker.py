@@ -30,7 +30,7 @@ def worker(threads: int, drain: int) -> None:
     """
     settings = config.current()
     require_extras(settings)
-    logs.set_up(settings.log_format)
+    logs.set_up(settings.log_format, settings.log_level)
     migrated()
     from muniment.jobs.worker import Worker
 

@@ -25,7 +25,7 @@ def test_a_folder_that_is_not_there_has_no_room(tmp_path):
 def test_what_is_imported_is_left_out_of_collections(monkeypatch):
     monkeypatch.setattr(Startup, "_persist", lambda _: True)
     every, loop = sys.getswitchinterval(), asyncio.new_event_loop()
-    names = ("on_tools", "on_database", "on_pages", "on_published", "on_refusal")
+    names = ("on_tools", "on_database", "on_pages", "on_published", "on_failure", "has_registry")
     try:
         Startup(config.current(), loop, **dict.fromkeys(names, print))._run()
         assert gc.get_freeze_count() > 10_000

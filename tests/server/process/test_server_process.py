@@ -5,7 +5,6 @@ import re
 import socket
 import stat
 import threading
-import time
 from urllib.parse import quote
 
 import pytest
@@ -111,25 +110,6 @@ def test_an_instance_without_its_document_store_serves_reads_and_says_so(tmp_pat
         assert "document store does not answer" in refused.json()["error"]["message"]
         assert product.get("/api/v1/stats").status == 200
         assert product.get("/healthz").status == 200
-
-
-def test_a_failed_startup_completes_once_its_cause_is_fixed(tmp_path):
-    data = tmp_path / "data"
-    data.mkdir()
-    if Served.cluster:
-        run("migrate", data=data)  # a node shows nothing of a database that was never started
-        (data / "keys").rename(tmp_path / "keys")
-    (data / "keys").touch()
-    with Product(data) as product:
-        asked = time.monotonic()
-        check_error(product.get("/companies"), 503, "internal_error")
-        assert time.monotonic() - asked < 15, "who came before the fault was known waits no longer than that"
-        wait_until(lambda: "start-up failed" in product.output(), within_s=60, what="the fault in the log")
-        check_error(product.get("/readyz"), 503, "internal_error")
-        assert product.get("/api/v1/companies").status == 200, "reads need no more than the published file"
-        (data / "keys").unlink()
-        product.wait_ready()
-        assert product.get("/").status == 200
 
 
 def test_a_request_that_arrives_before_the_application_is_mounted_waits(demo):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from muniment.accounts.keys.reading import is_plain, new_key
-from muniment.config import Config
+from muniment.config import Config, ConfigError
 from muniment.durable_files import replacing, sync
 
 NAME: Final = "django.key"
@@ -16,13 +16,27 @@ def path_of(config: Config) -> Path:
 
 
 def secret_text(config: Config) -> str:
-    """Return the keys of this process as text; create the file with one key at the first start."""
+    """
+    Return the keys of this process as text; create the file with one key at the first start.
+
+    Raises:
+        ConfigError: the file is empty or no text.
+    """
     if config.secret_key:
         return config.secret_key
     file = path_of(config)
     if not file.exists():
         _create(file)
-    return file.read_text()
+    try:
+        text = file.read_text()
+    except UnicodeDecodeError:
+        text = ""
+    if not text.strip():
+        message = (
+            f"The key file {file} is empty or damaged. Put the file of a backup there, or set MUNIMENT_SECRET_KEY."
+        )
+        raise ConfigError(message)
+    return text
 
 
 def write(file: Path, keys: list[str]) -> None:

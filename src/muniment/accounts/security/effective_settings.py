@@ -26,7 +26,7 @@ _SHOWN: Final = frozenset(
 _OF_A_NODE: Final = frozenset(
     {
         *("data", "settings_file", "registry_file", "admin_listen", "cache_mb", "max_connections"),
-        *("log_format", "log_requests", "backups"),
+        *("log_format", "log_level", "log_requests", "backups"),
     }
 )
 """Settings in which the nodes of one instance may differ."""

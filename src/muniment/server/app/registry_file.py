@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import sqlite3
 from collections.abc import Callable
 
@@ -177,8 +178,10 @@ def _make_tables(config: Config) -> None:
 
 
 def refuse_unusable(config: Config) -> str:
-    """Return why the database file must not be served; an empty string if it may."""
+    """Return why the files of the data folder cannot be served; an empty string if they can."""
     file = config.database_file
+    if foreign := _not_ours(config):
+        return foreign
     if config.on_postgresql:
         return ""
     try:
@@ -190,4 +193,16 @@ def refuse_unusable(config: Config) -> str:
     except sqlite3.DatabaseError as error:
         if is_damage(error):
             return f"The database file {file} is damaged: {error}. Restore a backup with muniment restore."
+    return ""
+
+
+def _not_ours(config: Config) -> str:
+    """Return which file belongs to another user, so that this process cannot use it; an empty string if none does."""
+    keys = config.data / "keys"
+    for file in (config.database_file, config.published_file, keys, keys / "django.key"):
+        is_writable = os.access(file, os.R_OK | os.W_OK)
+        # A read-only disk can be served from, and may be writable in a moment; the owner of a file does not change.
+        if file.exists() and not is_writable and not os.statvfs(file).f_flag & os.ST_RDONLY:
+            owner = file.stat().st_uid
+            return f"This user ({os.geteuid()}) cannot read and write {file}, which belongs to user {owner}."
     return ""

@@ -17,11 +17,11 @@ from wsgiref.util import setup_testing_defaults
 from muniment.config import Config
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Unavailable
+from muniment.server.app.start_failure import StartFailure, failure_of
 from muniment.store.cache import release_free_memory
 
 RETRY_S: Final = 2.0
 """Also between attempts while the database is away."""
-MAX_RETRY_S: Final = 60.0
 FIRST_PAGES: Final = ("/", "/accounts/login/")
 """Rendered once in advance, so that templates and views are loaded before the first visitor."""
 WAIT_S: Final = 25.0
@@ -44,7 +44,8 @@ class Startup:
         on_database: called in the loop when all migrations are applied.
         on_pages: called in the loop with the WSGI application.
         on_published: a method that receives the publisher's signal, in the publishing thread.
-        on_refusal: called in the loop with the reason if this process must not serve this database.
+        on_failure: called in the loop with the reason if the start cannot succeed, or the database must not be served.
+        has_registry: whether the public reads can be served without the database, in any thread.
         load: called in the start-up thread when the database is ready, for example to load the demo registry.
     """
 
@@ -57,7 +58,8 @@ class Startup:
         on_database: Callable[[], None],
         on_pages: Callable[[Any], None],
         on_published: Callable[..., object],
-        on_refusal: Callable[[str], None],
+        on_failure: Callable[[StartFailure], None],
+        has_registry: Callable[[], bool],
         load: Callable[[], None] | None = None,
     ) -> None:
         self._config = config
@@ -66,7 +68,8 @@ class Startup:
         self._on_database = on_database
         self._on_pages = on_pages
         self._on_published = on_published
-        self._on_refusal = on_refusal
+        self._on_failure = on_failure
+        self._has_registry = has_registry
         self._load = load
         self.is_loading = load is not None
         """Whether initial data is still being loaded."""
@@ -117,43 +120,44 @@ class Startup:
             log.info("ready", extra={"seconds": round(time.monotonic() - began, 2)})
 
     def _persist(self) -> bool:
-        """Run start-up, and retry it after a fault at growing intervals: most faults are fixed from outside."""
-        from django.apps import apps
-
-        wait_s = RETRY_S
+        """Run start-up until it succeeds; wait only for a database or a disk that may work in a moment."""
         while not self._stopping.is_set():
             try:
                 self._prepare()
             except Refusal as error:
-                self.fault = "this node must not serve this database: see the log"
-                log.error("%s", error)  # noqa: TRY400 - the trace has no more to say
-                self._notify(self._on_refusal, str(error))
+                self._fail(StartFailure(str(error)))
                 return False
             except Exception as error:
-                if not apps.ready and apps.app_configs:
-                    self.fault = f"{type(error).__name__} during start-up: see the log"
-                    log.exception("Django could not be loaded; fix the cause and restart")
+                if not self._may_pass(error):
+                    log.debug("start-up failed", exc_info=True)
+                    self._fail(failure_of(error))
                     return False
-                self.is_away = self._is_outage(error)
-                if not self.is_away:
-                    self.fault = f"{type(error).__name__} during start-up: see the log"
-                    log.exception("start-up failed; retrying in %d s, only reads are served until then", wait_s)
             else:
                 self.fault, self.is_away = "", False
                 return True
-            self._stopping.wait(RETRY_S if self.is_away else wait_s)
-            wait_s = RETRY_S if self.is_away else min(wait_s * 2, MAX_RETRY_S)
+            self._stopping.wait(RETRY_S)
         return False
 
-    def _is_outage(self, error: Exception) -> bool:
-        """Return whether start-up failed because the database cannot be used now, and note why."""
+    def _fail(self, failure: StartFailure) -> None:
+        self.fault = "this process cannot start: see the log"
+        self._notify(self._on_failure, failure)
+
+    def _may_pass(self, error: Exception) -> bool:
+        """Return whether start-up failed because the database or the disk cannot be used now, and note why."""
         from django.db import DatabaseError, InterfaceError, OperationalError
 
         from muniment.store.database.faults import disk_fault
-        from muniment.store.database.retry import disk_problem, is_unavailable
+        from muniment.store.database.retry import disk_problem, is_refused, is_unavailable
 
+        if isinstance(error, Unavailable) and isinstance(error.__cause__, Exception):
+            error = error.__cause__  # an operation of start-up has given up
         if disk_fault(error):
             fault = disk_problem(error).fault
+            # A full disk only stops changes of a registry that is there; where there is none, nothing can be served.
+            if not self._has_registry():
+                return False
+        elif is_refused(error):
+            return False
         elif isinstance(error, InterfaceError | OperationalError) or (
             isinstance(error, DatabaseError) and is_unavailable(error)
         ):
@@ -162,7 +166,7 @@ class Startup:
             return False
         if self.fault != fault:  # once: /readyz and `muniment_database_up` tell the rest
             log.warning("%s; retrying until the database can be used: %s", fault, error)
-        self.fault = fault
+        self.fault, self.is_away = fault, True
         return True
 
     def _prepare(self) -> None:

@@ -88,12 +88,13 @@ class TextFormatter(logging.Formatter):
         return " ".join(part for part in (line, more, f"request={current}" if current else "") if part)
 
 
-def set_up(log_format: str) -> None:
+def set_up(log_format: str, level: str = "info") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Json() if log_format == "json" else TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)
+    logging.getLogger("muniment").setLevel(level.upper())
     logging.captureWarnings(capture=True)
     # These loggers duplicate what is logged here.
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "asyncio", "mcp", "openai", "httpx2", "stripe"):

@@ -21,6 +21,7 @@ from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import ON_ADMIN, App
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile, refuse_unusable
+from muniment.server.app.start_failure import StartFailure
 from muniment.server.app.startup import Startup, free_ratio
 from muniment.server.app.threads import Bridge
 from muniment.server.app.tool_servers import ToolServers
@@ -137,8 +138,8 @@ class Process:
         self._scrub: NodeScrub | None = None
         self._readiness = Readiness(config, self.bridge, self.front.outages)
         self._stop: Callable[[], None] = lambda: None
-        self.refusal = ""
-        """Why this process does not serve its database; it then ends."""
+        self.failure: StartFailure | None = None
+        """Why this process does not serve; it then ends."""
 
     def run(self, listener: socket.socket) -> None:
         self._registry_file.open()
@@ -198,7 +199,8 @@ class Process:
             on_database=self._database_is_ready,
             on_pages=self._pages_are_ready,
             on_published=self._published,
-            on_refusal=self._refuse,
+            on_failure=self._fail,
+            has_registry=lambda: self._registry_file.reader is not None,
             load=self._load_first if self._load is not None else None,
         )
         self._startup.start()
@@ -208,8 +210,8 @@ class Process:
             self._member.watch(loop, self._stop)
             self._member.tell(LISTENING)
 
-    def _refuse(self, reason: str) -> None:
-        self.refusal = reason
+    def _fail(self, failure: StartFailure) -> None:
+        self.failure = failure
         self._stop()
 
     async def _follow(self) -> None:
@@ -384,15 +386,15 @@ def serve(
     admin: socket.socket | None = None,
     load: Callable[[], None] | None = None,
     member: WorkerProcess | None = None,
-) -> str:
-    """Serve until a signal; return why the process refused to serve its database, or an empty string."""
-    logs.set_up(config.log_format)
+) -> StartFailure | None:
+    """Serve until a signal; return why the process could not start, or None."""
+    logs.set_up(config.log_format, config.log_level)
     began = time.monotonic()
     if refusal := refuse_unusable(config):
-        log.error("%s", refusal)
-        return refusal
+        return StartFailure(refusal)
     process = Process(config, admin=admin, load=load, member=member)
     process.front.holders.limit_connections(raise_file_limit(config))
     process.run(listener)
-    log.info("ended", extra={"seconds": round(time.monotonic() - began)})
-    return process.refusal
+    if process.failure is None:
+        log.info("ended", extra={"seconds": round(time.monotonic() - began)})
+    return process.failure

@@ -98,7 +98,7 @@ class Supervisor:
         self._signals: deque[int] = deque()
         self._rolling: deque[WorkerSlot] = deque()
         self._others_from = time.monotonic() + FIRST_WAIT_S
-        self._has_listened = False
+        self._has_listened = self._has_been_ready = False
         self._is_ending = False
         self._since = int(time.time())
         self._status = 0
@@ -107,7 +107,8 @@ class Supervisor:
         """
         Supervise until a signal and return the exit status.
 
-        It is 1 if the first process never listened, and :data:`REFUSED` if one refused to serve its database.
+        It is 1 if the first process never listened or could not start, and :data:`REFUSED` if one refused to serve its
+        database.
         """
         heard, wake = socket.socketpair()
         for end in (heard, wake):
@@ -183,7 +184,7 @@ class Supervisor:
         if LISTENING in progress:
             self._has_listened = True
         if READY in progress:
-            child.is_ready = True
+            child.is_ready = self._has_been_ready = True
             if child is self._places[0].child:
                 self._first_command = None
 
@@ -204,7 +205,8 @@ class Supervisor:
 
     def _died(self, place: WorkerSlot, child: Child) -> None:
         code = child.process.returncode
-        if not self._has_listened or code == REFUSED:
+        has_failed_first = code > 0 and not self._has_been_ready  # a signal, such as of a lack of memory, is below 0
+        if not self._has_listened or code == REFUSED or has_failed_first:
             self._status = REFUSED if code == REFUSED else 1  # it has logged the cause; another attempt would fail too
             self._end_all(signal.SIGTERM)
             return

@@ -8,6 +8,7 @@ Source: PostgreSQL's manual, section 13.5, and appendix A.
 """
 
 import random
+import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -36,6 +37,13 @@ _ROLLED_BACK: Final = frozenset({"40001", "40P01"})
 _SYMPTOMS: Final = frozenset({FAILED, READ_ONLY, UNOPENED})
 _AWAY: Final = ("08", "57", "53", "25006")
 """SQLSTATE prefixes: no connection, operator intervention, no resources, a server demoted to a replica."""
+
+_REFUSED: Final = ("28", "3D", "42501")
+"""SQLSTATE prefixes: invalid authorization, no such database, insufficient privilege."""
+_REFUSED_WORDS: Final = re.compile(
+    r"FATAL: +(?:password authentication failed|no pg_hba\.conf entry|role \".*\" (?:does not exist|is not permitted)"
+    r"|database \".*\" does not exist|permission denied for database)"
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -126,6 +134,19 @@ def is_unavailable(error: BaseException) -> bool:
     if state is None:
         return isinstance(error, OperationalError | InterfaceError)
     return state.startswith(_AWAY)
+
+
+def is_refused(error: BaseException) -> bool:
+    """
+    Return whether PostgreSQL refuses this user or database, so that waiting does not help.
+
+    A connection that fails has no SQLSTATE, only the server's words, which are English unless its operator chose
+    another language: then it counts as away.
+    """
+    state = _state(error)
+    if state is not None:
+        return state.startswith(_REFUSED)
+    return bool(_REFUSED_WORDS.search(str(error)))
 
 
 def _state(error: BaseException) -> str | None:

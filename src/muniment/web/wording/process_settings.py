@@ -110,7 +110,7 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
             ]
         ),
     ),
-    (gettext_lazy("Logs and traces"), frozenset({"log_format", "log_requests", "otlp_url"})),
+    (gettext_lazy("Logs and traces"), frozenset({"log_format", "log_level", "log_requests", "otlp_url"})),
 )
 _OTHERS: Final = gettext_lazy("Other settings")
 _OFF_AT_0: Final = frozenset({"rate_limit", "account_writes", "account_cpu_ms"})
