@@ -93,7 +93,7 @@ def test_members_that_the_document_does_not_list_are_kept_and_served(demo):
 
 
 @pytest.mark.requirement("format.team-size")
-def test_the_size_of_a_team_is_its_positions_else_what_was_imported_else_absent(demo):
+def test_the_size_of_a_team_is_its_people_else_what_was_imported_else_absent(demo):
     sizes = {company["id"]: company.get("teamSize") for company in every(demo, "companies")}
     assert sizes["tarnwick-tidal"] == 3
     assert sizes["lumen-parish"] == 14

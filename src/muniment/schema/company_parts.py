@@ -4,6 +4,7 @@ The parts of a company: links, addresses, token distribution, proposals, positio
 Source: service document, Company, Distribution, Proposal, Position, CapTableEntry; decisions, section 2.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import structs
@@ -40,6 +41,21 @@ _VOTES: Final = Number(0, 1e40)
 """Where tokens vote, votes are fractions, or counted in the token's smallest unit."""
 _ROW_BYTES: Final = 4 << 10
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
+
+
+def person_key(slug: str | None, name: str | None) -> tuple[str, str]:
+    """
+    Return what tells the people of one listing apart: the slug, or the name of a person without a profile.
+
+    A listing that names two people alike without a profile counts one: nothing says that they are two.
+    """
+    return (slug, "") if slug else ("", " ".join((name or "").split()).casefold())
+
+
+def count_people(positions: Iterable[JSONObject]) -> int:
+    """Return how many different people *positions* name: a person with three titles counts once."""
+    people = (position.get("person") or {} for position in positions)
+    return len({person_key(person.get("slug"), person.get("name")) for person in people})
 
 
 def logo_field() -> Field:

@@ -79,9 +79,11 @@ def test_a_team_size_is_set_only_while_no_positions_are_listed():
     for wrong in (435, 3, None, 0):
         with pytest.raises(BadFields) as refusal:
             update(me, mine.slug, teamSize=wrong)
-        assert faults(refusal) == [("teamSize", "is 2 while 2 positions are listed, and cannot be set")]
+        assert faults(refusal) == [("teamSize", "is 2, the number of people in the positions, and cannot be set")]
+    update(me, mine.slug, positions={"add": [{"title": "Cook", "person": {"name": "Bo Reef"}}]})
+    assert facts(me, mine.slug)["teamSize"] == 2
     done = operations.update_company(
-        me, mine.slug, CompanyChange(positions=[], teamSize=9), expected_totals={"positions": 2}
+        me, mine.slug, CompanyChange(positions=[], teamSize=9), expected_totals={"positions": 3}
     )
     assert done.applied == ["teamSize", "positions"]
     assert facts(me, mine.slug)["teamSize"] == 9

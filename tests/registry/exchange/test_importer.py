@@ -153,20 +153,32 @@ def test_a_treasury_is_read_as_people_write_it(tmp_path, given, shown):
 
 
 @pytest.mark.requirement("format.team-size")
-def test_team_size_counts_positions_before_it_believes_the_file(tmp_path):
-    person = {"slug": "ada", "name": "Ada"}
+def test_team_size_counts_people_before_it_believes_the_file(tmp_path):
+    ada, other = {"slug": "ada", "name": "Ada"}, {"slug": "ada-2", "name": "Ada"}
+    titles = ({}, {"title": "Chair"}, {"title": "Clerk"})
     bring_companies(
         tmp_path,
-        {
-            "company": company("counted", teamSize=90),
-            "positions": [{"person": person}, {"title": "Chair", "person": person}],
-        },
+        {"company": company("one", teamSize=90), "positions": [{**title, "person": ada} for title in titles]},
+        {"company": company("two", teamSize=1), "positions": [{"person": ada}, {"person": other}, {"person": ada}]},
         {"company": company("believed", teamSize=90.0), "positions": []},
         {"company": company("unknown")},
     )
-    sizes = {slug: document("company", slug)["company"].get("teamSize") for slug in ("counted", "believed", "unknown")}
-    assert sizes == {"counted": 2, "believed": 90, "unknown": None}
-    assert item("person", "ada")["companyCount"] == 1
+    sizes = {
+        slug: document("company", slug)["company"].get("teamSize") for slug in ("one", "two", "believed", "unknown")
+    }
+    assert sizes == {"one": 1, "two": 2, "believed": 90, "unknown": None}
+    assert item("person", "ada")["companyCount"] == 2
+
+
+def test_an_imported_team_size_survives_an_export_though_people_are_counted(tmp_path):
+    ada = {"slug": "ada", "name": "Ada"}
+    bring_companies(tmp_path, {"company": company(teamSize=90), "positions": [{"person": ada}, {"person": ada}]})
+    before = changes()
+    exporter.export_registry(tmp_path / "export")
+    (line,) = (tmp_path / "export" / "companies.jsonl").read_text().splitlines()
+    assert json.loads(line)["company"]["teamSize"] == 90
+    bring(tmp_path / "export")
+    assert (changes(), document("company", "acme")["company"]["teamSize"]) == (before, 1)
 
 
 def test_whole_numbers_are_written_the_same_way(tmp_path):

@@ -18,8 +18,11 @@ def test_a_person_is_shown_once_with_the_first_titles_and_the_number_of_others()
     assert (ben.titles, ben.more) == (["Chair"], 0)
 
 
-def test_two_people_of_one_name_without_profiles_stay_two():
-    assert len(lists.team_of([position("Ada", "Chair"), position("Ada", "Clerk")])) == 2
+def test_a_name_without_a_profile_is_one_person_as_in_the_team_size():
+    (ada,) = lists.team_of([position("Ada", "Chair"), position("ada ", "Clerk")])
+    assert ada.titles == ["Chair", "Clerk"]
+    assert len(lists.team_of([position("Ada", "Chair"), position("Ada", "Clerk", "ada")])) == 2
+    assert len(lists.team_of([position("Ada", "Chair", "ada"), position("Ada", "Clerk", "ada-2")])) == 2
 
 
 def test_a_title_is_shown_once_with_its_people():

@@ -125,7 +125,7 @@ def _shown(company: Company, names: Collection[str]) -> JSONObject:
     line = company_line(view, facts, settings.SCHEMA)
     parts = {name: line[name] for name in ("distribution", *_PARTS) if name in names}
     decoded: JSONObject = msgspec.json.decode(msgspec.json.encode(parts))
-    return {**facts, **decoded, "teamSize": ...}  # a team size is compared with the number of positions
+    return {**facts, **decoded, "teamSize": ...}  # a team size is compared with the people in the positions
 
 
 def _pending(company: Company) -> JSONObject:

@@ -26,9 +26,11 @@ from muniment.registry.company.part_changes import (
 from muniment.registry.models import CapTableEntry, Company, Framework, Person, Proposal, State
 from muniment.registry.names import keeping
 from muniment.registry.people.naming import compare_positions
+from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.verification.endings import end_proofs
+from muniment.schema.company_parts import count_people
 from muniment.schema.item_lists import ItemChange, ItemList
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault, Path
@@ -50,7 +52,7 @@ def compare(
     Raises:
         BadFields: a position names a person who is unknown or declined, or by a name that others have; a funding round
             closes before it opens; an id is unknown; a list or text is only the part of the stored one that an answer
-            showed; a team size differs from the number of positions.
+            showed; a team size differs from the number of people in the positions.
     """
     found = Difference()
     guard = guard or ListGuard(company, actor, off=True, reverts=replace)
@@ -86,17 +88,17 @@ def _operations(name: str, value: Any) -> dict[Path, ItemChange]:
 
 def _compare_team_size(company: Company, value: int | None, found: Difference) -> None:
     """
-    Compare a team size: while positions are listed, it is their number and cannot be set.
+    Compare a team size: while positions are listed, it is the number of their people and cannot be set.
 
     Raises:
         BadFields: it is neither that number nor the one that answers show.
     """
-    stored = company.positions.count()
-    listed = len(found.after["positions"]) if "positions" in found.after else stored
+    stored = company_views([company.pk])[company.pk].people
+    listed = count_people(found.after["positions"]) if "positions" in found.after else stored
     if not listed:
         compare_field(company, settings.SCHEMA.company_field("teamSize"), value, found)
     elif value not in {listed, stored or company.team_size}:
-        reason = Phrase("is {listed:,} while {listed:,} positions are listed, and cannot be set", listed=listed)
+        reason = Phrase("is {listed:,}, the number of people in the positions, and cannot be set", listed=listed)
         raise BadFields([Fault("teamSize", reason)], "Leave it out, or edit the positions.")
 
 

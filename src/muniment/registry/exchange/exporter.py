@@ -97,7 +97,7 @@ def _company(view: CompanyView) -> JSONObject:
     # this instance.
     for name in ("raising", "updatedAt", "maintainedByOwner", "verifiedDomain", "logo"):
         company.pop(name, None)
-    company.pop("teamSize", None)  # an import counts positions again
+    company.pop("teamSize", None)  # an import counts the people in the positions again
     if row["team_size"] is not None:
         company["teamSize"] = row["team_size"]
     if row["treasury_minor"] is not None:  # exact here too, for readers that do not know treasuryAmount

@@ -23,6 +23,7 @@ from muniment.registry.logos.shown import shown_logo
 from muniment.registry.names import former
 from muniment.registry.publishing import search_texts
 from muniment.registry.publishing.scores import facets_of
+from muniment.schema.company_parts import person_key
 from muniment.schema.filters import Listing, values_at
 from muniment.schema.objects import Schema
 from muniment.store.lists.highlights import VOTES_END
@@ -45,6 +46,11 @@ class CompanyView:
     has_owner: bool = False
     verified_domain: JSONObject | None = None
     assessments: list[JSONObject] = field(default_factory=list)
+
+    @property
+    def people(self) -> int:
+        """Return how many different people the positions name."""
+        return len({person_key(place.person_slug, place.person_name) for place in self.positions})
 
     @property
     def raising(self) -> bool:
@@ -93,7 +99,7 @@ def company_reference(columns: JSONObject, fetched_logo: str | None = None) -> J
 def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     row = view.columns
     derived = {
-        "teamSize": len(view.positions) or row["team_size"],
+        "teamSize": view.people or row["team_size"],
         "raising": view.raising,
         "maintainedByOwner": view.has_owner,
         "logo": shown_logo(row["icon"], row.get("logo_digest")),

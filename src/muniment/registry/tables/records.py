@@ -21,6 +21,7 @@ from muniment.registry.tables.losses import Loss
 from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping
 from muniment.registry.tables.values import Lost, address_of, is_blank, people_in
 from muniment.registry.tables.words.catalogue import catalogue, key
+from muniment.schema.company_parts import person_key
 
 _USUAL_CELLS: Final = 3
 _ONE_FIELD: Final = "Map one of the columns to another field."
@@ -206,7 +207,7 @@ class _Conversion:
     ) -> None:
         """Report a team size that no page shows: while people are listed, the team size is their number."""
         size = values.get("teamSize")
-        if size is None or not people or size == len(people):
+        if size is None or not people or size == len({person_key("", person.name) for person in people}):
             return
         for at, column in columns:
             if column.field == "teamSize" and cells[at]:

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.company.operations import OwnedCompany
+from muniment.schema.company_parts import count_people
 from muniment.schema.validation import Validation
 from muniment.web.forms import plain
 from muniment.web.presenters.company import rounds_of
@@ -27,7 +28,7 @@ def as_published(mine: OwnedCompany, unsaved: Mapping[str, JSONMapping] = _NO_CH
         target = bundle if name in bundle and name != "company" else facts
         target[name] = _shown(name, value)
     if bundle.get("positions"):
-        facts["teamSize"] = len(bundle["positions"])
+        facts["teamSize"] = count_people(bundle["positions"])
     rounds = [_public_round(each) for each in bundle.get("fundingRounds") or ()]
     bundle["fundingRounds"] = rounds
     facts["raising"] = any(each["state"] == "open" for each in rounds_of(bundle))

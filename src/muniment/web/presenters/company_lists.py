@@ -12,6 +12,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages.writing import digits
+from muniment.schema.company_parts import person_key
 from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.requests.pagination import Pager, pager_of
 from muniment.web.translating import gettext, ngettext
@@ -99,11 +100,11 @@ def today() -> str:
 
 
 def team_of(positions: Iterable[JSONObject]) -> list[Member]:
-    """Return each person once, in the order of the listing; a person without a profile once for each position."""
-    held: dict[str, tuple[JSONObject, list[str]]] = {}
-    for number, position in enumerate(positions):
+    """Return each person once, in the order of the listing, as the team size counts them."""
+    held: dict[tuple[str, str], tuple[JSONObject, list[str]]] = {}
+    for position in positions:
         person = position.get("person") or {}
-        _, titles = held.setdefault(person.get("slug") or f"\0{number}", (person, []))
+        _, titles = held.setdefault(person_key(person.get("slug"), person.get("name")), (person, []))
         if position.get("title"):
             titles.append(position["title"])
     return [

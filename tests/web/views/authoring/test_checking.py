@@ -164,7 +164,7 @@ def test_the_team_is_counted_by_people_and_positions(owner):
     [
         ((), ""),
         (("ada",), "1 person"),
-        (("ada", "bo", "", ""), "4 people"),
+        (("ada", "bo", "", ""), "3 people, 4 positions"),
         (("ada", "bo", "ada"), "2 people, 3 positions"),
     ],
 )
