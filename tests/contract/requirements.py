@@ -90,7 +90,7 @@ DECISIONS: dict[str, str] = {
     "absent.null": "body, socials, address, bio, distribution and a framework's company are always there, or null.",
     "absent.lists": "A bundle's lists are [] when empty.",
     "absent.left-out": "Any other optional member that is not known is left out, never null.",
-    "format.team-size": "teamSize counts the different people in the listed positions, else is the imported value, else absent.",
+    "format.team-size": "teamSize counts the people in the listed positions, else is the imported value, else absent.",
     "format.treasury": "Money has at most one decimal, half up, without .0, and a suffix promoted at 1000.",
     "import.treasury-parsed": "Imported money is parsed; what cannot be is a bad row.",
     "stats.treasury": "totalTreasury is the sum in the same format, $0 when empty.",

@@ -58,7 +58,6 @@ from muniment.registry.models import (
 )
 from muniment.registry.names import former, keeping
 from muniment.registry.plugged.importing import is_company_refused, is_unchecked
-from muniment.registry.publishing.listing_dates import is_ahead
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.sql import insert, insert_values
 from muniment.registry.verification.endings import end_proofs
@@ -201,7 +200,6 @@ class _CompanyBatch:
             state=State.DRAFT if self.run.draft else State.PUBLISHED,
             updated_at=row.updated_at or now(),
             raising=_is_raising(row),
-            listed_ahead=is_ahead(row.columns["listed_on"]),
             **row.columns,
         )
         company.former_names = keeping.of_import(company, company.name, given)
@@ -258,7 +256,6 @@ class _CompanyBatch:
         if former is None:
             self.counts.unchanged += 1
             return
-        company.listed_ahead = is_ahead(company.listed_on)
         if "name" in former:
             former.pop("former_names", None)  # the history of names has them
         self.counts.changed += 1

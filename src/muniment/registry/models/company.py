@@ -29,8 +29,7 @@ class Company(models.Model):
     """
     A listing: a company, DAO, nonprofit, accelerator, incubator or VC.
 
-    Of ``listed_on``, the day is unknown if ``listed_month_only``: it is the first day of the month. A listing that is
-    ``listed_ahead`` has a date in the future, and is at the end of lists until then.
+    Of ``listed_on``, the day is unknown if ``listed_month_only``: it is the first day of the month.
     """
 
     slug = Text()
@@ -41,7 +40,6 @@ class Company(models.Model):
     publication_number = models.BigIntegerField(null=True, blank=True)
     listed_on = models.DateField(null=True, blank=True)
     listed_month_only = models.BooleanField(default=False)
-    listed_ahead = models.BooleanField(default=False, db_default=False)  # as last published by date
     created_at = models.DateTimeField(default=now)
     updated_at = models.DateTimeField(default=now)
 

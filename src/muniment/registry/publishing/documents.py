@@ -50,9 +50,7 @@ SELECT place.person_id, place.title, place.extra, place.item_id, company.provena
 FROM registry_position place JOIN registry_company company ON company.id = place.company_id
 WHERE company.state = %s"""
 """Positions of people in published companies, with the companies' fetched logos."""
-_LATEST_FIRST: Final = (
-    "company.listed_ahead, company.listed_on DESC NULLS LAST, company.publication_number DESC NULLS LAST"
-)
+_LATEST_FIRST: Final = "company.listed_on DESC NULLS LAST, company.publication_number DESC NULLS LAST"
 TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
 
 

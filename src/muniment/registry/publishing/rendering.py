@@ -84,7 +84,7 @@ class FrameworkScores(NamedTuple):
 
 
 def position_of(listed_on: date | None, publication_number: int) -> int:
-    """Return the sort position within a kind: by listing date, then by publication."""
+    """Return the sort position within a kind: by listing date, also one in the future, then by publication."""
     return (listed_on.toordinal() if listed_on else 0) << 40 | publication_number
 
 
@@ -151,7 +151,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
     return PublishedDocument(
         kind="company",
         key=row["slug"],
-        position=position_of(None if row["listed_ahead"] else row["listed_on"], row["publication_number"]),
+        position=position_of(row["listed_on"], row["publication_number"]),
         item=item,
         body=_encode({"data": company_bundle(view, msgspec.Raw(item), schema)}),
         updated_at=company["updatedAt"],

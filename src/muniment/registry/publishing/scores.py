@@ -82,7 +82,7 @@ def best_of(framework: int) -> list[JSONObject]:
     of_company = [f"company__{column}" for column in ("slug", "name", "symbol", "icon")]
     public = _public().filter(framework_id=framework).annotate(company__logo_digest=fetched_logo("company__"))
     of_company.append("company__logo_digest")
-    found = public.order_by("-score", "company__listed_ahead", *newest)
+    found = public.order_by("-score", *newest)
     ranked: list[JSONObject] = []
     for place, row in enumerate(found.values("framework__slug", *of_company, *_COLUMNS)[:TOP_SCORES], 1):
         score = _shown(row, row["company__slug"], row["framework__slug"])

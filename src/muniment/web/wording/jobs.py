@@ -30,7 +30,6 @@ KINDS: Final = {
     "registry.invitations_ended": gettext_lazy("Delete expired invitations"),
     "registry.item_waits": gettext_lazy("Check an item of the review queue"),
     "registry.items_wait": gettext_lazy("Check the review queue"),
-    "registry.listings_due": gettext_lazy("Publish listing dates"),
     "registry.logos_due": gettext_lazy("Fetch logos"),
     "registry.person_erased": gettext_lazy("Remove traces of an erased person"),
     "registry.proofs_aged": gettext_lazy("Check verified domains again"),
