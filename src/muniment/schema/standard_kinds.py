@@ -10,6 +10,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.texts import is_web_address
 from muniment.kernel.wire import format_amount, parse_amount, parse_timestamp
 from muniment.schema.kinds import JsonSchema, Kind, Text, View
+from muniment.schema.other_names import COUNTRIES
 from muniment.schema.parsed_kinds import DATE_RULE, is_plausible_year
 from muniment.schema.validation import Breach, Path, Validation, kind_of, shown
 
@@ -134,11 +135,25 @@ def without_accents(name: str) -> str:
 
 
 def country_code(text: str) -> str:
-    """Return the two letters of a country that is given by them or by its name; any other text as it is."""
+    """Return the two letters of a country that is given by them or by one of its names; any other text as it is."""
     if not text.strip() or len(text) > MAX_COUNTRY_CHARACTERS:
         raise ValueError
-    wanted = without_accents(text.strip())
-    names = country_names()
-    if wanted.upper() in names:
-        return wanted.upper()
-    return next((code for code, name in names.items() if without_accents(name) == wanted), text)
+    wanted = text.strip().upper()
+    return wanted if wanted in country_names() else _codes().get(_squeezed(text), text)
+
+
+def _squeezed(name: str) -> str:
+    """Return *name* without case, accents, spaces and signs."""
+    return "".join(each for each in without_accents(name) if each.isalnum())
+
+
+@functools.cache
+def _codes() -> dict[str, str]:
+    """Return the codes of countries by their English and usual names; those of the standard hold against others."""
+    import pycountry
+
+    codes = {_squeezed(alias): code for code, aliases in COUNTRIES.items() for alias in aliases.split()}
+    for each in pycountry.countries:
+        names = (each.alpha_3, each.name, getattr(each, "official_name", ""), country_names()[each.alpha_2])
+        codes |= {_squeezed(name): each.alpha_2 for name in names if name}
+    return codes

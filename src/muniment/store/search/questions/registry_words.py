@@ -3,17 +3,18 @@
 import functools
 import gettext
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
+from muniment.schema.other_names import COUNTRIES
 from muniment.schema.standard_kinds import country_names
 from muniment.store.search import keys
 from muniment.store.search.forgiving import names_like
 from muniment.store.search.questions.language import Span
 from muniment.store.search.questions.tokens import Token
-from muniment.store.search.values import singular
+from muniment.store.search.values import same_names, singular
 from muniment.store.search_text import fold
 
 FIRST: Final = frozenset({"type", "theme"})
@@ -53,6 +54,8 @@ def values_of(
     codes = _countries(connection, language)
     for folded in [folded for folded in asked if folded in codes]:
         asked.setdefault(codes[folded].lower(), []).extend((span, "country") for span, _ in asked[folded])
+    for form, span, name in list(_same(asked, names)):
+        asked.setdefault(form, []).append((span, name))
     for span, name, value in translated:
         asked.setdefault(singular(value), []).append((span, name))
     found: dict[Span, list[Value]] = {}
@@ -62,6 +65,14 @@ def values_of(
             if only == name or (not only and name != "country"):
                 found.setdefault(span, []).append(Value(name, value, n))
     return {span: _distinct(each) for span, each in found.items()}
+
+
+def _same(asked: Mapping[str, list[tuple[Span, str]]], names: Sequence[str]) -> Iterator[tuple[str, Span, str]]:
+    """Yield the other names of the values that filters take, each with the run that means it and its filter."""
+    for folded, spans in asked.items():
+        for name in names:
+            for form in same_names(name, folded)[1:]:
+                yield from ((form, span, name) for span, only in spans if not only)
 
 
 def _rows(connection: sqlite3.Connection, names: Sequence[str], folded: list[str]) -> list[tuple[str, str, str, int]]:
@@ -102,10 +113,9 @@ def country_codes(language: str) -> dict[str, str]:
         for code, english in country_names().items()
         for name in (english, plain[code], translate(plain[code]))
     ]
-    return {singular(name): code for name, code in [*names, *_SHORT]}
-
-
-_SHORT: Final = (("usa", "US"), ("us", "US"), ("united states of america", "US"), ("uk", "GB"), ("great britain", "GB"))
+    usual = [(name, code) for code, aliases in COUNTRIES.items() for name in aliases.split()]
+    official = [(getattr(each, "official_name", each.name), each.alpha_2) for each in pycountry.countries]
+    return {singular(name): code for name, code in [*usual, *official, *names]}
 
 
 def is_name(connection: sqlite3.Connection, kinds: Collection[str], text: str) -> bool:
