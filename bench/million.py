@@ -234,7 +234,8 @@ def measure(path):
                 page = reader.companies(ListQuery(q=q))
                 cpu_ms.append((time.thread_time_ns() - began) / 1e6)
                 asked += right is not None
-                first += right is not None and right in {json.loads(item)["id"] for item in page.items[:1]}
+                shown = [*(json.loads(item)["id"] for item in page.items[:1]), *(each.id for each in page.closest[:1])]
+                first += right is not None and right in shown[:1]
                 totals.append(page.total)
             p95 = sorted(cpu_ms)[int(PER_KIND * 0.95)]
             share = f"{first / asked:8.1%}" if asked else " " * 8

@@ -52,6 +52,7 @@ def test_a_question_is_answered_by_the_list_that_it_means(rest):
             {"name": "raising", "value": "true", "words": "raising"},
         ],
         "q": "water",
+        "notUnderstood": ["water"],
         "language": "en",
         "total": 10,
         "url": f"{V1}/companies?q=water&type=DAO&theme=energy&raising=true",

@@ -206,8 +206,58 @@ def test_people_are_found_by_company_title_and_number_of_companies(publisher, re
     assert found(title="resident") == []
     assert found(minCompanies="2") == [1]
     assert found(sort="companies") == [1, 3, 2, 4]
+    assert found(title="CEO") == found(title="chief executive") == found(title="Chief Executive Officers") == [1]
+    assert found(title="VP") == [2]
     hint = reader.people(people_by(title="presidnt")).hint
     assert hint.startswith('No person has the title "presidnt". Values in use: ')
+
+
+def test_a_company_without_people_is_told_apart_from_one_that_does_not_exist(publisher, reader):
+    publisher.publish(company(1, "uniswap", name="Uniswap Labs"), company(2, "aave", name="Aave"))
+    publisher.publish(person(1, positions=(("Steward", "aave"),)))
+    reader.refresh()
+
+    def hint(**query):
+        return reader.people(people_by(**query)).hint
+
+    assert hint(company="uniswap") == "The company uniswap has no listed people."
+    assert hint(company="Uniswap Labs") == "The company Uniswap Labs has no listed people."
+    assert hint(company="uniswp") == 'There is no company "uniswp". Did you mean uniswap?'
+    assert hint(company="zzyzx") == 'There is no company "zzyzx".'
+    assert hint(company="aave", title="CEO").startswith('No person has the title "CEO".')
+    assert hint(company="aave", minCompanies="2") == (
+        "No person matches all of company, minCompanies. Alone, company aave matches 1."
+    )
+
+
+def test_a_hint_of_bounds_names_the_parameters_that_were_given(publisher, reader):
+    publisher.publish(company(1, day=DAY))
+    reader.refresh()
+
+    def hint(**query):
+        return reader.companies(companies_by(**query)).hint
+
+    assert hint(listedFrom="2030-01-01") == "No company matches listedFrom. Leave out listedFrom."
+    assert hint(listedFrom="2030-01-01", listedTo="2031-01-01") == (
+        "No company matches listedFrom and listedTo. Leave out listedFrom or listedTo."
+    )
+    assert hint(listedTo="2001-01-01", teamMin="2") == "No company matches all of listedTo, teamMin."
+
+
+def test_ids_that_do_not_exist_are_named(publisher, reader):
+    publisher.publish(company(1, type="DAO"), company(2), person(1))
+    reader.refresh()
+    wanted = ("company-2", "gone", "company-1", "Company-1")
+    page = reader.companies(companies_by(ids=wanted))
+    assert (page.total, page.unknown_ids) == (2, ("gone", "Company-1"))
+    assert page.guidance() == {"unknownIds": ["gone", "Company-1"]}
+    filtered = reader.companies(companies_by(ids=wanted, type="DAO"))
+    assert (filtered.total, filtered.unknown_ids) == (1, ("gone", "Company-1"))  # the other exists
+    assert reader.companies(companies_by(ids=("company-1",))).guidance() == {}
+    assert reader.people(people_by(ids=("person-1", "company-1"))).unknown_ids == ("company-1",)
+    publisher.unlist("company", "company-1")
+    reader.refresh()
+    assert reader.companies(companies_by(ids=wanted)).unknown_ids == ("gone", "company-1", "Company-1")
 
 
 def test_frameworks_are_found_by_kind_and_by_whether_they_are_open(publisher, reader):
@@ -220,7 +270,7 @@ def test_frameworks_are_found_by_kind_and_by_whether_they_are_open(publisher, re
     assert [each["frameworkId"] for each in found(kind="score", isOpen=False)["data"]] == ["framework-1", "framework-3"]
     nothing = found(isOpen=True)
     assert nothing["data"] == []
-    assert nothing["hint"] == 'No framework has the isOpen "true". Values in use: false (3).'
+    assert nothing["hint"] == "No framework has isOpen true."
 
 
 def test_a_file_of_the_former_version_is_listed_without_facets(publisher, reader):
@@ -243,5 +293,5 @@ def test_unknown_values_are_named_and_what_is_shown_of_them_is_bounded(publisher
     hint = reader.companies(companies_by(type=wanted)).hint
     assert hint.startswith("No company has the type ")
     assert " or another." in hint
-    assert len(hint) < 600
-    assert "Leave out treasury." in reader.companies(companies_by(treasuryMin="5T")).hint
+    assert len(hint) < 500
+    assert "Leave out treasuryMin." in reader.companies(companies_by(treasuryMin="5T")).hint

@@ -214,6 +214,18 @@ def test_codes_have_words_in_the_language_and_unknown_ones_stay():
         ),
         ('The name is similar to "tide".', "Der Name ähnelt „tide“."),
         (
+            'The name is similar to "tide". The filters leave it out.',
+            "Der Name ähnelt „tide“, passt aber nicht zu den Filtern.",
+        ),
+        ('No company matches "tiede". Did you mean "tide"?', "Kein Treffer für „tiede“. Meinten Sie „tide“?"),
+        ("The company tide has no listed people.", "Für tide ist nichts eingetragen."),
+        ('There is no company "tiede". Did you mean tide?', "„tiede“ gibt es nicht. Meinten Sie tide?"),
+        ("No company matches teamMin. Leave out teamMin.", "Kein Treffer für teamMin."),
+        (
+            "No company matches listedFrom and listedTo. Leave out listedFrom or listedTo.",
+            "Nichts passt zu allem davon: listedFrom and listedTo.",
+        ),
+        (
             'No company has the theme "x" or "y". Values in use: a (2), b (1).',
             "Kein Treffer hat „x“ oder „y“ als Wert von theme. Vorhandene Werte: a (2), b (1).",
         ),

@@ -105,7 +105,7 @@ CURSOR = text(
 )
 IDS = words(
     "ids",
-    f"Only these slugs, at most {MAX_IDS}, separated by commas; unknown ones are ignored. "
+    f"Only these slugs, at most {MAX_IDS}, separated by commas; `unknownIds` names those that do not exist. "
     "pageSize then defaults to 100. Write a comma in a slug as `\\,`.",
     maximum=MAX_IDS,
     example="blue-river-trust,harbour-dao",
@@ -256,10 +256,11 @@ ROUTES: Final = (
         summary="Search everything",
         description="Companies, people and frameworks in one list, the best match first; those of one kind are in the "
         "order of their own list. `totals` counts all matches of each kind: the lists page through them with the same "
-        "`q`, and frameworks come with `kind=framework` and a larger `limit`. A little misspelled is found too, and "
-        "`closest` says why. A question in plain words, such as `DAOs on energy with a treasury over $1 million`, is "
-        "read as filters of one list: `reading` has them, and `data` the first items of that list, or the matches of "
-        "the words if it is empty. In quotation marks, the words of a question are searched for.",
+        "`q`, and frameworks come with `kind=framework` and a larger `limit`. What is only similar, such as a name "
+        "with a slip, is in `closest` and in no total. A question in plain words, such as `DAOs on energy with a "
+        "treasury over $1 million`, is read as filters of one list: `reading` has them, and `data` the first items of "
+        "that list, or the matches of the words if it is empty. In quotation marks, the words of a question are "
+        "searched for.",
         schema="SearchResults",
         answer=search,
         parameters=SEARCH,

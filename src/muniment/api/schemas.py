@@ -58,8 +58,9 @@ def _searched(name: str) -> JsonSchema:
     """Return the schema of a list that says what is close, if nothing or little is found."""
     closest = _described({"type": "array", "items": ref("Closest")}, "What is close, if little or nothing is found.")
     hint = _described(TEXT, "Why nothing is found, with values in use.")
-    others = {"closest": closest, "hint": hint, "facets": ref("FacetValues")}
-    return _list_of(name, "closest", "hint", "facets", pagination=ref("Pagination"), **others)
+    unknown = _described({"type": "array", "items": TEXT}, "Those of `ids` that are not in the registry.")
+    others = {"unknownIds": unknown, "closest": closest, "hint": hint, "facets": ref("FacetValues")}
+    return _list_of(name, *others, pagination=ref("Pagination"), **others)
 
 
 def _one(name: str) -> JsonSchema:
@@ -114,11 +115,16 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
                 "kind": _enum(*COLLECTIONS),
                 "filters": {"type": "array", "items": ref("ReadFilter")},
                 "q": _described(TEXT, "The words that no filter came from."),
+                "notUnderstood": _described(
+                    {"type": "array", "items": TEXT},
+                    "The words that no filter means exactly. With any, the answer is a guess, and may not be complete.",
+                ),
                 "language": _described(TEXT, "The language of the question."),
                 "total": _described(COUNT, "The number of items; if 0, `data` has the matches of the words."),
                 "url": _described({"type": "string", "format": "uri-reference"}, "The list with these filters."),
             },
             "q",
+            "notUnderstood",
         ),
         "ReadFilter": _open_object(
             {

@@ -110,11 +110,17 @@ class Chosen(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """A range, named like its order; None where it is open."""
+    """
+    A range, named like its order; None where it is open.
+
+    Args:
+        parameters: the names by which the caller gave its bounds.
+    """
 
     name: str
     low: Any = None
     high: Any = None
+    parameters: tuple[str, ...] = ()
 
 
 class Selected(NamedTuple):
@@ -187,8 +193,9 @@ class Listing(Struct, frozen=True, dict=True):
             low, high = values.get(bounds.low), values.get(bounds.high) if bounds.high else None
             if low is not None and high is not None and low > high:
                 raise ReversedRange(bounds.low, bounds.high)
-            if low is not None or high is not None:
-                ranges.append(Bounds(name, low, high))
+            given = tuple(each for each, value in ((bounds.low, low), (bounds.high, high)) if value is not None)
+            if given:
+                ranges.append(Bounds(name, low, high, given))
         return Selected(tuple(filters), tuple(ranges))
 
 

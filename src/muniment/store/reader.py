@@ -29,7 +29,7 @@ from muniment.store.lists.positions import Positions, index_after, items_at, mar
 from muniment.store.modified import is_stamp
 from muniment.store.published_file import PublishedFile, execute
 from muniment.store.queries import ListQuery, parse_cursor, selection
-from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys
+from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after
 
 POOL_THREADS: Final = 2
@@ -67,6 +67,7 @@ class ListPage(Page[bytes]):
         hint: what to do if nothing is found.
         tiers: of each item, how well it answers the search words; in the order of relevance only.
         is_cut: whether more match than the total says, which no page lists.
+        unknown_ids: those of the asked keys that no document has.
     """
 
     version: int
@@ -77,13 +78,15 @@ class ListPage(Page[bytes]):
     hint: str = ""
     tiers: bytes = b""
     is_cut: bool = False
+    unknown_ids: tuple[str, ...] = ()
 
     def to_wire(self) -> dict[str, int]:
         return {**Page.to_wire(self), **({"totalIsMinimum": True} if self.is_cut else {})}
 
     def guidance(self) -> JSONObject:
-        """Return the members of an answer that say what is close, if nothing or little is found."""
-        return guidance_of(self.closest, self.hint)
+        """Return the members of an answer that say what was not found, and what is close instead."""
+        unknown = {"unknownIds": list(self.unknown_ids)} if self.unknown_ids else {}
+        return {**unknown, **guidance_of(self.closest, self.hint)}
 
 
 class _Bundle(msgspec.Struct, rename="camel"):
@@ -331,6 +334,7 @@ class Reader(PublishedFile):
                 else:
                     wanted = positions[start : start + size]
                     (items, marks), last = items_at(connection, chosen.kind, wanted), wanted[-1]
+            unknown_ids = unknown_keys(connection, kind, query.ids) if query.ids else ()
             end = start + len(items)
             if items and end < total:
                 cursor = mark_of(connection, chosen, last, end).to_cursor()
@@ -347,6 +351,7 @@ class Reader(PublishedFile):
             hint=found.hint,
             tiers=found.tiers[start : start + size],
             is_cut=found.is_cut,
+            unknown_ids=unknown_ids,
         )
 
     def _items_from(

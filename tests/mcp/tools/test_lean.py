@@ -143,10 +143,11 @@ def test_an_unknown_field_is_named_with_those_that_exist(server, tool, arguments
 
 
 @pytest.mark.requirement("tools.public")
-def test_lists_by_slugs_have_each_once_and_leave_unknown_ones_out(server):
+def test_lists_by_slugs_have_each_once_and_name_unknown_ones(server):
     ids = ["company-2", "company-2", "unknown", "company-29"]
     found = answer(server, "list_companies", ids=ids)
     assert [each["id"] for each in found["data"]] == ["company-29", "company-2"]
+    assert found["unknownIds"] == ["unknown"]
     assert found["pagination"]["pageSize"] == 100
     assert [each["slug"] for each in answer(server, "list_people", ids=["person-5"])["data"]] == ["person-5"]
 
@@ -204,3 +205,25 @@ def test_the_members_that_summaries_lack_follow_from_the_schema():
         "positions": [{"title": "Chair", "company": {"slug": "r", "name": "River"}}],
     }  # fmt: skip
     assert shape.whole(person, form_of({"detail": "full"})) == person
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_companies", {}),
+        ("list_companies", {"q": "company"}),
+        ("list_people", {}),
+        ("list_people", {"company": "river"}),
+        ("list_people", {"title": "chair", "minCompanies": 1}),
+        ("list_people", {"ids": ["person-1"]}),
+        ("list_frameworks", {}),
+        ("list_scoring_frameworks", {}),
+    ],
+)
+def test_what_the_summary_of_a_list_item_has_its_full_form_has_too(server, tool, arguments):
+    short = answer(server, tool, **arguments)["data"]
+    whole = answer(server, tool, **arguments, detail="full")["data"]
+    for summary, item in zip(short, whole, strict=False):
+        assert {name for name in summary if not name.endswith("Truncated")} <= set(item)
+    assert short
+    assert whole

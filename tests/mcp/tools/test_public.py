@@ -487,13 +487,15 @@ def test_an_update_is_seen_by_the_next_call(tmp_path):
 
 def test_an_empty_or_forgiven_list_says_what_is_close(server, listed):
     slipped = answer(server, "list_companies", q="compnay 5")
-    assert slipped["data"]
+    assert (slipped["data"], slipped["pagination"]["total"]) == ([], 0)
     assert slipped["closest"][0].keys() == {"id", "name", "why"}
     empty = answer(server, "list_companies", type="no such type")
     assert empty["data"] == empty["closest"] == []
     assert "Values in use: " in empty["hint"]
     schema = next(tool["outputSchema"] for tool in listed.result["tools"] if tool["name"] == "list_companies")
-    for found in (slipped, empty):
+    missing = answer(server, "list_companies", ids=["company-1", "gone"])
+    assert (len(missing["data"]), missing["unknownIds"]) == (1, ["gone"])
+    for found in (slipped, empty, missing):
         jsonschema.validate(found, schema)
 
 

@@ -82,7 +82,7 @@ def test_a_question_in_words_gives_what_its_words_name_with_a_hint(server):
     content = found["structuredContent"]
     assert content["results"][0]["id"] == "framework:tide-score"
     text = content["results"][0]["text"]
-    assert text.startswith("Matches a part of")
+    assert text.startswith("Has only some of the words")
     assert text.endswith('about boats?". How well a harbour is kept.')
     assert content["hint"].startswith("No company, person or framework matches")
     assert found["_meta"]["io.muniment/provenance"]["frameworks"] == {"tide-score": "imported 2026-01-01"}

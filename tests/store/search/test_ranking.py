@@ -74,7 +74,44 @@ def test_an_exact_name_symbol_domain_or_place_is_first(several, q, first):
     ],
 )
 def test_slips_and_joined_split_and_extra_words_are_forgiven(several, q, found):
-    assert companies(several, q)[0] == found
+    page = several.companies(companies_by(q=q))
+    assert [*ids(page), *(each.id for each in page.closest)][0] == found
+
+
+@pytest.mark.parametrize("q", ["optimsm", "gitcoin company", "solr", "rio anli"])
+def test_what_is_only_similar_is_no_match_and_in_no_total(several, q):
+    page = several.companies(companies_by(q=q))
+    assert (page.items, page.total) == ([], 0)
+    assert page.closest
+    assert several.facets("company", companies_by(q=q), ("type",)).total == 0
+
+
+def test_what_is_similar_stands_beside_the_matches_and_is_not_counted(publisher, several):
+    publisher.publish(company(20, "keeper", name="Keeper", description="Once called solr."))
+    several.refresh()
+    page = several.companies(companies_by(q="solr"))
+    assert (ids(page), page.total) == (["keeper"], 1)
+    assert [each.id for each in page.closest] == []  # "solr" is a word of the registry
+    page = several.companies(companies_by(q="gitcoi"))
+    assert (ids(page), page.closest) == (["gitcoin"], ())  # begins a name
+
+
+@pytest.mark.parametrize(
+    ("q", "why"),
+    [
+        ("gitcion", 'The name is similar to "gitcion".'),
+        ("solr", 'Has words similar to "solr".'),
+    ],
+)
+def test_a_name_is_told_as_similar_only_if_it_is(several, q, why):
+    (close,) = several.companies(companies_by(q=q)).closest
+    assert close.why == why
+
+
+def test_a_query_with_a_slip_is_answered_with_the_words_that_may_be_meant(several):
+    page = several.companies(companies_by(q="comons solr"))
+    assert page.hint == 'No company matches "comons solr". Did you mean "commons solar"?'
+    assert companies(several, "commons solar") == ["solar-commons"]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +121,8 @@ def test_slips_and_joined_split_and_extra_words_are_forgiven(several, q, found):
 def test_slips_are_forgiven_in_every_script(publisher, reader, name, typed):
     publisher.publish(company(1, name=name), company(2, name="Other"), person(1, name=name))
     reader.refresh()
-    assert companies(reader, typed) == ["company-1"]
-    assert ids(reader.people(people_by(q=typed))) == ["person-1"]
+    assert [each.id for each in reader.companies(companies_by(q=typed)).closest] == ["company-1"]
+    assert [each.id for each in reader.people(people_by(q=typed)).closest] == ["person-1"]
 
 
 def test_the_fuller_of_two_companies_of_one_name_is_first(publisher, reader):
@@ -117,21 +154,29 @@ def test_what_the_filters_leave_out_is_close(several):
     page = several.companies(companies_by(q="gitcoin", type="DAO"))
     assert page.items == []
     assert [each.id for each in page.closest] == ["gitcoin"]
-    assert 'No company has the type "DAO". Values in use: corporation (7).' in page.hint
+    assert page.hint == 'No company has the type "DAO". Values in use: corporation (7).'
 
 
-def test_the_same_is_found_in_every_order_and_among_ids(several):
+def close(reader, q, **query):
+    return [each.id for each in reader.companies(companies_by(q=q, **query)).closest]
+
+
+def test_what_is_close_passes_the_filters_in_every_order_and_among_ids(several):
     for sort in ("relevance", "newest", "name", "treasury"):
-        assert companies(several, "optomism", sort=sort) == ["optimism"]
-    assert companies(several, "optomism", ids=("optimism", "gitcoin")) == ["optimism"]
-    assert companies(several, "optomism", ids=("gitcoin",)) == []
+        assert close(several, "optomism", sort=sort) == ["optimism"]
+    assert close(several, "optomism", ids=("optimism", "gitcoin")) == ["optimism"]
+    assert close(several, "optomism", city="havnsund") == ["optimism"]
+    page = several.companies(companies_by(q="optomism", type="DAO"))
+    assert [(each.id, each.why) for each in page.closest] == [
+        ("optimism", 'The name is similar to "optomism". The filters leave it out.')
+    ]
 
 
 def test_an_update_and_an_unlisting_are_followed(publisher, several):
     publisher.publish(company(5, "gitcoin", name="Quernstone"))
     several.refresh()
-    assert companies(several, "gitcion") == ["gitcoin"]  # its slug
-    assert companies(several, "quernstoen") == ["gitcoin"]
+    assert close(several, "gitcion") == ["gitcoin"]  # its slug
+    assert close(several, "quernstoen") == ["gitcoin"]
     publisher.unlist("company", "gitcoin")
     several.refresh()
-    assert companies(several, "quernstoen") == companies(several, "gitcion") == []
+    assert close(several, "quernstoen") == close(several, "gitcion") == []

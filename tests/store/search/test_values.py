@@ -33,6 +33,10 @@ def reader(tmp_path):
         ({"type": "DAOs"}, {1, 3}),
         ({"type": "Non profit"}, {2}),
         ({"type": "non-profits"}, {2}),
+        ({"type": "nonprofit"}, {2}),
+        ({"type": "Not-for-profit"}, {2}),
+        ({"type": "charity"}, set()),
+        ({"type": "decentralized autonomous organizations"}, {1, 3}),
         ({"industry": "energie"}, {1}),
         ({"industry": "energies"}, {2}),
         ({"industry": "fishery"}, {3}),
@@ -68,10 +72,31 @@ def test_a_document_with_several_of_the_values_that_a_filter_means_counts_once(r
     assert hint.endswith(f"Alone, industry Fisheries matches 1, theme DAO matches {shown}.")
 
 
-def test_words_without_a_match_are_answered_with_values_in_use(reader):
+def test_words_without_a_match_are_answered_in_a_line(reader):
     page = reader.companies(companies_by(q="zzyzx"))
-    assert page.closest == ()
-    assert "type: DAO (2), non-profit (1)" in page.hint
+    assert (page.closest, page.hint) == ((), 'No company matches "zzyzx". Use fewer or other words.')
+
+
+def test_all_names_of_a_value_are_counted_as_one(reader, tmp_path):
+    publisher = Publisher(tmp_path / "published.sqlite3")
+    publisher.publish(company(4, type="Nonprofit"), company(5, type="not-for-profit"))
+    publisher.close()
+    reader.refresh()
+    counted = reader.facets("company", companies_by(), ("type",)).by_name["type"].values
+    assert [(each.value, each.n) for each in counted] == [("Nonprofit", 3), ("DAO", 2)]
+    assert reader.companies(companies_by(type="non-profit")).total == 3
+
+
+def test_a_country_that_exists_but_has_no_company_is_not_answered_with_others(reader):
+    for name in ("UK", "United Kingdom", "gb", "GBR", "Great Britain"):
+        assert reader.companies(companies_by(country=name)).hint == 'No company has the country "GB".'
+
+
+def test_a_hint_is_short_whatever_was_asked(reader):
+    hint = reader.companies(
+        companies_by(q="x " * 90, type=["y" * 199, "z" * 190], theme=["w" * 150], city="v" * 199)
+    ).hint
+    assert len(hint) <= 500
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def paged(item: JsonSchema) -> JSONObject:
 
 
 def searched(item: JsonSchema) -> JSONObject:
-    return {**paged(item), "closest": CLOSEST, "facets": {"type": "object"}}
+    return {**paged(item), "unknownIds": list_of(STRING), "closest": CLOSEST, "facets": {"type": "object"}}
 
 
 def listed(item: JsonSchema) -> JSONObject:

@@ -181,7 +181,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
         _tool(
             "list_companies",
             "List companies",
-            "Search and list companies, DAOs, nonprofits and funds, newest first.",
+            "Search and list companies, DAOs, nonprofits and funds, newest first. Several values of a filter mean or.",
             searched(record_of(schema.company)),
             tools.list_companies,
             keys={"ids": "company"},

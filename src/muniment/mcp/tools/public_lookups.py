@@ -23,7 +23,7 @@ from muniment.schema.person import PERSON
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
 from muniment.store.search import names
-from muniment.store.search.values import singular
+from muniment.store.search.values import same_names, singular
 
 MAX_IDS: Final = 100
 MAX_SHOWN: Final = 60
@@ -103,7 +103,8 @@ class PublicTools(PublicAnswers):
         Those come first that all filters chose.
         """
         by_filter = [each for each in query.filters if each.name in POSITION_FILTERS]
-        if "positions" not in form.fields if form.fields is not None else form.full or not by_filter:
+        is_wanted = bool(by_filter) if form.fields is None else "positions" in form.fields
+        if not is_wanted:
             return
         known = self.reader.documents([("person", each["slug"]) for each in people])
         for each in people:
@@ -226,7 +227,7 @@ def places(positions: list[JSONObject], by: Chosen) -> list[int]:
         found = [n for n, row in enumerate(positions) if not keyed.isdisjoint(values_at(row, declared.key))]
         if found:
             return found
-    asked = [f" {singular(each)} " for each in by.values]
+    asked = [f" {form} " for each in by.values for form in same_names(by.name, each)]
 
     def is_meant(value: str) -> bool:
         text = f" {singular(value)} "

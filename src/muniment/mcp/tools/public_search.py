@@ -75,7 +75,8 @@ class SearchTools(PublicAnswers):
                 ),
                 *in_words(close),
             ]
-            answer = {"results": listed, **({"hint": found.hint} if found.hint else {}), **_reading_of(found)}
+            said = {"hint": found.hint} if found.hint else {}
+            answer = {"results": listed, **said, **_reading_of(found, len(listed))}
             marks = [(each.kind, each.provenance) for each in results]
             marks += [(kind, document.provenance[0]) for (kind, _), document in near.items()]
             return provenance.of_several(msgspec.json.encode(answer), marks)
@@ -158,15 +159,28 @@ def _near_in_words(kind: str, key: str, why: str, found: Found) -> tuple[str, st
     return shown.title, " ".join(filter(None, (why, shown.about)))
 
 
-def _reading_of(found: Everything) -> JSONObject:
-    """Return the members that say as which filters a question was read, and which tool lists the rest."""
+def _reading_of(found: Everything, shown: int) -> JSONObject:
+    """
+    Return the members that say as which filters a question was read, and which tool lists the rest.
+
+    Only if every word was understood does the hint say that these are all.
+
+    Args:
+        shown: the number of results in the answer.
+    """
     if found.asked is None:
         return {}
     reading, total = found.asked
-    filters = ", ".join(f"{name} {value!r}" for name, value in reading.parameters())
-    tool = f"list_{COLLECTIONS[reading.kind]}"
-    if total:
-        hint = f"Read as a question: {tool} with {filters} lists all {total:,}."
+    arguments = ", ".join(f"{name} {value!r}" for name, value in reading.parameters())
+    call = f"list_{COLLECTIONS[reading.kind]} with {arguments}"
+    unclear = ", ".join(reading.not_understood)
+    if not total:
+        instead = "These results have its words." if found.results else "What is close may be meant."
+        hint = f"Read as {call}, the question has no match. {instead if shown else ''}".rstrip()
+    elif unclear:
+        hint = f"Read as {call}. Not understood: {unclear}. So these may not be the answer, and others may be missing."
+    elif total > shown:
+        hint = f"Read as {call}, which lists all {total:,}."
     else:
-        hint = f"Read as a question, {tool} with {filters} finds nothing. The results are those of the words."
+        hint = f"Read as {call}: {'this is the only match' if total == 1 else f'these {total} are all'}."
     return {"reading": {**reading.to_wire(), "total": total}, "hint": hint}

@@ -24,7 +24,7 @@ from muniment.store.cache import size_of
 from muniment.store.lists.finding import DAY_SHIFT
 from muniment.store.lists.positions import Positions
 from muniment.store.queries import Selection
-from muniment.store.search.values import meant_by
+from muniment.store.search.values import first_name, meant_by
 
 MAX_COUNTED: Final = 2_000
 """Values of one filter that are counted, the most frequent in the registry."""
@@ -242,7 +242,7 @@ class Counting:
         groups: dict[str, list[_Form]] = {}
         for row in rows:
             form = _Form(*row)
-            groups.setdefault(form.folded, []).append(form)
+            groups.setdefault(first_name(name, form.folded), []).append(form)
         return groups.values()
 
 

@@ -72,8 +72,14 @@ def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
     tiers = bytes(planned.first.get(position, Tier.TEXT) for position in positions[:MAX_TIERS])
     if len(positions) and not (planned.close or planned.former):
         return Matches(positions, tiers=tiers, is_cut=is_cut)
-    closest = closest_of(connection, chosen.kind, chosen.q, planned, positions)
-    hint = "" if len(positions) else hint_of(connection, chosen.kind, chosen.q, chosen.filters, chosen.ranges)
+    near: Sequence[int] = ()
+    if planned.close:
+        like_exact = Plan(planned.match, dict.fromkeys(planned.close, Tier.EXACT))
+        near, _ = _find(connection, chosen._replace(order="relevance"), like_exact)
+    closest = closest_of(connection, chosen.kind, chosen.q, planned, found=positions, near=near)
+    hint = ""
+    if not len(positions):
+        hint = hint_of(connection, chosen.kind, chosen.q, chosen.filters, chosen.ranges, corrected=planned.corrected)
     return Matches(positions, closest, hint, tiers, is_cut)
 
 

@@ -12,18 +12,21 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
+from muniment.schema.standard_kinds import country_names
 from muniment.store.search import keys
-from muniment.store.search.ranking import Plan, in_part
+from muniment.store.search.forgiving import SIMILAR
+from muniment.store.search.ranking import Plan, in_part, of_name
 from muniment.store.search.values import MAX_SHOWN, in_use, listed, meant, meant_by
 from muniment.store.search_text import single_edits
 
 MAX_CLOSEST: Final = 5
+MAX_HINT: Final = 300
+"""Characters of a hint."""
 MAX_COUNTED: Final = 100_000
 """Facets that are counted one by one, because a document may have several of the values that a filter means."""
 PLURALS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
 TYPO_MAX_CHARACTERS: Final = 24
 """Longer keys usually share a prefix with the intended one, and have too many single edits."""
-_GUIDES: Final = ("type", "industry", "theme")
 
 
 class Closest(msgspec.Struct, frozen=True, gc=False):
@@ -33,6 +36,7 @@ class Closest(msgspec.Struct, frozen=True, gc=False):
     Args:
         is_former: it had the name that was asked.
         is_named: the question names it.
+        similarity: of its name to the query; 0 if it is close for another reason.
     """
 
     id: str
@@ -40,6 +44,7 @@ class Closest(msgspec.Struct, frozen=True, gc=False):
     why: str
     is_former: bool = False
     is_named: bool = False
+    similarity: float = 0.0
 
     def to_wire(self) -> JSONObject:
         return {"id": self.id, "name": self.name, "why": self.why}
@@ -51,28 +56,47 @@ def guidance_of(closest: Sequence[Closest], hint: str) -> JSONObject:
 
 
 def closest_of(
-    connection: sqlite3.Connection, kind: str, q: str, planned: Plan, found: Sequence[int]
+    connection: sqlite3.Connection,
+    kind: str,
+    q: str,
+    planned: Plan,
+    *,
+    found: Sequence[int],
+    near: Sequence[int],
 ) -> tuple[Closest, ...]:
-    """Return at most five documents close to *q*: similar names, or what the filters have left out."""
+    """
+    Return at most five documents close to *q*: what had the name, what is similar, or what the filters have left out.
+
+    Args:
+        found: what matches.
+        near: what is similar and passes the filters, the likeliest first.
+    """
     if not q:
         return ()
     held = set(found)
     why = dict.fromkeys((position for position in planned.former if position in held), "")
-    why |= dict.fromkeys(planned.close, f"The name is similar to {_shown(q)}.")
+    why |= {position: _similar(q, planned.close[position]) for position in near}
     if not held:
         left_out = f"Matches {_shown(q)}, but not the filters."
-        near = (*planned.first, *planned.hits[:MAX_CLOSEST])
-        why = {**{position: left_out for position in near if position not in why}, **why}
+        why |= dict.fromkeys((*planned.first, *planned.hits[:MAX_CLOSEST]), left_out)
     if not why and not held:
-        why = dict.fromkeys(in_part(connection, kind, q, MAX_CLOSEST), f"Matches a part of {_shown(q)}.")
+        others = list(planned.close)[:MAX_CLOSEST]
+        why = {each: f"{_similar(q, planned.close[each])} The filters leave it out." for each in others}
+    if not why and not held:
+        why = dict.fromkeys(in_part(connection, kind, q, MAX_CLOSEST), f"Has only some of the words {_shown(q)}.")
     rows = [_named(connection, kind, position) for position in list(why)[:MAX_CLOSEST]]
     of_names = {*planned.former, *planned.close}
     close = []
     for position, key, item in rows:
         former = _former(q, item) if position in of_names else ""
         said = former or why[position] or f"Formerly {_shown(q)}."
-        close.append(Closest(key, item.shown, said, is_former=bool(former) or not why[position]))
+        similarity = planned.close.get(position, 0.0)
+        close.append(Closest(key, item.shown, said, bool(former) or not why[position], similarity=similarity))
     return tuple(close)
+
+
+def _similar(q: str, similarity: float) -> str:
+    return f"The name is similar to {_shown(q)}." if similarity >= SIMILAR else f"Has words similar to {_shown(q)}."
 
 
 def _former(q: str, item: "_Item") -> str:
@@ -86,24 +110,47 @@ def _former(q: str, item: "_Item") -> str:
 
 
 def hint_of(
-    connection: sqlite3.Connection, kind: str, q: str, filters: Sequence[Chosen], ranges: Sequence[Bounds]
+    connection: sqlite3.Connection,
+    kind: str,
+    q: str,
+    filters: Sequence[Chosen],
+    ranges: Sequence[Bounds],
+    *,
+    corrected: str = "",
 ) -> str:
-    """Return why nothing is found, and which values exist."""
-    said = [each for chosen in filters if (each := _unknown(connection, kind, chosen))]
-    if said:
-        return " ".join(said)
-    names = [*(["q"] if q else []), *(each.name for each in filters), *(each.name for each in ranges)]
-    if filters or ranges:
-        if len(names) == 1:
-            return f"No {kind} matches everything. Leave out {names[0]}."
-        alone = [f"{_of(each)} matches {_matching(connection, kind, each)}" for each in filters]
-        counts = f" Alone, {', '.join(alone)}." if alone else ""
-        return f"No {kind} matches all of {', '.join(names)}.{counts}"
-    if not q:
+    """
+    Return why nothing is found.
+
+    Values of a filter are named only where the one that was given is unknown: a known value that nothing has, or that
+    nothing has together with the rest, is told as such.
+
+    Args:
+        corrected: the query with words of the registry.
+    """
+    unmet = [each for chosen in filters if (each := _unmet(connection, kind, chosen))]
+    if unmet:
+        return _within(unmet)
+    if q and not (filters or ranges):
+        other = f"Did you mean {_shown(corrected)}?" if corrected else "Use fewer or other words."
+        return f"No {kind} matches {_shown(q)}. {other}"
+    bounds = [name for each in ranges for name in each.parameters or (each.name,)]
+    names = [*(["q"] if q else []), *(each.name for each in filters), *bounds]
+    if not names:
         return ""
-    guides = [f"{name}: {listed(in_use(connection, kind, name)[:MAX_CLOSEST])}" for name in _GUIDES]
-    known = f" Or filter; values in use by {'; '.join(guides)}." if kind == "company" else ""
-    return f"No {kind} matches {_shown(q)}. Use fewer or other words.{known}"
+    if len(names) == len(bounds) and len(ranges) == 1:
+        return f"No {kind} matches {' and '.join(bounds)}. Leave out {' or '.join(bounds)}."
+    alone = [f"{_of(each)} matches {_matching(connection, kind, each)}" for each in filters]
+    counts = f" Alone, {', '.join(alone)}." if alone else ""
+    return _within([f"No {kind} matches all of {', '.join(names)}.", counts.strip()])
+
+
+def _within(sentences: Sequence[str]) -> str:
+    """Return as many *sentences* as a hint has room for; at least the first."""
+    said = sentences[0]
+    for each in sentences[1:]:
+        if each and len(said) + len(each) < MAX_HINT:
+            said = f"{said} {each}"
+    return said
 
 
 def _matching(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
@@ -132,6 +179,14 @@ def keys_from(connection: sqlite3.Connection, kind: str, prefix: str, limit: int
     return [row[0] for row in rows]
 
 
+def unknown_keys(connection: sqlite3.Connection, kind: str, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the keys *wanted* that no public document has, in their order."""
+    statement = "SELECT key FROM published_document WHERE kind = ? AND key IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(statement, (kind, msgspec.json.encode(wanted).decode()))
+    known = {key for (key,) in rows}
+    return tuple(key for key in wanted if key not in known)
+
+
 def dated_keys(connection: sqlite3.Connection, kind: str, limit: int, skip: int) -> list[tuple[str, str]]:
     """Return at most *limit* keys with the time of their last change, in the order of keys, after the first *skip*."""
     rows = connection.execute(
@@ -158,15 +213,36 @@ def nearest_keys(connection: sqlite3.Connection, kind: str, key: str) -> list[st
     return difflib.get_close_matches(wanted, dict.fromkeys(near), 3, 0.6)
 
 
-def _unknown(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
-    """Return which values no document has, if that is all of them, and which exist."""
-    unknown = list(chosen.values[: MAX_CLOSEST + 1])
+def _unmet(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> str:
+    """Return that no document has a value of a filter, if none has: why, and which values exist if it is unknown."""
     if any(meant(connection, kind, chosen, value) for value in chosen.values):
         return ""
-    shown = " or ".join([*map(_shown, unknown[:MAX_CLOSEST]), *(["another"] if len(unknown) > MAX_CLOSEST else [])])
-    used = in_use(connection, kind, chosen.name, unknown[0])
-    exist = f" Values in use: {listed(used)}." if used else ""
-    return f"No {kind} has the {chosen.name} {shown}.{exist}"
+    name, values = chosen.name, chosen.values[:MAX_CLOSEST]
+    if values[0] in {"true", "false"}:
+        return f"No {kind} has {name} {values[0]}."
+    if name in PLURALS:
+        shown = without_controls(values[0])[:MAX_SHOWN]
+        if _is_named(connection, name, values[0]):
+            return f"The {name} {shown} has no listed {PLURALS[kind]}."
+        similar = " or ".join(nearest_keys(connection, name, values[0]))
+        meant_one = f"Did you mean {similar}?" if similar else ""
+        return _within([f'There is no {name} "{shown}".', meant_one])
+    several = "another" if len(chosen.values) > MAX_CLOSEST else ""
+    shown = " or ".join(filter(None, (*map(_shown, values), several)))
+    nothing = f"No {kind} has the {name} {shown}."
+    if name == "country" and all(value in country_names() for value in chosen.values):
+        return nothing
+    used = in_use(connection, kind, name, values[0])
+    return _within([nothing, f"Values in use: {listed(used)}." if used else ""])
+
+
+def _is_named(connection: sqlite3.Connection, kind: str, text: str) -> bool:
+    """Return whether *text* is the key of a document, or its name."""
+    statement = "SELECT 1 FROM published_document WHERE kind = ? AND key = ?"
+    if connection.execute(statement, (kind, text)).fetchone():
+        return True
+    name = keys.squeeze(text)
+    return len(name) > 1 and bool(of_name(connection, kind, [keys.NAME + name], 1))
 
 
 def _of(chosen: Chosen) -> str:

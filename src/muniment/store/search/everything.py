@@ -65,7 +65,7 @@ class Result(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A query read as a question, and the number of its matches; without any, the results are those of the words."""
+    """A query read as a question, and the number of its matches; without any, the results match the words instead."""
 
     reading: Reading
     total: int
@@ -125,7 +125,7 @@ def _named_in(reader: Reader, reading: Reading) -> dict[tuple[str, str], Closest
     keys = [("company", chip.value) for chip in reading.chips if chip.name == "company"]
     with reader.snapshot() as (connection, _):
         names = names_of(connection, keys)
-    return {key: Closest(key[1], name, "Named in the question.", is_named=True) for key, name in names.items()}
+    return {key: Closest(key[1], name, "Mentioned in the question.", is_named=True) for key, name in names.items()}
 
 
 def _answered(reader: Reader, reading: Reading, listing: Listing, limit: int) -> Everything:
@@ -162,11 +162,12 @@ def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) ->
     is_of_one = len({page.version for page in pages.values()}) == 1
     is_named = bool(found) and found[0][0][0] <= Tier.BEGUN
     results = [result for _, result in found]
+    closest = _closest(pages, results, words, only_former=is_named)
     return Everything(
         results=results,
         totals={kind: page.total for kind, page in pages.items()},
-        closest=_closest(pages, results, words, only_former=is_named),
-        hint="" if found else _hint(q, pages),
+        closest=closest,
+        hint="" if found else _hint(q, pages, has_closest=bool(closest)),
         version=min(page.version for page in pages.values()),
         modified_at=next(iter(pages.values())).modified_at if is_of_one else "",
     )
@@ -202,10 +203,10 @@ def _closest(
     places = {(each.kind, each.key): place for place, each in enumerate(results)}
     asked = set(words)
 
-    def order(kind: str, rank: int, each: Closest) -> tuple[int, int, int]:
+    def order(kind: str, rank: int, each: Closest) -> tuple[int, int, float, int]:
         name = set(pieces(each.name))
         within = len(name) if name <= asked else 0
-        return places.get((kind, each.id), len(places)), -within, rank
+        return places.get((kind, each.id), len(places)), -within, -each.similarity, rank
 
     close = [
         (order(kind, rank, each), kind, each)
@@ -216,14 +217,14 @@ def _closest(
     return tuple((kind, each) for _, kind, each in sorted(close, key=lambda each: each[0])[:MAX_CLOSEST])
 
 
-def _hint(q: str, pages: dict[str, ListPage]) -> str:
-    """Return the hint of the only kind; of several, what is common to them, with the values of companies."""
+def _hint(q: str, pages: dict[str, ListPage], *, has_closest: bool) -> str:
+    """Return the hint of the only kind; of several, what is common to them."""
     if len(pages) == 1:
         return next(iter(pages.values())).hint
-    _, _, guide = pages["company"].hint.partition("words.") if "company" in pages else ("", "", "")
     *first, last = pages
     shown = without_controls(q)[:MAX_SHOWN]
-    return f'No {", ".join(first)} or {last} matches "{shown}". Use fewer or other words.{guide}'
+    other = "What is close may be meant." if has_closest else "Use fewer or other words."
+    return f'No {", ".join(first)} or {last} matches "{shown}". {other}'
 
 
 class _Names(msgspec.Struct, rename="camel"):

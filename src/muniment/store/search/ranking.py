@@ -1,5 +1,5 @@
 """
-The order of what a query finds: exact names, then what begins with it, then text by weight, then what is close.
+The order of what a query finds: exact names, then what begins with it, then text by weight. What is close is apart.
 
 :func:`plan` turns the words of a query into one expression of the full-text index, which filters and sorts apply to,
 and the positions that come first by relevance. Texts are weighed only if there are few: of many, those come first that
@@ -60,12 +60,8 @@ class Tier(IntEnum):
     """The query is a name that it had."""
     BEGUN = 2
     """Its name begins with the query."""
-    ALIKE = 3
-    """Its name differs by a slip or a word."""
-    TEXT = 4
+    TEXT = 3
     """It has all words of the query."""
-    NEAR = 5
-    """It has words like those of the query, or a name less similar."""
 
 
 class Plan(NamedTuple):
@@ -76,7 +72,8 @@ class Plan(NamedTuple):
         match: the expression of the full-text index; None if nothing is searchable.
         first: the positions that come first by relevance, in order, with their tiers; those that follow are TEXT.
         hits: everything that *match* finds, by relevance; of more than are weighed, the newest that are listed.
-        close: those of similar names, the most similar first.
+        close: what does not match but is similar, the likeliest first, with the similarity of its name.
+        corrected: the query with the words of the registry that are like its own; empty if none are.
         is_wide: whether more match than are weighed: after the first, the newest follow.
         most: how many are listed then.
     """
@@ -84,7 +81,8 @@ class Plan(NamedTuple):
     match: str | None
     first: Mapping[int, Tier] = MappingProxyType({})
     hits: Sequence[int] = ()
-    close: tuple[int, ...] = ()
+    close: Mapping[int, float] = MappingProxyType({})
+    corrected: str = ""
     is_wide: bool = False
     most: int = MAX_LISTED
 
@@ -128,17 +126,14 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
 
 
 def _forgiving(connection: sqlite3.Connection, kind: str, split: list[str], key: str, plain: Plan) -> Plan:
-    """Return the *plain* plan with names and words that are similar to those of a query."""
+    """Return the *plain* plan with what has a name or words similar to those of a query."""
     without = _without_one_word(connection, kind, split) if len(split) > 1 else []
     near, corrected = _close(connection, kind, key, [] if without else split)
     alike = [position for position, similarity in near.items() if similarity >= ALIKE]
-    # What begins with the query is no slip; a name that differs by a letter comes before a text.
-    groups = (Tier.BEGUN, plain.first), (Tier.ALIKE, alike), (Tier.ALIKE, without), (Tier.TEXT, plain.hits)
-    first = _tiers(*groups, (Tier.NEAR, near))
-    close = tuple(each for each in dict.fromkeys((*without, *near)) if each not in {*plain.first, *plain.hits})[:POOR]
-    if not corrected.match:
-        return plain._replace(first=first, close=close)
-    return corrected._replace(match=f"({plain.match}) OR {corrected.match}", first=first, close=close)
+    matches = {*plain.first, *plain.hits}
+    similarities = {**dict.fromkeys(without, ALIKE), **near}
+    close = [each for each in dict.fromkeys((*alike, *without, *near)) if each not in matches]
+    return plain._replace(close={each: similarities[each] for each in close}, corrected=corrected)
 
 
 def _tiers(*groups: tuple[Tier, Iterable[int]]) -> dict[int, Tier]:
@@ -302,36 +297,35 @@ def _documents(
     return connection.execute(statement, (wanted, kind)).fetchall()
 
 
-def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]) -> tuple[dict[int, float], Plan]:
-    """Return similar documents, the most similar first, and what is found by corrected words."""
-    corrected = Plan("")
+def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]) -> tuple[dict[int, float], str]:
+    """Return similar documents, the most similar first, and the query with corrected words."""
     try:
         names = names_like(connection, kind, key)
         is_known = bool(names) and names[0].similarity >= ALIKE
         by_words = [] if is_known else split[:MAX_WORDS]
         words = [(word, _like(connection, kind, word)) for word in by_words]
     except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
-        return {}, corrected
+        return {}, ""
     found: dict[int, float] = {}
     for near in names:
         for position in _matching(connection, kind, _quoted(near.word), MAX_CLOSE):
             found[position] = max(near.similarity, found.get(position, 0))
-    for match in _corrected(words) if words else ():
-        corrected = _by_words(connection, kind, match)
-        for position, name in _names(connection, kind, corrected.hits[:MAX_CLOSE]).items():
+    for match in _corrected(words) if any(like for _, like in words) else ():
+        hits = _best(connection, kind, match, MAX_CLOSE)
+        for position, name in _names(connection, kind, hits).items():
             found[position] = max(OSA.normalized_similarity(key, keys.squeeze(name)), found.get(position, 0))
-        if corrected.hits:
+        if hits:
             break
-    return dict(sorted(found.items(), key=lambda pair: -pair[1])), corrected
+    ordered = dict(sorted(found.items(), key=lambda pair: -pair[1]))
+    return ordered, _corrected_query(connection, kind, words)
 
 
-def _by_words(connection: sqlite3.Connection, kind: str, match: str) -> Plan:
-    is_large = beginnings.is_large(connection, kind)
-    most = LISTED_OF_LARGE if is_large else MAX_LISTED
-    hits = _matching(connection, kind, match, most + 1, newest=True)
-    if 1 < len(hits) <= MAX_WEIGHED and not is_large:
-        hits = _weighed(connection, kind, match)
-    return Plan(match, {}, hits, is_wide=len(hits) > MAX_WEIGHED, most=most)
+def _corrected_query(connection: sqlite3.Connection, kind: str, words: list[tuple[str, list[Near]]]) -> str:
+    """Return the words, each unknown one replaced by the likeliest of the registry; empty if nothing has them all."""
+    likely = [near[0].word if near else word for word, near in words]
+    if not any(near for _, near in words) or not _matching(connection, kind, " AND ".join(map(_quoted, likely)), 1):
+        return ""
+    return " ".join(near[0].plain if near else word for word, near in words)
 
 
 def _like(connection: sqlite3.Connection, kind: str, word: str) -> list[Near]:

@@ -1,5 +1,6 @@
 """Values of filters: one is meant by any form that differs in case, accents, signs or number."""
 
+import functools
 import sqlite3
 from collections.abc import Sequence
 from typing import Final
@@ -8,6 +9,7 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from muniment.schema.filters import Bounds, Chosen
+from muniment.schema.other_names import SAME
 from muniment.store.search_text import pieces
 
 _KEPT: Final = ("ss", "us", "is")
@@ -15,6 +17,8 @@ _KEPT: Final = ("ss", "us", "is")
 _DOUBLE: Final = ("sses", "xes", "ches", "shes")
 NAMED: Final = 8
 """Values that a hint names."""
+MAX_LISTED: Final = 200
+"""Characters of the values in a hint."""
 MAX_COMPARED: Final = 2_000
 """Values in use, the most frequent ones, that an unknown one is compared with."""
 MAX_SHOWN: Final = 60
@@ -38,6 +42,24 @@ def _singular(word: str) -> str:
     return word[:-2] if word.endswith(_DOUBLE) else word[:-1]
 
 
+def same_names(name: str, text: str) -> tuple[str, ...]:
+    """Return every form that the filter *name* takes for the same value as *text*: its own first."""
+    folded = singular(text)
+    return tuple(dict.fromkeys((folded, *_groups().get((name, folded), ()))))
+
+
+def first_name(name: str, folded: str) -> str:
+    """Return the form by which all names of a value are counted as one."""
+    return _groups().get((name, folded), (folded,))[0]
+
+
+@functools.cache
+def _groups() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return the forms of each group of names, by the filter and by each of them."""
+    groups = ((name, tuple(map(singular, group))) for name, groups in SAME.items() for group in groups)
+    return {(name, form): forms for name, forms in groups for form in forms}
+
+
 def meant_by(connection: sqlite3.Connection, kind: str, chosen: Chosen) -> list[tuple[int, int]]:
     """Return the number of documents and the id of each value in use that a filter means."""
     found = [row for value in chosen.values for row in meant(connection, kind, chosen, value)]
@@ -50,12 +72,13 @@ def meant(connection: sqlite3.Connection, kind: str, chosen: Chosen, value: str)
     keyed = _rows(connection, "name = ? AND value = ?", kind, name + KEY, value)
     if keyed:
         return keyed
-    folded = singular(value)
+    forms = same_names(name, value)
     try:
-        if chosen.in_text and folded:
-            within = "name = ? AND instr(' ' || folded || ' ', ?)"
-            return _rows(connection, within, kind, name, f" {folded} ")
-        return _rows(connection, "name = ? AND folded = ?", kind, name, folded)
+        if chosen.in_text and any(forms):
+            within = " OR ".join(["instr(' ' || folded || ' ', ?)"] * len(forms))
+            return _rows(connection, f"name = ? AND ({within})", kind, name, *(f" {form} " for form in forms))
+        marks = ", ".join("?" * len(forms))
+        return _rows(connection, f"name = ? AND folded IN ({marks})", kind, name, *forms)
     except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
         return _rows(connection, "name = ? AND value = ?", kind, name, value)
 
@@ -72,21 +95,23 @@ def _rows(connection: sqlite3.Connection, condition: str, *parameters: object) -
     return connection.execute(statement, parameters).fetchall()
 
 
-def in_use(connection: sqlite3.Connection, kind: str, name: str, like: str = "") -> list[tuple[str, int]]:
-    """Return values in use with their counts: those like *like* first, then the most frequent."""
-    limit = MAX_COMPARED if like else NAMED
+def in_use(connection: sqlite3.Connection, kind: str, name: str, like: str) -> list[tuple[str, int]]:
+    """Return values in use with their counts: of many only those like *like*, if any; else the most frequent."""
     rows = connection.execute(
         "SELECT value, n FROM published_value WHERE kind = ? AND name = ? AND n > 0 AND value <> ''"
-        f" ORDER BY n DESC, value LIMIT {limit}",
+        f" ORDER BY n DESC, value LIMIT {MAX_COMPARED}",
         (kind, name),
     ).fetchall()
-    if not like:
-        return rows
     folded = [singular(value) for value, _ in rows]
     close = process.extract(singular(like), folded, scorer=OSA.normalized_similarity, score_cutoff=0.6, limit=3)
     first = [rows[place] for _, _, place in close]
-    return [*first, *(row for row in rows[:NAMED] if row not in first)][:NAMED]
+    others = [row for row in rows if row not in first]
+    return first if first and len(rows) > NAMED else [*first, *others][:NAMED]
 
 
 def listed(values: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"{value[:MAX_SHOWN]} ({n:,})" for value, n in values)
+    """Return *values* with their counts, as many as a line has room for."""
+    texts = [f"{value[:MAX_SHOWN]} ({n:,})" for value, n in values]
+    while len(texts) > 1 and len(", ".join(texts)) > MAX_LISTED:
+        texts.pop()
+    return ", ".join(texts)

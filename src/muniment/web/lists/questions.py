@@ -28,6 +28,7 @@ class Meant(NamedTuple):
         chips: what was read; each leads to the list without it.
         address: the list.
         words_address: the search for the words of the question instead.
+        unclear: the words that no filter means exactly, so that the list may not be the answer.
     """
 
     label: str
@@ -36,6 +37,7 @@ class Meant(NamedTuple):
     address: str
     words_address: str
     search: Search
+    unclear: str
 
 
 def meant(text: str, reading: Reading) -> Meant:
@@ -45,7 +47,8 @@ def meant(text: str, reading: Reading) -> Meant:
         order = str(search.of.orders.get(search.sort, search.of.order))
         removable.append(Chip(gettext("Sorted by"), order, search.sorted_by("").address()))
     words = joined("/search", [("q", quoted(text))])
-    return Meant(str(search.of.label), title(search), removable, search.address(), words, search)
+    unclear = ", ".join(reading.not_understood)
+    return Meant(str(search.of.label), title(search), removable, search.address(), words, search, unclear)
 
 
 def meant_by(search: Search) -> Meant | None:

@@ -12,8 +12,18 @@ _PATTERNS: Final = tuple(
     (re.compile(pattern), words)
     for pattern, words in (
         (r'The name is similar to "(?P<q>.*)"\.', gettext_lazy("The name is similar to “%(q)s”.")),
+        (
+            r'The name is similar to "(?P<q>.*)"\. The filters leave it out\.',
+            gettext_lazy("The name is similar to “%(q)s”, but the filters leave it out."),
+        ),
+        (
+            r'Has words similar to "(?P<q>.*)"\. The filters leave it out\.',
+            gettext_lazy("Has words similar to “%(q)s”, but the filters leave it out."),
+        ),
+        (r'Has words similar to "(?P<q>.*)"\.', gettext_lazy("Has words similar to “%(q)s”.")),
         (r'Matches "(?P<q>.*)", but not the filters\.', gettext_lazy("Matches “%(q)s”, but not the filters.")),
-        (r'Matches a part of "(?P<q>.*)"\.', gettext_lazy("Matches a part of “%(q)s”.")),
+        (r'Has only some of the words "(?P<q>.*)"\.', gettext_lazy("Has only some of the words “%(q)s”.")),
+        (r"Mentioned in the question\.", gettext_lazy("Mentioned in the question.")),
         (
             r'Formerly "(?P<name>.*)", similar to "(?P<q>.*)"\.',
             gettext_lazy("Formerly “%(name)s”, similar to “%(q)s”."),
@@ -27,10 +37,21 @@ _PATTERNS: Final = tuple(
             r"No \w+ has the (?P<name>\w+) (?P<values>\".*\")\.",
             gettext_lazy("No result has %(values)s as %(name)s."),
         ),
+        (r"No \w+ has (?P<name>\w+) (?:true|false)\.", gettext_lazy("Nothing matches %(name)s.")),
+        (r"No \w+ matches (?P<name>\w+)\. Leave out \w+\.", gettext_lazy("Nothing matches %(name)s.")),
         (
-            r"No \w+ matches everything\. Leave out (?P<name>.*)\.",
-            gettext_lazy("Nothing matches everything. Leave out %(name)s."),
+            r"No \w+ matches (?P<names>\w+ and \w+)\. Leave out .*\.",
+            gettext_lazy("Nothing matches all of these: %(names)s."),
         ),
+        (
+            r"The company (?P<company>.*) has no listed \w+\.",
+            gettext_lazy("Nothing is listed for %(company)s."),
+        ),
+        (
+            r'There is no company "(?P<q>.*)"\. Did you mean (?P<slugs>.*)\?',
+            gettext_lazy("There is no “%(q)s”. Did you mean %(slugs)s?"),
+        ),
+        (r'There is no company "(?P<q>.*)"\.', gettext_lazy("There is no “%(q)s”.")),
         (
             r"No \w+ matches all of (?P<names>[^.]*)\. Alone, (?P<counts>.*)\.",
             gettext_lazy("Nothing matches all of these: %(names)s. Alone: %(counts)s."),
@@ -40,8 +61,8 @@ _PATTERNS: Final = tuple(
             gettext_lazy("Nothing matches all of these: %(names)s."),
         ),
         (
-            r'No \w+ matches "(?P<q>.*)"\. Use fewer or other words\. Or filter; values in use by (?P<used>.*)\.',
-            gettext_lazy("Nothing matches “%(q)s”. Use fewer or other words, or filter. Values in use by %(used)s."),
+            r'No \w+ matches "(?P<q>.*)"\. Did you mean "(?P<corrected>.*)"\?',
+            gettext_lazy("Nothing matches “%(q)s”. Did you mean “%(corrected)s”?"),
         ),
         (
             r'No \w+ matches "(?P<q>.*)"\. Use fewer or other words\.',

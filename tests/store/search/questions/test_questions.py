@@ -125,6 +125,7 @@ def test_each_filter_has_the_words_that_it_came_from(demo_reader):
             {"name": "treasuryMin", "value": "2M", "words": "treasury of more than $2M"},
         ],
         "q": "solar energy",
+        "notUnderstood": ["solar", "energy"],
         "language": "en",
     }
 

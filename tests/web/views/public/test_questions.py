@@ -117,6 +117,7 @@ def test_a_question_in_the_box_of_a_list_becomes_its_filters_there(visitor):
     whole = "?q=water&amp;type=DAO&amp;theme=energy&amp;raising=true"
     for address in (f"/companies.atom{whole}", f"/api/v1/companies{whole}&amp;sort=name", f"/companies{whole}"):
         assert f'"{address}"' in html
+    assert "Not understood: <bdi>water</bdi>" in html
     words = re.search('Read as a question · <a href="([^"]+)"[^>]*>Search for the words instead', html)[1]
     assert chips(visitor.get(unescape(words)).content.decode()) == {f"“{escape(chr(34) + q + chr(34))}”": "/companies"}
 

@@ -198,7 +198,7 @@ class Grammar:
         there = self._sentence.after(at + 1, "skip")
         leads = part.has("works") or title or self._sentence.has(there, "of", "place")
         start = self._sentence.after(at + 1, "skip", "of", "place", "works") if leads else len(self._parts)
-        company, end = self._company(start, near=bool(title) or part.has("works"))
+        company, end, is_guess = self._company(start, near=bool(title) or part.has("works"))
         if title and not company and (begin := self._begin_of_company(at)) is not None:
             return self._titled(title, at, begin)
         if title and not company and not (self._sentence.any_noun("person") or self._parts[0].has("ask", "title")):
@@ -211,7 +211,7 @@ class Grammar:
         if title:
             self._add("title", title, at, at + 1)
         if company:
-            self._add("company", company, start, end)
+            self._add("company", company, start, end, is_guess=is_guess)
         self._claimed.update(range(at, start if company else at + 1))
         return end if company else at + 1
 
@@ -244,7 +244,7 @@ class Grammar:
         if self._kind == "framework" and noun != "company":
             start = self._sentence.after(at + 1, "skip", "of")
             if start > at + 1 and self._sentence.has(start - 1, "of", "skip"):
-                company, end = self._company(start)
+                company, end, _ = self._company(start)
                 if company:
                     return self._add("company", company, start, end, marks=True)
         return at + 1
@@ -275,8 +275,8 @@ class Grammar:
 
     # ------------------------------------------------------------------ parts of rules
 
-    def _add(self, name: str, value: str, begin: int, end: int, *, marks: bool = False) -> int:
-        self._chips.append((begin, Chip(name, value, self._sentence.words(begin, end))))
+    def _add(self, name: str, value: str, begin: int, end: int, *, marks: bool = False, is_guess: bool = False) -> int:
+        self._chips.append((begin, Chip(name, value, self._sentence.words(begin, end), is_guess)))
         self._claimed.update(range(begin, end))
         self.is_marked = self.is_marked or marks
         return end
@@ -285,17 +285,23 @@ class Grammar:
         places = range(former, at)
         return any(self._sentence.closes(each) or (each > former and self._parts[each].has("join")) for each in places)
 
-    def _company(self, at: int, *, near: bool = False) -> tuple[str, int]:
-        """Return the company that is named, or *near*ly named, from a part on, and the place after its name."""
+    def _company(self, at: int, *, near: bool = False) -> tuple[str, int, bool]:
+        """
+        Return the company that is named, or *near*ly named, from a part on, and the place after its name.
+
+        The last is whether the name is only similar.
+        """
         if at >= len(self._parts):
-            return "", at
+            return "", at, False
         found, end = self._named(at)
         if not found and self._sentence.has(at, "one"):  # "the company Quillmere", but also "Company One"
             return self._company(at + 1, near=near)
-        if not found and near:
+        if found:
+            return found, end, False
+        if near:
             end = len(self._parts)
             found = company_nearly_named(self._connection, self._sentence.words(at, end)) or ""
-        return (found, end) if found else ("", at)
+        return (found, end, True) if found else ("", at, False)
 
     def _named(self, at: int) -> tuple[str, int]:
         """Return the company that most of the next words name."""

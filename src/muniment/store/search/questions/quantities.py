@@ -71,6 +71,9 @@ def quantity_at(sentence: Sentence, at: int, claimed: set[int]) -> Quantity | No
     subject = subject or ("treasury" if found.is_money else "")
     if not subject or (subject == "treasury" and not found.bound) or (found.is_money and subject != "treasury"):
         return None
+    # "Three people with most positions" asks for three rows; a team of three has a word before the number.
+    if not found.bound and begin == at and not sentence.has(sentence.before(at, "skip"), "having", "of", "one", "noun"):
+        return None
     low, high = found.low, found.high
     if subject != "treasury":  # whole numbers, of which the bounds are included
         low = None if low is None else low + (found.bound == "more")

@@ -20,11 +20,13 @@ class Chip(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         words: the words of the question that it came from.
+        is_guess: its value is only similar to those words.
     """
 
     name: str
     value: str
     words: str
+    is_guess: bool = False
 
     def to_wire(self) -> JSONObject:
         return {"name": self.name, "value": self.value, "words": self.words}
@@ -69,6 +71,14 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
         sort: Any = next((chip.value for chip in self.chips if chip.name == SORT), None)
         return ListQuery(q=self.q, page_size=page_size, sort=sort, **listing.select(values)._asdict())
 
+    @property
+    def not_understood(self) -> list[str]:
+        """Return the words that became no filter, or only one with a value that is similar to them."""
+        guesses = [chip.words for chip in self.chips if chip.is_guess]
+        return list(dict.fromkeys([*self.q.split(), *guesses]))
+
     def to_wire(self) -> JSONObject:
         chips = [chip.to_wire() for chip in self.chips]
-        return {"kind": self.kind, "filters": chips, **({"q": self.q} if self.q else {}), "language": self.language}
+        words = {"q": self.q} if self.q else {}
+        unclear = {"notUnderstood": self.not_understood} if self.not_understood else {}
+        return {"kind": self.kind, "filters": chips, **words, **unclear, "language": self.language}

@@ -74,16 +74,17 @@ def search(request: HttpRequest) -> HttpResponse:
 
 @published("q", speaks=False)
 def suggestions(request: HttpRequest) -> HttpResponse:
-    """Return names for the search field of a browser, with their addresses."""
+    """Return names for the search field of a browser, with their addresses: what matches, then what is close."""
     text = everything.trimmed(request.GET.get("q", ""))
-    found = everything.search(reader(), text, limit=SUGGESTIONS).results[:SUGGESTIONS] if text else []
-    base = address(request)
-    told = (
-        [each.name for each in found],
-        [each.about for each in found],
-        [f"{base}{_path(*each[:2])}" for each in found],
-    )
-    body = json.dumps([text, *told], ensure_ascii=False)
+    rows: list[tuple[str, str, str]] = []
+    if text:
+        base, found = address(request), everything.search(reader(), text, limit=SUGGESTIONS)
+        rows = [(each.name, each.about, f"{base}{_path(each.kind, each.key)}") for each in found.results]
+        known = {path for _, _, path in rows}
+        near = [(each.name, guidance(each.why), f"{base}{_path(kind, each.id)}") for kind, each in found.closest]
+        rows += [row for row in near if row[2] not in known]
+    told = zip(*rows[:SUGGESTIONS], strict=True) if rows else ((), (), ())
+    body = json.dumps([text, *map(list, told)], ensure_ascii=False)
     return HttpResponse(body, content_type="application/x-suggestions+json; charset=utf-8")
 
 
