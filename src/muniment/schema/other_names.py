@@ -1,7 +1,7 @@
 """
 Other names of the same values, for filters, searches and imports alike.
 
-Only names that mean exactly the same stand here: a charity is a nonprofit, but not every nonprofit is a charity.
+Only names that mean exactly the same belong here: a charity is a nonprofit, but not every nonprofit is a charity.
 """
 
 from typing import Final
@@ -9,7 +9,7 @@ from typing import Final
 SAME: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
     "type": (
         ("non-profit", "nonprofit", "not-for-profit", "non-profit organization", "nonprofit organization"),
-        ("DAO", "decentralized autonomous organization", "decentralised autonomous organisation"),
+        ("DAO", "decentralized autonomous organization", "decentralised autonomous organization"),
         ("VC", "VCs", "venture capital", "venture capital firm", "venture fund", "VC fund", "VC firm"),
         ("cooperative", "co-operative", "co-op", "coop"),
         ("open source project", "OSS project"),

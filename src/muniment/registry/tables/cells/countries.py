@@ -9,7 +9,7 @@ from muniment.registry.tables.words.catalogue import key
 from muniment.schema.standard_kinds import country_code, country_names
 
 _PLATES: Final = {"a": "AT", "b": "BE", "d": "DE", "f": "FR", "i": "IT"}
-"""Codes of number plates, which stand in tables of addresses."""
+"""Codes of number plates, which are in tables of addresses."""
 _MAX_CHARACTERS: Final = 100
 """Longer texts are no names of countries, and are not kept in memory."""
 
