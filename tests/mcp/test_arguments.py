@@ -8,6 +8,7 @@ from django.db import transaction
 
 from make import registry as make
 from make.accounts import account
+from make.calls import PUBLIC, sample
 from make.documents import uploaded
 from make.reports import framework
 from muniment.accounts import tokens
@@ -21,45 +22,7 @@ NEW = re.compile(
     r'"(?:confirm|expiresAt|createdAt|deletedAt|restorableUntil|documentId|runId|uploadId|url|command)":"[^"]*",?'
 )
 """Members of an answer that each call makes anew."""
-SAMPLES = {
-    "status": ["active"],
-    "type": ["DAO"],
-    "ids": ["company-1", "company-2"],
-    "fields": ["description", "name"],
-    "company": "company-1",
-    "treasuryMin": "1",
-    "treasuryMax": "900000",
-    "listedFrom": "2020-01-01",
-    "listedTo": "2031-01-01",
-    "updatedSince": "2020-01-01T00:00:00Z",
-    "minCompanies": 1,
-    "pageSize": 3,
-    "page": 2,
-    "offset": 1,
-    "limit": 2,
-    "sort": "name",
-    "contentType": "text/plain",
-    "sizeBytes": 20_000,
-    "contentBase64": "aGFyYm91cg==",
-    "expectedVersion": 1,
-    "changes": {"description": "A harbour."},
-    "positions": {"end": ["x"]},
-    "expectedTotals": {"positions": 2},
-}
-"""A value of an argument, where one made from the schema would say nothing."""
 CHANGED = {"update_my_company": {"changes": {}}, "update_my_profile": {"changes": {"bio": "About me."}}}
-
-
-def sample(name, schema):
-    """Return a value that the schema takes."""
-    if name in SAMPLES:
-        return SAMPLES[name]
-    if "enum" in schema:
-        return schema["enum"][-1]
-    kind = schema["type"]
-    if kind == "array":
-        return [sample("", schema["items"])]
-    return {"string": "harbour", "integer": schema.get("minimum", 0) + 1, "boolean": True, "object": {}}[kind]
 
 
 def nothing(name):
@@ -128,18 +91,6 @@ def same(call, tool, base):
     return count
 
 
-PUBLIC_BASES = {
-    "search": {"query": "company"},
-    "fetch": {"id": "company:company-1"},
-    "get_company": {"slug": "company-1"},
-    "get_person": {"slug": "person-1"},
-    "get_framework": {"frameworkId": "framework-1"},
-    "get_scoring_framework": {"frameworkId": "framework-1"},
-    "get_program_framework": {"frameworkId": "ember-grants"},
-    "changes_since": {"since": "1"},
-}
-
-
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
     with fictional_registry(tmp_path_factory.mktemp("arguments") / "p.sqlite3") as made:
@@ -158,7 +109,7 @@ def test_every_public_tool_reads_arguments_as_clients_send_them(server):
 
     count = 0
     for tool in server.server.offer.tools:
-        count += same(call, tool, PUBLIC_BASES.get(tool.name, {}))
+        count += same(call, tool, PUBLIC.get(tool.name, {}))
     assert count > 300
 
 

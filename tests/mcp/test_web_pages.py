@@ -18,6 +18,7 @@ PAGES = {
     "create_company": "/manage/companies/new",
     "create_listing": "/manage/companies/new",
     "add_my_organization": "/manage/companies/new",
+    "createOrganisation": "/manage/companies/new",
     "registerDAO": "/manage/companies/new",
     "delete_company": "/manage",
     "unlist_my_listing": "/manage",
@@ -155,6 +156,7 @@ def test_errors_name_pages_by_full_addresses(owners, owner):
         ("See /manage.", f"See {BASE}/manage."),
         ("See /manage/tokens, or /accounts/data/.", f"See {BASE}/manage/tokens, or {BASE}/accounts/data/."),
         (f"See {BASE}/manage/tokens.", f"See {BASE}/manage/tokens."),
+        ("GET /api/v1/people lists", f"GET {BASE}/api/v1/people lists"),
         ("Not /api/manage/mcp or /managed, a/manage.", "Not /api/manage/mcp or /managed, a/manage."),
     ],
 )

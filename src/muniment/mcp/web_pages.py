@@ -42,7 +42,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LISTING: Final = _words("company companies listing listings organization organisation dao nonprofit business")
+_LISTING: Final = _words("company companies listing listings organization dao nonprofit business")
 _END: Final = _words("delete remove revoke disconnect unlink end cancel rotate regenerate create new list manage")
 JOBS: Final = (
     Job(
@@ -95,8 +95,10 @@ JOBS: Final = (
 PICTURES: Final = frozenset({"icon", "logo", "picture", "image", "avatar", "photo", "portrait"})
 """Names that clients give to a picture among the fields that a tool changes."""
 _MAX_SHOWN: Final = 100
-_PAGE: Final = re.compile(r"(?<![\w/:.>%-])/(?:manage|accounts|companies/[^/\s]+/(?:claim|suggest|domain))(?![\w-])")
-"""A page by its path, as messages name it that pages show too."""
+_PAGE: Final = re.compile(
+    r"(?<![\w/:.>%-])/(?:manage|accounts|api/v1|companies/[^/\s]+/(?:claim|suggest|domain))(?![\w-])"
+)
+"""A page or a resource of the API by its path, as messages name it that pages show too."""
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -124,7 +126,7 @@ def unknown_tool(name: str, tools: Collection[str], base_url: str) -> str:
     """Return the message about a tool that does not exist: where its job is done, and which tools are similar."""
     shown = name[:_MAX_SHOWN]
     said = [f"Unknown tool: {shown}."]
-    words = {word.lower() for word in _WORD.findall(shown)}
+    words = {word.lower().replace("isation", "ization") for word in _WORD.findall(shown)}
     job = next((each for each in JOBS if words & each.nouns and (not each.verbs or words & each.verbs)), None)
     if job is not None:
         said.append(f"{job.sentence} {base_url}{job.path}.")

@@ -24,6 +24,8 @@ _READERS: Final = {
     "person": ("get_person",),
     "framework": ("get_framework",),
 }
+_ARGUMENTS: Final = {"company": "slug", "person": "slug", "framework": "frameworkId"}
+"""What these take."""
 _LISTS: Final = {
     "company": ("list_companies", "list_my_companies"),
     "person": ("list_people",),
@@ -100,7 +102,8 @@ class Addresses:
         if "api" not in segments[:place]:
             slug = slug.removesuffix(".json")  # the same document, under the address of its page
         if found != kind:
-            hint = " ".join(filter(None, (self._call(_READERS[found], f" with {slug!r}"), self._way_out(kind))))
+            reader = self._call(_READERS[found], f" with {_ARGUMENTS[found]} {slug!r}")
+            hint = " ".join(filter(None, (reader, self._way_out(kind))))
             raise BadRequest(f"{shown!r} is the address of a {found}, and {name} takes that of a {kind}.", hint)
         return slug
 

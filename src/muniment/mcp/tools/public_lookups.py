@@ -277,7 +277,10 @@ def _parsed(of: Criterion, given: Any) -> Any:
     if not values:
         return None
     if len(set(values)) > MAX_VALUES:
-        raise BadRequest(f"The argument {of.name} has more than {MAX_VALUES} values.", "Ask for fewer, or in parts.")
+        raise BadRequest(
+            f"The argument {of.name} has more than {MAX_VALUES} values.",
+            f"Call again with at most {MAX_VALUES} of them, then with the others.",
+        )
     return tuple(sorted(set(values))) if of.several else values[0]
 
 

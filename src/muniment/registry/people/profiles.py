@@ -62,7 +62,7 @@ def update_profile(
     """
     edit = read_fields(change, settings.SCHEMA.profile_change, HINT)
     with transaction.atomic():
-        person = own_profile(actor, "Claim or create your profile at /manage/profile first.")
+        person = own_profile(actor)
         expect_version(person, expected_version)
         difference = compare_profile(person, edit, actor)
         if difference and not dry_run:
@@ -105,12 +105,12 @@ def set_portrait(actor: Actor, address: str) -> Person:
         return person
 
 
-def own_profile(actor: Actor, hint: str = "Claim or create your profile first.") -> Person:
+def own_profile(actor: Actor) -> Person:
     """Return the profile of the actor's account, locked; raise BadRequest if it has none."""
     account_id = actor.account_id or 0  # no account has this number
     person = Person.objects.select_for_update().filter(account_id=account_id).first()
     if person is None:
-        raise BadRequest("This account has no profile.", hint)
+        raise BadRequest("This account has no profile.", "Claim or create your profile at /manage/profile first.")
     return person
 
 

@@ -199,6 +199,9 @@ def _changes(schema: Schema) -> JSONObject:
     whole = schema.company_change.definition(CHANGE)
     fields = dict(whole["properties"])
     fields[_ROUND] = {"type": "object", "description": f"A row of fundingRounds. {fields[_ROUND]['description']}"}
+    added = fields["positions"]["anyOf"][0]["properties"]["add"]["items"]["properties"]
+    # A member of the change alone: no row has it.
+    added["person"]["properties"]["isNew"] = {"type": "boolean", "description": "another person of the same name"}
     return {**whole, "properties": fields, "description": "only the fields to change"}
 
 
