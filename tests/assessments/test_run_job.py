@@ -207,6 +207,22 @@ def test_a_model_that_is_gone_is_asked_again_later_and_what_was_held_comes_back(
 
 
 @pytest.mark.django_db
+def test_a_run_whose_process_ends_each_time_fails_with_that_reason_and_what_was_held_comes_back(model):
+    me = owner()
+    run_id = executed(me)
+    Job.objects.exclude(pk=run_id).delete()
+    for _ in range(4):
+        assert runs.get_run(me, run_id).state in {"queued", "running"}
+        assert numbers(me) == (100, 10)
+        assert queue.claim("killed").id == run_id
+        Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
+    assert queue.claim("w") is None
+    seen = runs.get_run(me, run_id).to_wire()
+    assert (seen["state"], seen["error"]) == ("failed", run_job._KILLED)
+    assert numbers(me) == (100, 0)
+
+
+@pytest.mark.django_db
 def test_a_model_that_comes_back_finishes_what_it_began(model):
     model.answer = lambda asked: good(asked) if asked.criterion["criterionId"] == "w2" else Reply(status=503)
     me = owner()

@@ -160,16 +160,98 @@ def test_a_failing_job_is_tried_again_with_growing_pauses_and_then_ends(kind):
     assert settled == [({"x": 1}, "failed", "ValueError: no")]
 
 
-def test_a_job_that_kills_its_process_every_time_ends_after_its_attempts(kind):
+def test_a_job_that_has_killed_its_process_is_tried_once_more_and_then_given_up(kind, caplog):
     settled = []
-    job_id = queue.enqueue(kind(lambda _: None, max_attempts=2, ended=lambda *given: settled.append(given[2])))
-    for _ in range(2):
+    name = kind(lambda _: None, ended=lambda *given: settled.append((given[2], given[3])))
+    job_id = queue.enqueue(name)
+    for kills in range(2):
+        assert queue.claim("w").id == job_id
+        assert job(job_id).kills == kills
+        expire(job_id)
+    assert queue.claim("w") is None
+    reason = "not tried again: its process ended 2 times while it ran"
+    assert (job(job_id).state, job(job_id).kills, job(job_id).error) == (State.FAILED, 2, reason)
+    assert settled == [("failed", reason)]
+    assert f"{name} {job_id} is given up: its process ended 2 times" in caplog.text
+    assert queue.is_killed(reason)
+    assert queue.killed_jobs() == {name: 1}
+
+
+def test_a_kind_may_survive_more_kills(kind):
+    job_id = queue.enqueue(kind(lambda _: None, max_kills=3))
+    for _ in range(3):
         assert queue.claim("w") is not None
         expire(job_id)
     assert queue.claim("w") is None
     assert job(job_id).state == State.FAILED
-    assert "stopped 2 times" in job(job_id).error
-    assert settled == ["failed"]
+
+
+def test_a_finished_step_takes_the_kills_back(kind):
+    job_id = queue.enqueue(kind(lambda _: None))
+    for number in range(4):
+        queue.claim("w").checkpoint(f"part {number}", None)
+        assert job(job_id).kills == 0
+        expire(job_id)
+    assert queue.claim("w") is not None
+    assert job(job_id).kills == 1
+
+
+def test_a_failure_that_is_reported_is_no_kill(kind):
+    job_id = queue.enqueue(kind(lambda _: None, max_attempts=4))
+    for _ in range(3):
+        queue.claim("w").failed("ValueError: no", for_good=False)
+        expire(job_id)
+    assert queue.claim("w").attempt == 4
+    assert job(job_id).kills == 0
+    assert queue.killed_jobs() == {}
+
+
+def test_a_worker_that_lives_takes_back_the_kill_that_another_saw(kind):
+    job_id = queue.enqueue(kind(lambda _: None))
+    slow = queue.claim("frozen for a while")
+    expire(job_id)
+    heir = queue.claim("other")
+    assert job(job_id).kills == 1
+    with pytest.raises(outcomes.LeaseLost):
+        slow.checkpoint("late", None)
+    slow.survived()
+    assert job(job_id).kills == 0
+    slow.survived()
+    assert job(job_id).kills == 0
+    heir.finish("done")
+    assert job(job_id).state == State.SUCCEEDED
+
+
+def test_a_process_runs_one_job_at_a_time_that_may_have_killed_another(kind):
+    """Two jobs ran in a process that ended: in one more they would be blamed together."""
+    name = kind(lambda _: None)
+    first, second = queue.enqueue(name), queue.enqueue(name)
+    assert {queue.claim("w").id, queue.claim("w").id} == {first, second}
+    expire(first)
+    expire(second)
+    suspect = queue.claim("w2")
+    assert suspect is not None
+    assert queue.claim("w2") is None
+    fresh = queue.enqueue(name)
+    assert queue.claim("w2").id == fresh
+    other = queue.claim("another process")
+    assert {suspect.id, other.id} == {first, second}
+    suspect.checkpoint("one", None)
+    expire(other.id)
+    assert queue.claim("w2") is None  # the second kill of the other one
+    assert job(other.id).state == State.FAILED
+
+
+def test_a_job_that_is_left_at_the_end_of_a_process_is_no_kill(kind):
+    job_id = queue.enqueue(kind(lambda _: None, max_attempts=2))
+    run = queue.claim("w")
+    until = job(job_id).run_at
+    run.leave()
+    assert (job(job_id).state, job(job_id).run_at, job(job_id).excused) == (State.QUEUED, until, 1)
+    assert queue.claim("w2") is None, "it may still be worked on until then"
+    expire(job_id)
+    assert queue.claim("w2").attempt == 2
+    assert job(job_id).kills == 0
 
 
 def test_an_attempt_that_kept_a_step_is_no_sign_of_poison(kind):

@@ -206,3 +206,48 @@ def test_a_stop_during_a_heartbeat_takes_effect_at_once():
     worker._wake = Stirred()
     worker._run_heartbeat()
     assert slept == [False]
+
+
+def test_a_worker_that_stops_in_the_middle_of_a_job_leaves_it_without_blame(kind):
+    started, go = threading.Event(), threading.Event()
+
+    def work(_):
+        started.set()
+        go.wait(60)
+
+    job_id = queue.enqueue(kind(work, lease_s=60))
+    running = Worker(threads=1).start()
+    assert started.wait(60)
+    assert not running.stop(within_s=0.1)
+    assert (job(job_id).state, job(job_id).kills, job(job_id).excused) == (State.QUEUED, 0, 1)
+    go.set()
+    assert running.stop(within_s=60)
+    assert (job(job_id).state, job(job_id).kills) == (State.QUEUED, 0)
+
+
+def test_a_worker_that_lost_its_lease_and_lives_takes_the_kill_back(kind):
+    started, go, lost = threading.Event(), threading.Event(), []
+
+    def work(run):
+        if run.attempt > 1:
+            return "by the second"
+        started.set()
+        go.wait(60)
+        try:
+            run.checkpoint("late", None)
+        except outcomes.LeaseLost:
+            lost.append(run.id)
+            raise
+
+    job_id = queue.enqueue(kind(work, lease_s=600, lane="apart"))  # from the periodic ones
+    first = Worker(threads=1, name="first").start()
+    assert started.wait(60)
+    Job.objects.filter(pk=job_id).update(run_at=queue.clock())
+    heir = queue.claim("second", "apart")
+    assert heir is not None
+    assert job(job_id).kills == 1
+    go.set()
+    wait_until(lambda: job(job_id).kills == 0, within_s=60, what="the kill to be taken back")
+    heir.finish("by the second")
+    assert first.stop(within_s=60)
+    assert lost == [job_id]

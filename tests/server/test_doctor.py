@@ -192,3 +192,23 @@ def test_doctor_tries_the_mail_server_and_counts_the_messages_that_wait(demo):
     found = run("doctor", data=demo.data, mail_url="smtp://127.0.0.1:1", check=False)
     assert found.returncode == 1
     assert "does not answer" in found.stdout
+
+
+def test_doctor_names_the_jobs_that_were_given_up_because_their_process_ended(tmp_path):
+    data = new_instance(tmp_path / "data")
+    assert "OK    background jobs: none has ended its process" in run("doctor", data=data).stdout
+    reason = "not tried again: its process ended 2 times while it ran"
+    with contextlib.closing(sqlite3.connect(data / "muniment.sqlite3")) as database:
+        for number, error in enumerate((reason, reason, "ValueError: no")):
+            database.execute(
+                "INSERT INTO jobs_job (id, kind, payload, state, priority, run_at, attempt, excused, kills, worker,"
+                " 'group', cancel_requested, progress, error, created_at)"
+                " VALUES (?, 'documents.completed', '{}', 'failed', 0, '2026-01-01', 2, 0, 2, '', '', 0, '{}', ?,"
+                " '2026-01-01')",
+                (f"{number}", error),
+            )
+        database.commit()
+    found = run("doctor", data=data, check=False)
+    assert "WARN  background jobs: given up, because their process ended while they ran: documents.completed (2); " in (
+        found.stdout
+    )

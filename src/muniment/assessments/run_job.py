@@ -33,15 +33,19 @@ from muniment.documents import operations as documents
 from muniment.documents.models import Document, TextState
 from muniment.jobs import handlers
 from muniment.jobs.outcomes import Abandoned, HandedBack
-from muniment.jobs.queue import JobRun
+from muniment.jobs.queue import JobRun, is_killed
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import marked
 from muniment.kernel.wire import timestamp
 
 PER_ACCOUNT: Final = 2
 TEXT_WAIT_S: Final = 300
 _PAUSE_S: Final = 0.2
 _UNREADABLE: Final = "The run failed. Nothing was charged."
+_KILLED: Final = marked(
+    "The server stopped several times during this run. Nothing was charged; tell the registry's operator."
+)
 UNAVAILABLE: Final = "The language model is unavailable. Nothing was charged; start another run later."
 
 log = logging.getLogger(__name__)
@@ -193,6 +197,8 @@ def ended(job_id: str, payload: JSONObject, ending: handlers.Ending, error: str)
         state, shown = RunState.CANCELED, ""
     elif error == UNAVAILABLE or error.startswith(f"{ModelUnavailable.__name__}:"):
         shown = UNAVAILABLE
+    elif is_killed(error):
+        shown = _KILLED
     active = ReportRun.objects.filter(pk=run_id, state__in=ACTIVE)
     if active.update(state=state, error=shown, finished_at=now()):
         credits_.release(run_id)
@@ -205,6 +211,8 @@ handlers.register(
         work=execute,
         lease_s=15,
         max_attempts=4,
+        # The texts that it reads come out of confined processes, and a run that is paid outlives several restarts.
+        max_kills=4,
         back_off_s=10,  # 70 s in all: most outages of a model end within a minute
         per_group=PER_ACCOUNT,
         ended=ended,

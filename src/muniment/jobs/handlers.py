@@ -24,7 +24,9 @@ class Handler:
         kind: ``feature.past_event``.
         work: runs the job and returns its result. It may run again after a crash: each step must be repeatable.
         lease_s: how long a silent worker keeps the job; the heartbeat renews it every third of that.
-        max_attempts: attempts without a finished step before the job fails, also if each killed its process.
+        max_attempts: attempts without a finished step before the job fails.
+        max_kills: how many of them may end with their process. It is small, because what a file or a site makes a job
+            do may end the process, and with it the requests and jobs of others.
         back_off_s: pause before the second attempt, doubled for each further one, at most an hour.
         lane: jobs of a lane have threads of their own, so that they never wait for jobs that take long.
         per_group: how many jobs of one group may run at once; 0 means no limit.
@@ -36,6 +38,7 @@ class Handler:
     work: Callable[["JobRun"], Any]
     lease_s: float = 30.0
     max_attempts: int = 5
+    max_kills: int = 2
     back_off_s: float = 2.0
     lane: str = ""
     per_group: int = 0

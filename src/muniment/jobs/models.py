@@ -23,7 +23,8 @@ class Job(models.Model):
 
     ``run_at`` is when it may be claimed: for a queued job its start, for a running one the end of its lease, so the
     jobs of a dead worker need no sweeper. ``attempt`` is the fencing token: a worker with an older one can change
-    nothing. ``excused`` counts the attempts that are no failures: handed back, or before a finished step.
+    nothing. ``excused`` counts the attempts that are no failures: handed back, or before a finished step. ``kills``
+    counts those since the last finished step whose process ended without a word.
     """
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
@@ -34,6 +35,7 @@ class Job(models.Model):
     run_at = models.DateTimeField(default=now)
     attempt = models.PositiveIntegerField(default=0)
     excused = models.PositiveIntegerField(default=0)
+    kills = models.PositiveIntegerField(default=0, db_default=0)
     worker = models.CharField(max_length=128, blank=True, default="")
     group = models.CharField(max_length=64, blank=True, default="")
     unique_key = models.CharField(max_length=128, null=True, blank=True)  # noqa: DJ001 - NULL, because many jobs have none

@@ -8,6 +8,7 @@ once.
 Source: decisions, section 5, report runs.
 """
 
+import logging
 import random
 import threading
 from collections.abc import Callable
@@ -27,6 +28,9 @@ from muniment.kernel.phrases.phrase import Phrase
 
 UNFINISHED: Final = (State.QUEUED, State.RUNNING)
 MAX_BACK_OFF_S: Final = 3600.0
+KILLED: Final = "not tried again: its process ended {times} times while it ran"
+"""The error of a job that is given up because of that."""
+_KILLED_BEGINS: Final = KILLED.partition("{")[0]
 KEPT_DAYS: Final = 7
 """How long finished jobs are kept."""
 
@@ -51,6 +55,8 @@ class WorkSignal:
 
 
 work_signal = WorkSignal()
+_claiming = threading.Lock()
+log = logging.getLogger(__name__)
 steadiness = Steadiness()
 
 
@@ -122,22 +128,29 @@ def claim(worker: str, lane: str = "") -> "JobRun | None":
     """
     Claim the first due job of a lane for the length of its lease.
 
-    Due jobs that are canceled or out of attempts are ended.
+    Due jobs that are canceled or out of attempts are ended. A running one whose lease is over has ended its process, or
+    was beside one that has: a process runs one such job at a time, so that none is blamed for another.
     """
     if not is_due(lane):
         return None  # without a write lock
-    with transaction.atomic():
+    with _claiming, transaction.atomic():
         moment = clock()
         due = Job.objects.filter(state__in=UNFINISHED, run_at__lte=moment, kind__in=handlers.kinds(lane))
         if steadiness.is_settling():
             due = due.exclude(state=State.RUNNING)
+        if _running(moment).filter(worker=worker, kills__gt=0).exists():
+            due = due.exclude(Q(kills__gt=0) | Q(state=State.RUNNING))
         found = due.exclude(_full_groups(moment))
         for job in found.select_for_update(skip_locked=True).order_by("priority", "run_at")[:20]:
             handler = handlers.handler(job.kind)
             if handler is None:
                 continue
+            job.kills += job.state == State.RUNNING
             if job.cancel_requested:
                 _end(job, State.CANCELED, "")
+            elif job.kills >= handler.max_kills:
+                log.error("%s %s is given up: its process ended %d times while it ran", job.kind, job.id, job.kills)
+                _end(job, State.FAILED, Phrase(KILLED, times=job.kills))
             elif job.attempt - job.excused >= handler.max_attempts:
                 _end(
                     job,
@@ -149,7 +162,7 @@ def claim(worker: str, lane: str = "") -> "JobRun | None":
                 job.state = State.RUNNING
                 job.worker = worker
                 job.run_at = moment + timedelta(seconds=handler.lease_s)
-                job.save(update_fields=["attempt", "state", "worker", "run_at"])
+                job.save(update_fields=["attempt", "state", "worker", "run_at", "kills"])
                 return JobRun(job, handler)
     return None
 
@@ -194,7 +207,7 @@ def _full_groups(moment: datetime) -> Q:
 def _end(job: Job, state: str, error: str) -> None:
     """End *job* without success and clean up, in the caller's transaction."""
     job.state, job.error, job.finished_at = state, error[:4000], clock()
-    job.save(update_fields=["state", "error", "finished_at"])
+    job.save(update_fields=["state", "error", "finished_at", "kills"])
     handler = handlers.handler(job.kind)
     if handler is not None and handler.ended is not None:
         handler.ended(job.id, job.payload, "canceled" if state == State.CANCELED else "failed", job.error)
@@ -223,6 +236,17 @@ def enqueue_periodic() -> None:
         missing -= set(Job.objects.filter(kind__in=missing, state__in=UNFINISHED).values_list("kind", flat=True))
     for kind in sorted(missing):
         enqueue(kind, unique_key=keys[kind])
+
+
+def is_killed(error: str) -> bool:
+    """Return whether a job with this error was given up because its process ended while it ran."""
+    return error.startswith(_KILLED_BEGINS)
+
+
+def killed_jobs() -> dict[str, int]:
+    """Return how many jobs were given up because their process ended while they ran, by kind."""
+    given_up = Job.objects.filter(state=State.FAILED, kills__gt=0, error__startswith=_KILLED_BEGINS)
+    return dict(given_up.values_list("kind").annotate(jobs=Count("id")).order_by("kind"))
 
 
 def prune() -> int:
@@ -298,7 +322,7 @@ class JobRun:
         with transaction.atomic():
             run_at = clock() + timedelta(seconds=self.handler.lease_s)
             # A job that makes progress is not poison, however often it is interrupted: reset the count.
-            self._fenced(**values, run_at=run_at, excused=self.attempt - 1)
+            self._fenced(**values, run_at=run_at, excused=self.attempt - 1, kills=0)
             Step.objects.create(job_id=self.id, name=name, attempt=self.attempt, output=output)
         if self._steps is not None:
             self._steps[name] = output
@@ -337,6 +361,15 @@ class JobRun:
     def hand_back(self) -> None:
         """Return the job to the queue; the attempt does not count."""
         self._held().update(state=State.QUEUED, run_at=clock(), excused=F("excused") + 1)
+
+    def leave(self) -> None:
+        """Leave the job to another worker when its lease is over; that this process ends is no fault of the job."""
+        self._held().update(state=State.QUEUED, excused=F("excused") + 1)
+
+    def survived(self) -> None:
+        """Take back that this attempt ended its process, as another worker had to believe."""
+        if not self._draining.is_set():
+            Job.objects.filter(pk=self.id, kills__gt=0).update(kills=F("kills") - 1)
 
     def canceled(self) -> None:
         self._end(State.CANCELED, "")

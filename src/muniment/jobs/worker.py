@@ -60,7 +60,11 @@ class Worker:
         return self
 
     def stop(self, *, within_s: float = 20.0) -> bool:
-        """Let running jobs reach a checkpoint, requeue the rest, and return whether every thread has ended."""
+        """
+        Let running jobs reach a checkpoint, and return whether every thread has ended.
+
+        What still runs is left to others: the process is expected to end, and that counts against no job.
+        """
         self._stopping.set()
         with self._lock:
             for run in self._held:
@@ -73,7 +77,19 @@ class Worker:
         ended = not any(thread.is_alive() for thread in self._threads)
         if ended:
             self._heartbeat.join(max(0.0, deadline - time.monotonic()))
+        else:
+            self._leave_jobs()
         return ended
+
+    def _leave_jobs(self) -> None:
+        with self._lock:
+            held = list(self._held)
+        for run in held:
+            try:
+                run.leave()
+            except Exception as error:  # noqa: BLE001 - logged there
+                self._failed(f"could not leave {run.kind} {run.id}", error)
+        connections.close_all()
 
     def _take(self, lane: str) -> None:
         while True:
@@ -140,6 +156,7 @@ class Worker:
                     run.finish(result)
         except LeaseLost:
             log.warning("%s %s: another worker has it now", run.kind, run.id)
+            run.survived()
         except Canceled:
             run.canceled()
         except HandedBack:

@@ -180,6 +180,7 @@ HANDLER: Final = handlers.Handler(
     per_group=1,
     lease_s=15,
     max_attempts=100_000,
+    max_kills=20,  # it reads no file, and a message that is given up is lost
     back_off_s=4,
     successes_kept=KEPT,
     ended=_wipe,

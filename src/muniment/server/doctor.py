@@ -51,7 +51,7 @@ def settings_lines(config: Config) -> Iterator[str]:
 
 def examine(config: Config) -> list[Finding]:
     first = (_database, _currency, _replication, _secret_key, _published, _store)
-    checks = (*first, _backups, _mail, _proxies, _connections, _billing, _model)
+    checks = (*first, _backups, _jobs, _mail, _proxies, _connections, _billing, _model)
     unknown = [warning("settings", says) for says in config.unknown]
     return [
         *unknown,
@@ -282,6 +282,26 @@ def _backups(config: Config) -> Finding:
     if needs_attention:
         return warning(what, masked(says))
     return good(what, masked(says), "" if found.last else NONE_YET if config.backup_place else OFF)
+
+
+def _jobs(config: Config) -> Finding:
+    """Name the jobs that were given up because they may end the processes that run them."""
+    what = "background jobs"
+    if not config.on_postgresql and not config.database_file.exists():
+        return good(what, "none yet")
+    from muniment.jobs import queue  # the check of the database has set up Django
+
+    try:
+        killed = {} if pending() or not has_begun() else queue.killed_jobs()
+    except DatabaseError:
+        return bad(what, "the database does not answer, so failed jobs are unknown")
+    finally:
+        connection.close()
+    if not killed:
+        return good(what, "none has ended its process")
+    kinds = ", ".join(f"{kind} ({count:,})" for kind, count in killed.items())
+    says = "given up, because their process ended while they ran: {kinds}; see Jobs, and the log of that time"
+    return warning(what, Phrase(says, kinds=kinds))
 
 
 def _proxies(config: Config) -> Finding:

@@ -47,4 +47,4 @@ def _render_again(*, again: bool) -> bool:
     return False
 
 
-HANDLER: Final = Handler(kind=progress.KIND, work=_apply, lease_s=600)
+HANDLER: Final = Handler(kind=progress.KIND, work=_apply, lease_s=600, max_kills=5)

@@ -65,5 +65,5 @@ def tell(run: JobRun) -> dict[str, int]:
 
 
 HANDLER: Final = Handler(
-    kind=KIND, work=tell, lease_s=60, max_attempts=10, back_off_s=5, lane=LANE, per_group=1
+    kind=KIND, work=tell, lease_s=60, max_attempts=10, max_kills=5, back_off_s=5, lane=LANE, per_group=1
 )  # ten attempts take 43 minutes: a receiver that is away for longer misses them, and the job shows it

@@ -73,4 +73,4 @@ def _replace_outdated(run: JobRun) -> dict[str, int]:
     return {"replaced": replaced}
 
 
-HANDLER: Final = Handler(kind=KIND, work=_replace_outdated, lease_s=120)
+HANDLER: Final = Handler(kind=KIND, work=_replace_outdated, lease_s=120, max_kills=5)
