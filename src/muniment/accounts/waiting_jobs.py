@@ -121,7 +121,8 @@ def _revive(job: Job) -> None:
     if found is None or found.ended is not None:
         raise Conflict("This job cannot be tried again.", "Start its work again where it was requested.")
     job.state, job.run_at, job.finished_at, job.excused = State.QUEUED, queue.clock(), None, job.attempt
-    job.save(update_fields=["state", "run_at", "finished_at", "excused"])
+    job.kills = 0
+    job.save(update_fields=["state", "run_at", "finished_at", "excused", "kills"])
     transaction.on_commit(queue.work_signal.notify)
 
 

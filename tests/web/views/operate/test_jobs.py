@@ -43,6 +43,7 @@ def failed(kind="tests.failing"):
     Job.objects.filter(pk=key).update(
         state=State.FAILED,
         attempt=1,
+        kills=2,
         finished_at=now(),
         error="Traceback\nRuntimeError: no entry: postgresql://tide:ebb-and-flow@db.example/registry",
     )
@@ -60,6 +61,7 @@ def test_a_failed_job_shows_its_last_line_without_secrets_and_is_tried_again(bro
     browser.post(f"/operate/jobs/{key}/retry")
     run = queue.claim("tests")
     assert (run.id, run.attempt) == (key, 2)
+    assert Job.objects.get(pk=key).kills == 0
     run.failed("again", for_good=False)
     assert Job.objects.get(pk=key).state == State.FAILED
     assert SecurityEvent.objects.filter(event="job_retried", actor=operator).count() == 1
