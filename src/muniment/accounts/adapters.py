@@ -18,7 +18,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import InvalidToken
 from django.contrib import messages
 from django.contrib.auth import password_validation
-from django.contrib.auth.hashers import Argon2PasswordHasher
+from django.contrib.auth.hashers import Argon2PasswordHasher, make_password
 from django.contrib.auth.models import AnonymousUser
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -95,6 +95,12 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         with _in_language_for(email):
             message = self.render_mail(template_prefix, email, values)
             outgoing.send_message(message, kind=kind, expires_at=expires_at)
+
+    def send_account_already_exists_mail(self, email: str) -> None:
+        """Tell the owner of an address that it has an account, after as long as another takes to create one."""
+        if current.request is not None and (password := current.request.POST.get("password1")):
+            make_password(password)
+        super().send_account_already_exists_mail(email)
 
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the client's address, which the server has already read from trusted proxies."""
