@@ -27,6 +27,9 @@ class Issuer:
     """
 
     obeys = True
+    has_user_information = True
+    user_information: Any = None
+    """Said in place of the claims about the person."""
 
     def __init__(self, person: dict[str, Any]) -> None:
         self.person = person
@@ -42,7 +45,7 @@ class Issuer:
                 if path == "/.well-known/openid-configuration":
                     self.say(issuer.discovery())
                 elif path == "/userinfo":
-                    self.say(issuer.person)
+                    self.say(issuer.told())
                 elif path == "/authorize":
                     self.show(f"<a href='{html.escape(issuer.agree(self.path))}'>Sign in as the person</a>")
                 else:
@@ -75,13 +78,17 @@ class Issuer:
         self._server: ThreadingHTTPServer | None = None
 
     def discovery(self) -> dict[str, Any]:
-        return {
+        found = {
             "issuer": self.url,
             "authorization_endpoint": f"{self.url}/authorize",
             "token_endpoint": f"{self.url}/token",
             "userinfo_endpoint": f"{self.url}/userinfo",
             "jwks_uri": f"{self.url}/jwks",
         }
+        return {name: value for name, value in found.items() if self.has_user_information or "userinfo" not in name}
+
+    def told(self) -> Any:
+        return self.person if self.user_information is None else self.user_information
 
     def agree(self, address: str) -> str:
         """Return the address to which the person's browser returns from *address*."""

@@ -97,7 +97,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
             outgoing.send_message(message, kind=kind, expires_at=expires_at)
 
     def send_account_already_exists_mail(self, email: str) -> None:
-        """Tell the owner of an address that it has an account, after as long as another takes to create one."""
+        """Send the owner of an address that it has an account, after as long as another takes to create one."""
         if current.request is not None and (password := current.request.POST.get("password1")):
             make_password(password)
         super().send_account_already_exists_mail(email)

@@ -47,6 +47,7 @@ urlpatterns = [
     path("accounts/password/reset/confirm/", mailed_codes.of_password),
     path("accounts/login/", sign_in.sign_in),
     path("accounts/link/", sign_in.by_link),
+    path("accounts/oidc/<str:provider_id>/login/callback/", sign_in.by_provider),
     path("accounts/", include("allauth.urls")),
     path("companies/<str:slug>/claim", claims.claim_company),
     path("companies/<str:slug>/suggest", claims.suggest_edit),

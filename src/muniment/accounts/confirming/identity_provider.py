@@ -69,6 +69,15 @@ class IdentityAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # all
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:  # noqa: ARG002 - allauth's signature
         return is_open_at(sociallogin)
 
+    def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: JSONObject) -> Account:
+        """Return the account that a sign-in would create, after its answer was checked."""
+        from muniment.accounts.identities import provider_answers
+
+        provider_answers.require_one_person(sociallogin)
+        provider_answers.read_verified(sociallogin)
+        account: Account = super().populate_user(request, sociallogin, data)
+        return account
+
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """
         Keep the claims of the ID token for the sign-in; finish a confirmation.

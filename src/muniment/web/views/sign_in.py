@@ -7,6 +7,7 @@ from allauth.account import views
 from allauth.account.adapter import get_adapter
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.utils import perform_login
+from allauth.socialaccount.models import SocialApp
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -19,6 +20,7 @@ from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from muniment import config
 from muniment.accounts.identities.only import LINK, link_tokens
 from muniment.accounts.models import Account
+from muniment.kernel.problems import NotFound
 from muniment.web import context
 from muniment.web.requests.page_cache import kept_part
 from muniment.web.translating import gettext
@@ -56,6 +58,21 @@ def by_link(request: HttpRequest) -> HttpResponseBase:
         return response
     record_authentication(request, account, LINK)
     answer: HttpResponseBase = perform_login(request, account)
+    return answer
+
+
+def by_provider(request: HttpRequest, provider_id: str) -> HttpResponseBase:
+    """Sign in, or confirm an identity, with the answer of a provider to which the visitor was sent."""
+    if not settings.SOCIALACCOUNT_PROVIDERS:
+        raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
+    from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
+
+    from muniment.accounts.identities.provider_answers import ProviderAnswers  # its HTTP client takes long to import
+
+    try:
+        answer: HttpResponseBase = OAuth2CallbackView.adapter_view(ProviderAnswers(request, provider_id))(request)
+    except SocialApp.DoesNotExist:
+        raise NotFound(gettext("This page doesn't exist."), gettext("Check the address.")) from None
     return answer
 
 
