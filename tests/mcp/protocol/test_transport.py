@@ -163,7 +163,7 @@ def test_browsers_may_call_after_a_preflight(server):
 
 @pytest.mark.requirement("mcp.eras")
 @pytest.mark.parametrize("make", [modern, legacy])
-@pytest.mark.parametrize("body", [b"[]", b"  [", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]'])
+@pytest.mark.parametrize("body", [b"[]", b"  [] ", b'[{"jsonrpc":"2.0","id":1,"method":"ping"}]'])
 def test_batches_are_refused_in_every_era(server, make, body):
     answer = server.ask(make("ping")[0], body)
     assert (answer.status, answer.json()["error"]["code"], answer.json()["id"]) == (400, -32600, None)

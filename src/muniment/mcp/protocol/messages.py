@@ -71,12 +71,12 @@ class Message(NamedTuple):
 
 def read(body: bytes) -> Message:
     """Return the message in *body*; raise Fault, whose answer has no id, if there is none."""
-    if body.lstrip()[:1] == b"[":
-        raise Fault(INVALID_REQUEST, f"{_ONE_MESSAGE}; batches are not supported. Send the requests one by one.")
     try:
         message = read_json(body)
     except JSONError as error:
         raise Fault(PARSE_ERROR, f"The body is not valid JSON: {error}.") from None
+    if isinstance(message, list):
+        raise Fault(INVALID_REQUEST, f"{_ONE_MESSAGE}; batches are not supported. Send the requests one by one.")
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
         raise Fault(INVALID_REQUEST, f'{_ONE_MESSAGE} with "jsonrpc": "2.0".')
     method = message.get("method")
@@ -138,9 +138,8 @@ def params_of(message: Message) -> JSONObject:
 def check_envelope(headers: dict[bytes, bytes], method: str, params: JSONObject) -> JSONObject:
     """Return the capabilities of the client that sends a modern request; raise Fault if what it must repeat differs."""
     meta = params.get("_meta")
-    missing = [key for key in (_VERSION, _CAPABILITIES) if not isinstance(meta, dict) or key not in meta]
-    if not isinstance(meta, dict) or missing:
-        raise Fault(INVALID_PARAMS, f"params._meta must be an object with {' and '.join(missing)}.")
+    if not isinstance(meta, dict) or _VERSION not in meta or _CAPABILITIES not in meta:
+        raise Fault(INVALID_PARAMS, f"params._meta must be an object with {_VERSION} and {_CAPABILITIES}.")
     if headers.get(b"mcp-method", b"").decode("latin-1") != method:
         raise _mismatch("mcp-method", "the method")
     key = _NAMED_BY.get(method)

@@ -1,5 +1,7 @@
 """JSON-RPC replies: results and errors."""
 
+from functools import lru_cache
+
 import msgspec
 
 from muniment.kernel.json import JSONObject
@@ -14,18 +16,38 @@ ACCEPTED = Reply(202, NOTHING, b"")
 
 _LEGACY_RESULTS = frozenset({messages.METHOD_NOT_FOUND, messages.INVALID_PARAMS, messages.RESOURCE_NOT_FOUND})
 """Errors that the legacy protocols send with status 200: the request was understood."""
+_MAX_REMEMBERED_BYTES = 8_000
 _PROVENANCE = b'"' + PROVENANCE.encode() + b'":'
 
 
-def tool_result(answer: Marked, modern: bytes | None, *, failed: bool) -> tuple[bytes, ...]:
+def as_text(structured: bytes) -> bytes:
+    """Return JSON as a JSON string."""
+    return msgspec.json.encode(structured.decode())
+
+
+@lru_cache(maxsize=128)
+def _remembered_text(structured: bytes) -> bytes:
+    return as_text(structured)
+
+
+def public_text(structured: bytes) -> bytes:
+    """
+    Return JSON as a JSON string, and remember it: public answers are repeated, as the same objects.
+
+    Without this, the text is a sixth of the cost of a list (10 of 56 microseconds for 4.5 KB).
+    """
+    return _remembered_text(structured) if len(structured) <= _MAX_REMEMBERED_BYTES else as_text(structured)
+
+
+def tool_result(answer: Marked, text: bytes, modern: bytes | None, *, failed: bool) -> tuple[bytes, ...]:
     """
     Return a tool result in pieces, with both closing braces: the JSON as text and as structuredContent, and the marks.
 
     Args:
+        text: the answer's content as a JSON string.
         modern: the rest of a modern result, from the members of its `_meta`; None for a legacy one.
     """
     structured, marks = answer
-    text = msgspec.json.encode(structured.decode())
     kind = b',"isError":true' if failed else b',"isError":false'
     if modern is not None:
         marked = _PROVENANCE + marks + b"," if marks else b""

@@ -58,7 +58,16 @@ from muniment.mcp.protocol.messages import (
     as_params,
 )
 from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.replies import ACCEPTED, check_rate, fault_reply, input_required, result, tool_result
+from muniment.mcp.protocol.replies import (
+    ACCEPTED,
+    as_text,
+    check_rate,
+    fault_reply,
+    input_required,
+    public_text,
+    result,
+    tool_result,
+)
 from muniment.store.database.faults import unexpected
 
 log = logging.getLogger("muniment.mcp")
@@ -134,6 +143,7 @@ class ToolServer:
         }
         self._finished = FinishedResults(offer)
         self._own_meta = self._finished.own_meta
+        self._text = public_text if offer.shared else as_text
         self._lookups = lookups.shapes(offer)
 
     # ------------------------------------------------------------------ requests
@@ -279,7 +289,7 @@ class ToolServer:
             raise
         except Exception as error:  # noqa: BLE001 - handled by type there
             answer, failed = self._failure(error, bound, caller), True
-        return result(asked.request_id, *tool_result(answer, asked.end, failed=failed))
+        return result(asked.request_id, *tool_result(answer, self._text(answer.content), asked.end, failed=failed))
 
     def call_now(self, asked: ToolCall, caller: Caller) -> Reply | None:
         """Call an instant tool for a caller who cannot wait, and return the reply; None if it takes long."""
@@ -292,14 +302,14 @@ class ToolServer:
             return error_reply(refused.problem)
         except Exception as error:  # noqa: BLE001 - handled by type there
             answer, failed = self._failure(error, asked.bound, caller), True
-        return result(asked.request_id, *tool_result(answer, asked.end, failed=failed))
+        return result(asked.request_id, *tool_result(answer, self._text(answer.content), asked.end, failed=failed))
 
     def refused(self, asked: Asked, problem: Problem, caller: Caller) -> Reply:
         """Return the reply to a caller over the limit: the result of a tool call, which models read, or a 429."""
         if not isinstance(asked, ToolCall):
             return error_reply(problem)
         answer = self._failure(problem, asked.bound, caller)
-        return result(asked.request_id, *tool_result(answer, asked.end, failed=True))
+        return result(asked.request_id, *tool_result(answer, as_text(answer.content), asked.end, failed=True))
 
     def _failure(self, error: Exception, bound: Bound, caller: Caller) -> Marked:
         if isinstance(error, Problem):
