@@ -19,7 +19,7 @@ class AccountsConfig(AppConfig):
         from muniment.accounts.keys import holders, kept
         from muniment.accounts.personal_data import deletion, own
         from muniment.accounts.personal_data.parts import personal_data
-        from muniment.accounts.security import effective_settings, retention, signals, step_up
+        from muniment.accounts.security import effective_settings, remaining, retention, signals, step_up
         from muniment.mail import places
         from muniment.store.database import counter_cache
 
@@ -31,6 +31,7 @@ class AccountsConfig(AppConfig):
         when_set_back(cache.clear)  # counts of rate limits that would last until the former time is reached again
         revocation.watch_accounts()
         signals.watch()
+        remaining.sources.append(tokens.live_names)
         register(
             Handler(kind="accounts.security_events_ended", work=lambda _: retention.sweep_events()), every_s=86_400
         )

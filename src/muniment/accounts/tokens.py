@@ -217,6 +217,11 @@ def _live(account_id: int) -> QuerySet[PersonalToken]:
     )
 
 
+def live_names(account_id: int) -> list[str]:
+    """Return the names of the tokens of an account that work now."""
+    return list(_live(account_id).order_by("-created_at", "-pk").values_list("name", flat=True))
+
+
 def _make_room(account_id: int) -> None:
     Account.objects.select_for_update().get(pk=account_id)  # serializes concurrent counts
     if _live(account_id).count() >= MAX_LIVE:

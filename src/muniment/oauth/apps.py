@@ -15,8 +15,10 @@ class OAuthConfig(AppConfig):
 
     def ready(self) -> None:
         from muniment.accounts.personal_data.parts import personal_data
+        from muniment.accounts.security import remaining
         from muniment.oauth import clients, grants
 
+        remaining.sources.append(grants.live_names)
         personal_data.register(grants.PERSONAL_DATA)
         signed.register("retries of connected apps", grants.WINDOW)
         register(Handler(kind="oauth.grants_ended", work=lambda _: grants.sweep_grants()), every_s=86_400)

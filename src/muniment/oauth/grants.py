@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 
 from muniment.accounts import revocation, scopes
@@ -263,10 +263,18 @@ def _is_of(grant: Grant, presented: str) -> bool:
 def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Grant]:
     if actor.account_id is None:
         return Page([], page, page_size, 0)
-    live = Grant.objects.select_related("client").filter(
-        account_id=actor.account_id, revoked_at=None, refresh_expires_at__gt=now()
-    )
+    live = _live(actor.account_id)
     return Page.of(live.order_by("-created_at", "-pk"), page, page_size)
+
+
+def live_names(account_id: int) -> list[str]:
+    """Return the names of the apps that are connected to an account."""
+    return [str(grant.client) for grant in _live(account_id).order_by("-created_at", "-pk")]
+
+
+def _live(account_id: int) -> QuerySet[Grant]:
+    rows = Grant.objects.select_related("client")
+    return rows.filter(account_id=account_id, revoked_at=None, refresh_expires_at__gt=now())
 
 
 def disconnect(actor: Actor, grant_id: int) -> Grant:

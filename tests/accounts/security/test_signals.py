@@ -5,13 +5,15 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value, yield_
 from django.test import Client, TestCase
 
 from make.accounts import PASSWORD, Letters, account
+from make.apps import App
 from make.declared import declared
 from make.events import events_of
+from muniment.accounts import tokens
 from muniment.accounts.models import Account, SecurityEvent
 from muniment.accounts.security import mailing, origin, signals
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
-from muniment.kernel.actor import COMMAND
+from muniment.kernel.actor import COMMAND, SCOPES
 
 ME = "owner@harbour.example"
 NEXT = "other@harbour.example"
@@ -130,6 +132,39 @@ def test_a_changed_password_is_recorded_and_mailed(owner):
     [(subject, text)] = letters.to(ME)
     assert subject == "[Muniment] Your password was changed"
     assert new not in text
+
+
+def test_a_changed_password_says_which_tokens_and_apps_still_work(owner):
+    client, letters = sign_in(), Letters()
+    App().connect(client)
+    tokens.create_token(owner.actor("web"), "laptop of Ada", permitted=SCOPES)
+    gone = tokens.create_token(owner.actor("web"), "lost phone", permitted=SCOPES)
+    tokens.revoke_token(owner.actor("web"), gone.row.pk)
+    new = PASSWORD + "!"
+    sent = client.post("/accounts/password/change/", {"oldpassword": PASSWORD, "password1": new, "password2": new})
+    text = next(text for subject, text in letters.to(ME) if "password was changed" in subject)
+    assert "These still work, because a new password doesn't end them:" in text
+    assert "- laptop of Ada" in text
+    assert "- Harbour Agent" in text
+    assert "lost phone" not in text
+    assert "/manage/tokens" in text
+    page = client.get(sent["Location"]).content.decode()
+    assert "2 tokens and apps still work with your account" in page
+    assert '<a href="/manage/tokens">Review your tokens and apps</a>' in page
+
+
+def test_a_password_set_by_a_mailed_code_says_it_too_and_without_any_nothing_is_said(owner):
+    def reset(new):
+        client = Client()
+        client.post("/accounts/password/reset/", {"email": ME})
+        client.post("/accounts/password/reset/confirm/", {"code": letters.code(ME)})
+        client.post("/accounts/password/reset/complete/", {"password1": new, "password2": new})
+        return next(text for subject, text in reversed(letters.to(ME)) if "was reset" in subject)
+
+    letters = Letters()
+    assert "These still work" not in reset(PASSWORD + "!")
+    tokens.create_token(owner.actor("web"), "laptop of Ada", permitted=SCOPES)
+    assert "- laptop of Ada" in reset(PASSWORD + "?")
 
 
 def test_a_changed_address_is_mailed_to_the_former_and_the_new_one(owner):

@@ -6,7 +6,7 @@ from typing import Final
 from django.core.cache import cache
 from django.utils.translation import gettext
 
-from muniment.accounts.security import origin, words
+from muniment.accounts.security import origin, remaining, words
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.ids import now
@@ -19,6 +19,7 @@ SENT_A_DAY: Final = 5
 """Mails about one kind of event that an account gets in a day; the log has all events."""
 _OF_OWNERS: Final = frozenset({Event.OWNER_INVITED, Event.OWNER_ADDED, Event.OWNER_LEFT, Event.OWNERSHIP_GAINED})
 """Events of a listing that the account owns."""
+_OF_PASSWORDS: Final = frozenset({Event.PASSWORD_CHANGED, Event.PASSWORD_RESET})
 
 
 def send_mail(event: SecurityEvent, *, to: Iterable[str], name: str = "") -> None:
@@ -65,6 +66,8 @@ def text_of(event: SecurityEvent, name: str = "") -> str:
         lines.append(gettext("About: %(page)s") % {"page": places.place(f"/{event.subject}")})
     lines += [f"{label}: {value}" for label, value in words.facts_of(event)]
     lines += [_time(event), *_place(event)]
+    if event.event in _OF_PASSWORDS and event.account_id is not None:
+        lines += remaining.lines_of(event.account_id)
     return "\n".join([*lines, "", *_reaction(event), "", _log(), ""])
 
 

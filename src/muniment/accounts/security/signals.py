@@ -18,7 +18,7 @@ from django.http import HttpRequest
 
 from muniment.accounts.identities.roles import set_role_from
 from muniment.accounts.models import Account
-from muniment.accounts.security import mailing
+from muniment.accounts.security import mailing, remaining
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.models import SecurityEvent
@@ -126,12 +126,14 @@ def _is_recorded(attempts: int) -> bool:
     return attempts <= EACH_FAILURE or (rest == 0 and times.bit_count() == 1)
 
 
-def _password_changed(user: Account, **_: Any) -> None:
+def _password_changed(user: Account, request: HttpRequest | None = None, **_: Any) -> None:
     record(Event.PASSWORD_CHANGED, account=user)
+    remaining.tell(request, user.pk)
 
 
-def _password_reset(user: Account, **_: Any) -> None:
+def _password_reset(user: Account, request: HttpRequest | None = None, **_: Any) -> None:
     record(Event.PASSWORD_RESET, account=user)
+    remaining.tell(request, user.pk)
 
 
 def _email_changed(
