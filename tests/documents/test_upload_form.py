@@ -4,15 +4,17 @@ import asyncio
 import hashlib
 import json
 from datetime import timedelta
+from hashlib import sha256
 
 import pytest
 
 from make import files
 from make.documents import SMALL, Link, begin, blob_keys, token_of
 from muniment.documents import http as link_module
-from muniment.documents import receiving, records, uploads
+from muniment.documents import operations, receiving, records, uploads
 from muniment.documents.http import OUTCOME, UploadLink
 from muniment.documents.models import Document, DocumentState
+from muniment.documents.records import Quota
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, NotFound, Problem, TooLarge, TooMany, Unavailable
 
@@ -171,16 +173,58 @@ def test_a_link_for_a_file_of_unknown_size_takes_any_up_to_the_limit(owner, comp
     with pytest.raises(BadRequest, match="empty"):
         ask(upload, form_of(b""))
     assert json.loads(ask(upload, form_of(SMALL))[2])["data"]["sizeBytes"] == len(SMALL)
-    assert records.used_bytes(owner.account_id) == len(SMALL)
+    assert records.quota_of(owner.account_id) == Quota(len(SMALL), 0, 2 << 20)
 
 
-def test_a_link_for_a_file_of_unknown_size_works_with_curl_too_and_holds_what_is_left(owner, company, settings_with):
+def test_a_link_for_a_file_of_unknown_size_works_with_curl_too_and_takes_what_is_left(owner, company, settings_with):
     settings_with(document_max_mb=1, document_quota_mb=1)
     content = b"x" * 1000
     first = uploads.begin_upload(owner, company, "a.txt", None, base_url="https://registry.example")
-    with pytest.raises(TooLarge):
-        uploads.begin_upload(owner, company, "b.txt", None, base_url="https://registry.example")
+    assert records.quota_of(owner.account_id) == Quota(0, records.RESERVED_BYTES, 1 << 20)
     Link().put(first, content)
     uploads.complete_upload(owner, first.upload_id)
+    assert records.quota_of(owner.account_id) == Quota(1000, 0, 1 << 20)
     second = uploads.begin_upload(owner, company, "b.txt", None, base_url="https://registry.example")
-    assert second.size_bytes == (1 << 20) - 1000
+    assert second.max_bytes == (1 << 20) - 1000
+
+
+@pytest.mark.requirement("documents.limits")
+def test_ten_links_for_files_of_unknown_size_leave_room_for_others(owner, company, settings_with):
+    settings_with(document_max_mb=1, document_quota_mb=1)
+    links = [
+        uploads.begin_upload(owner, company, f"{n}.txt", None, base_url="https://registry.example") for n in range(10)
+    ]
+    assert uploads.upload_document(owner, company, "small.txt", b"ok").size_bytes == 2
+    assert records.quota_of(owner.account_id) == Quota(2, 10 * records.RESERVED_BYTES, 1 << 20)
+    Document.objects.filter(pk=links[0].upload_id).update(expires_at=now() - timedelta(seconds=1))
+    operations.delete_document(owner, links[1].upload_id)
+    assert records.quota_of(owner.account_id).reserved_bytes == 8 * records.RESERVED_BYTES, "ended and deleted links"
+    with pytest.raises(NotFound, match="was deleted"):
+        receiving.find_link(token_of(links[1]))
+    with pytest.raises(NotFound, match="invalid, used or expired"):
+        Link().put(links[1], SMALL)
+
+
+def test_a_file_of_unknown_size_is_counted_when_it_has_arrived(owner, company, settings_with):
+    settings_with(document_max_mb=1, document_quota_mb=1)
+    half = b"x" * (600 << 10)
+    first, second = (
+        uploads.begin_upload(owner, company, f"{n}.txt", None, base_url="https://registry.example") for n in "ab"
+    )
+    transfers = [receiving.claim_link(token_of(each), None, "") for each in (first, second)]
+    for transfer in transfers:
+        records.storage().write(transfer.key, half)
+    receiving.record(transfers[0], sha256(half).hexdigest(), len(half))
+    with pytest.raises(TooLarge, match="bytes are used"):
+        receiving.record(transfers[1], sha256(half).hexdigest(), len(half))
+    assert blob_keys() == [transfers[0].key]
+    assert Link().put(second, SMALL)["sizeBytes"] == len(SMALL), "the link can be used again"
+
+
+def test_a_refusal_says_that_open_links_fill_the_storage_and_what_makes_room(owner, company, settings_with):
+    settings_with(document_quota_mb=1)
+    begin(owner, company, b"x" * (1 << 20))
+    with pytest.raises(TooLarge, match="0 of 1,048,576 bytes are used, 1,048,576 are reserved") as refused:
+        uploads.upload_document(owner, company, "small.txt", b"ok")
+    assert "Delete documents" not in str(refused.value.hint)
+    assert "15 minutes" in str(refused.value.hint)

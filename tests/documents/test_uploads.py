@@ -1,7 +1,9 @@
 """Uploads: announced, sent to a link or in one call, and completed."""
 
 import hashlib
+import re
 import shlex
+import subprocess
 from datetime import timedelta
 
 import pytest
@@ -52,13 +54,41 @@ def test_the_link_is_told_once_and_only_its_hash_is_kept(owner, company):
     assert upload.to_wire()["headers"] == {"Content-Type": "text/plain"}
 
 
-@pytest.mark.parametrize("name", ['it\'s [1] {a,b} $HOME `id` "x" !.txt', "-.txt", "報告 書.txt", "a;rm -rf x.txt"])
-def test_the_command_is_one_line_that_a_shell_reads_as_it_is_meant(owner, company, name):
+def by_cmd(line):
+    """Read a line as cmd.exe and a program's start do: %NAME% is replaced, and double quotes hold words together."""
+    line = re.sub(r"%[^%]+%", "replaced", line)
+    return [each.replace('"', "") for each in re.findall(r'(?:[^ "]|"[^"]*")+', line)]
+
+
+def by_powershell(line):
+    """Read a line as PowerShell does: curved quotes are quotes, and $ and ` have a meaning within them."""
+    line = re.sub("[\u201c\u201d\u201e]", '"', line)
+    line = re.sub(r"`(.)", r"\1", re.sub(r"\$\w+", "replaced", line))
+    return [each.replace('"', "") for each in re.findall(r'(?:[^ "]|"[^"]*")+', line)]
+
+
+def by_interactive_bash(line):
+    """Read a line as bash does at its prompt, with a history to expand."""
+    script = f'history -s "rm -rf x"; set -o history -o histexpand\nprintf "%s\\\\n" {line}'
+    ran = subprocess.run(["bash", "-i"], input=script, capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "name", ["big.txt", "-.txt", "報告 書.txt", "a;rm -rf x.txt", "it's & <b> | ^ (1), 2.txt", "#~*?.txt"]
+)
+def test_the_command_is_the_same_line_in_every_shell(owner, company, name):
     upload = begin(owner, company, name=name)
-    assert "\n" not in upload.command
-    assert shlex.split(upload.command) == [
-        *("curl", "--fail-with-body", "-g", "-T", f"./{name}", "-H", "Content-Type: text/plain", upload.url)
-    ]
+    meant = ["curl", "-T", f"./{name}", upload.url]
+    assert upload.command == f'curl -T "./{name}" "{upload.url}"'
+    assert shlex.split(upload.command) == by_cmd(upload.command) == by_powershell(upload.command) == meant
+    assert by_interactive_bash(upload.command) == meant
+
+
+@pytest.mark.parametrize("character", [*'$`"!%{}[]', "\u201c", "\u201d", "\u201e"])
+def test_a_name_that_shells_read_differently_is_left_out_of_the_command(owner, company, character):
+    upload = begin(owner, company, name=f"a{character}HOME{character}b.txt")
+    assert upload.command == f'curl -T "{records.PLACEHOLDER}" "{upload.url}"'
 
 
 def test_completing_before_anything_was_sent_says_what_to_do(owner, company):

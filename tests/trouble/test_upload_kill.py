@@ -64,7 +64,8 @@ class Scene:
         rows = Document.objects.exclude(blob_key="")
         assert blob_keys() == sorted(row.blob_key for row in rows)
         alive = Document.objects.filter(records.alive(now()), deleted_at=None)
-        assert operations.quota(self.owner).used_bytes == sum(row.size_bytes for row in alive)
+        quota = operations.quota(self.owner)
+        assert quota.used_bytes + quota.reserved_bytes == sum(row.size_bytes for row in alive)
 
     def during_an_upload(self, product: Product) -> None:
         upload = begin(self.owner, self.slug, CONTENT, "a.pdf", base_url=product.url)

@@ -20,9 +20,9 @@ from muniment.documents.records import (
     no_document,
     own_company,
     quota_bytes,
+    quota_of,
     reachable,
     restorable_until,
-    used_bytes,
 )
 from muniment.kernel import pagination
 from muniment.kernel.actor import Actor
@@ -41,7 +41,7 @@ class DocumentList(pagination.Page[Document]):
 
 def quota(actor: Actor) -> Quota:
     """Return the storage that the actor's account uses, and its limit."""
-    return Quota(used_bytes(actor.account_id) if actor.account_id is not None else 0, quota_bytes())
+    return quota_of(actor.account_id) if actor.account_id is not None else Quota(0, 0, quota_bytes())
 
 
 def list_documents(

@@ -13,8 +13,16 @@ from django.db import transaction
 
 from muniment.documents.content import inspection
 from muniment.documents.models import Document, DocumentState
-from muniment.documents.records import RECEIVING_S, make_room
-from muniment.documents.uploads import accept, blob_key, current_attempt, record_blob, remove_blob, renew_lease
+from muniment.documents.records import RECEIVING_S, make_room, max_bytes, reservation
+from muniment.documents.uploads import (
+    accept,
+    blob_key,
+    current_attempt,
+    most_of,
+    record_blob,
+    remove_blob,
+    renew_lease,
+)
 from muniment.kernel import fairness
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
@@ -78,14 +86,17 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
         TooMany: too many changes by the account.
     """
     with transaction.atomic():
-        pending = Document.objects.filter(token_hash=token_digest(token), state=DocumentState.PENDING)
+        pending = Document.objects.filter(
+            token_hash=token_digest(token), state=DocumentState.PENDING, deleted_at__isnull=True
+        )
         document, moment = pending.select_for_update().first(), now()
         if document is None or document.expires_at is None or document.expires_at < moment:
             raise NotFound(
                 "This upload link is invalid, used or expired.", "Get a new one with create_document_upload."
             )
-        if length is not None and length > document.size_bytes:
-            raise too_large(document.size_bytes)
+        limit = max_bytes() if document.has_any_size else document.size_bytes
+        if length is not None and length > limit:
+            raise too_large(limit)
         if length is not None and length < document.size_bytes and not document.has_any_size:
             raise wrong_size(length, document.size_bytes)
         given = content_type.partition(";")[0].strip().lower()
@@ -95,14 +106,16 @@ def claim_link(token: str, length: int | None, content_type: str) -> IncomingUpl
                 Phrase("Send Content-Type: {type}, or create a new upload.", type=document.content_type),
             )
         fairness.current().take("writes", document.account_id)
+        if document.has_any_size:
+            # A length that the client does not say is counted when all has arrived.
+            document.size_bytes = length or reservation(document.account_id, without=document.pk)
         make_room(document.account_id, document.size_bytes, without=document.pk)
+        limit = most_of(document)
         document.attempt += 1
         document.receiving_until = moment + timedelta(seconds=RECEIVING_S)
-        document.save(update_fields=["attempt", "receiving_until"])
+        document.save(update_fields=["attempt", "receiving_until", "size_bytes"])
     key = blob_key(document.pk, document.attempt)
-    return IncomingUpload(
-        document.pk, document.attempt, key, document.size_bytes, document.expected_sha256, document.has_any_size
-    )
+    return IncomingUpload(document.pk, document.attempt, key, limit, document.expected_sha256, document.has_any_size)
 
 
 def find_link(token: str) -> OpenLink:
@@ -116,6 +129,8 @@ def find_link(token: str) -> OpenLink:
     again = "Ask for a new link if you still have a file to send."
     if found is None:
         raise NotFound("This upload link is not valid.", "Check that you opened the whole link, or ask for a new one.")
+    if found.deleted_at is not None:
+        raise NotFound("This upload was deleted.", again)
     if found.state not in {DocumentState.PENDING, DocumentState.EXPIRED}:
         raise NotFound("This upload link was used: its file has been received.", again)
     if found.state == DocumentState.EXPIRED or found.expires_at is None or found.expires_at < now():
@@ -124,7 +139,7 @@ def find_link(token: str) -> OpenLink:
         found.company.name,
         found.filename,
         found.content_type,
-        found.size_bytes,
+        most_of(found),
         found.has_any_size,
         bool(found.expected_sha256),
         found.expires_at,
@@ -179,6 +194,7 @@ def record(upload: IncomingUpload, sha256: str, size_bytes: int) -> None:
 
     Raises:
         BadRequest: it is not the announced file; the link can be used again.
+        TooLarge: the quota has no room for what has arrived; the link can be used again.
         Conflict: a newer attempt has the link.
     """
     if upload.sha256 not in {"", sha256}:
@@ -190,9 +206,24 @@ def record(upload: IncomingUpload, sha256: str, size_bytes: int) -> None:
             ),
             "Send the announced file to the same link, or create a new upload with the right sha256.",
         )
-    if not record_blob(upload.document_id, upload.attempt, upload.key, sha256, size_bytes):
+    try:
+        is_recorded = _record_with_room(upload, sha256, size_bytes)
+    except TooLarge:
+        remove_blob(upload.key)
+        release_link(upload)
+        raise
+    if not is_recorded:
         remove_blob(upload.key)
         raise superseded()
+
+
+def _record_with_room(upload: IncomingUpload, sha256: str, size_bytes: int) -> bool:
+    """Record a stored file; one whose size was not known is counted now. Return whether the attempt is current."""
+    with transaction.atomic():
+        if upload.has_any_size:
+            for account_id in Document.objects.filter(pk=upload.document_id).values_list("account_id", flat=True):
+                make_room(account_id, size_bytes, without=upload.document_id)
+        return record_blob(upload.document_id, upload.attempt, upload.key, sha256, size_bytes)
 
 
 def superseded() -> Conflict:
@@ -204,4 +235,7 @@ def superseded() -> Conflict:
 
 def release_link(upload: IncomingUpload) -> None:
     """End a broken upload so that its link can be used again."""
-    current_attempt(upload.document_id, upload.attempt).update(receiving_until=None)
+    for document in current_attempt(upload.document_id, upload.attempt):
+        if document.has_any_size:
+            document.size_bytes = reservation(document.account_id, without=document.pk)
+        current_attempt(document.pk, upload.attempt).update(receiving_until=None, size_bytes=document.size_bytes)

@@ -1,7 +1,7 @@
 """Records and helpers of the document operations: ownership, quota, storage."""
 
 import hashlib
-import shlex
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -26,11 +26,22 @@ if TYPE_CHECKING:
 
 SMALL_BYTES: Final = 8_192
 LINK_MINUTES: Final = 15
+RESERVED_BYTES: Final = SMALL_BYTES
+"""What an upload link reserves for a file of unknown size until the file arrives: smaller ones need no link."""
 RESTORE_DAYS: Final = 30
 RECEIVING_S: Final = 120
 """How long an upload counts as alive without a renewal."""
 ALIVE_EVERY_S: Final = RECEIVING_S / 4
 """How often a running upload renews its lease."""
+
+
+PLACEHOLDER: Final = "PATH-OF-THE-FILE"
+"""Stands in a command for a name that shells read differently."""
+_READ_DIFFERENTLY: Final = re.compile('[$`"\\\\!%\u201c\u201d\u201e{}\\[\\]]')
+"""
+Characters with a meaning between double quotes: of sh (``$ ` " \\ !``), of PowerShell (``$ ` "`` and curved quotes), of
+cmd.exe (``% "``), and of curl, which reads ``{ } [ ]`` as a pattern.
+"""
 
 
 @lru_cache(maxsize=1)
@@ -59,36 +70,58 @@ def quota_bytes() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """An account's used storage and its limit."""
+    """
+    An account's storage.
+
+    Args:
+        used_bytes: by stored documents.
+        reserved_bytes: for files that open upload links wait for.
+        limit_bytes: what both may take.
+    """
 
     used_bytes: int
+    reserved_bytes: int
     limit_bytes: int
 
+    @property
+    def free_bytes(self) -> int:
+        return max(0, self.limit_bytes - self.used_bytes - self.reserved_bytes)
+
     def to_wire(self) -> dict[str, int]:
-        return {"usedBytes": self.used_bytes, "limitBytes": self.limit_bytes}
+        return {
+            "usedBytes": self.used_bytes,
+            "reservedBytes": self.reserved_bytes,
+            "limitBytes": self.limit_bytes,
+        }
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A one-time upload link. ``url`` contains the token, which is stored nowhere else."""
+    """
+    A one-time upload link.
+
+    Args:
+        url: contains the token, which is stored nowhere else.
+        max_bytes: the most that the link accepts.
+    """
 
     upload_id: str
     url: str
     filename: str
     content_type: str
-    size_bytes: int
+    max_bytes: int
     expires_at: datetime
 
     @property
     def command(self) -> str:
         """
-        Return a shell command that uploads the file.
+        Return a command that uploads the file: the same line in sh, PowerShell and cmd.exe.
 
-        A leading ``./`` keeps a name like ``-`` from being an option, ``-g`` one like ``[1]`` from being a pattern. The
-        exit status of a refused upload is not 0, and its reason is printed.
+        A leading ``./`` keeps a name like ``-`` from being an option. A name that one of the shells or curl would read
+        differently between double quotes is replaced by a word.
         """
-        name, kind = shlex.quote(f"./{self.filename}"), shlex.quote(f"Content-Type: {self.content_type}")
-        return f"curl --fail-with-body -g -T {name} -H {kind} {shlex.quote(self.url)}"
+        name = PLACEHOLDER if _READ_DIFFERENTLY.search(self.filename) else f"./{self.filename}"
+        return f'curl -T "{name}" "{self.url}"'
 
     def to_wire(self) -> JSONObject:
         return {
@@ -97,7 +130,7 @@ class Upload:
             "method": "PUT",
             "headers": {"Content-Type": self.content_type},
             "command": self.command,
-            "maxBytes": self.size_bytes,
+            "maxBytes": self.max_bytes,
             "expiresAt": timestamp(self.expires_at),
         }
 
@@ -152,36 +185,68 @@ def alive(moment: datetime) -> Q:
     return Q(state__in=[DocumentState.UPLOADED, DocumentState.READY]) | (Q(state=DocumentState.PENDING) & waiting)
 
 
-def used_bytes(account_id: int, *, deleted: bool = False, without: str = "") -> int:
-    """Return the storage used by an account's documents, or by its deleted ones that can be restored."""
+def quota_of(account_id: int, *, without: str = "") -> Quota:
+    """Return the storage of an account, without that of one document."""
+    stored, reserved = _taken(account_id, without=without)
+    return Quota(stored, reserved, quota_bytes())
+
+
+def reservation(account_id: int, *, without: str = "") -> int:
+    """Return the bytes that a link for a file of unknown size reserves."""
+    return max(1, min(RESERVED_BYTES, quota_of(account_id, without=without).free_bytes))
+
+
+def _taken(account_id: int, *, deleted: bool = False, without: str = "") -> tuple[int, int]:
+    """Return the bytes of an account's stored documents, or of its deleted ones, and what open links reserve."""
     found = Document.objects.filter(alive(now()), account_id=account_id, deleted_at__isnull=not deleted)
-    return found.exclude(pk=without).aggregate(total=Sum("size_bytes"))["total"] or 0
+    waits = Q(state=DocumentState.PENDING)
+    sums = found.exclude(pk=without).aggregate(
+        stored=Sum("size_bytes", filter=~waits), reserved=Sum("size_bytes", filter=waits)
+    )
+    return sums["stored"] or 0, sums["reserved"] or 0
 
 
 def make_room(account_id: int, size_bytes: int, *, without: str = "") -> None:
     """Raise TooLarge over the quota. In the caller's transaction: the lock serializes uploads of one account."""
     Account.objects.select_for_update().get(pk=account_id)
-    limit = quota_bytes()
-    used = used_bytes(account_id, without=without)
-    if used + size_bytes > limit:
-        raise TooLarge(
-            Phrase(
-                "Storage limit exceeded: {used:,} of {limit:,} bytes are used, and this document has {size_bytes:,}.",
-                used=used,
-                limit=limit,
-                size_bytes=size_bytes,
-            ),
-            "Delete documents that you no longer need.",
-        )
+    quota = quota_of(account_id, without=without)
+    if size_bytes > quota.free_bytes:
+        raise _no_room(quota, size_bytes)
     # Deleted documents use storage until they can no longer be restored, up to the same limit again.
-    deleted = used_bytes(account_id, deleted=True, without=without)
-    if used + deleted + size_bytes > 2 * limit:
+    deleted, _ = _taken(account_id, deleted=True, without=without)
+    if quota.used_bytes + quota.reserved_bytes + deleted + size_bytes > 2 * quota.limit_bytes:
         raise TooLarge(
             Phrase(
                 "Storage limit exceeded: deleted documents that can be restored use {deleted:,} bytes.", deleted=deleted
             ),
             Phrase("They are permanently removed {days} days after deletion.", days=RESTORE_DAYS),
         )
+
+
+def _no_room(quota: Quota, size_bytes: int) -> TooLarge:
+    """Return the refusal of a document: what fills the storage, and what makes room."""
+    values = {"used": quota.used_bytes, "limit": quota.limit_bytes, "size_bytes": size_bytes}
+    if quota.used_bytes + size_bytes > quota.limit_bytes:
+        return TooLarge(
+            Phrase(
+                "Storage limit exceeded: {used:,} of {limit:,} bytes are used, and this document has {size_bytes:,}.",
+                **values,
+            ),
+            "Delete documents that you no longer need.",
+        )
+    return TooLarge(
+        Phrase(
+            "Storage limit exceeded: {used:,} of {limit:,} bytes are used, {reserved:,} are reserved by open upload "
+            "links, and this document has {size_bytes:,}.",
+            reserved=quota.reserved_bytes,
+            **values,
+        ),
+        Phrase(
+            "Send the files that the links wait for, or delete those uploads; an unused link ends after {minutes} "
+            "minutes.",
+            minutes=LINK_MINUTES,
+        ),
+    )
 
 
 def fault_of_file(key: str, size_bytes: int, sha256: str) -> str:

@@ -32,10 +32,10 @@ from muniment.documents.records import (
     max_bytes,
     no_upload,
     own_company,
-    quota_bytes,
+    quota_of,
     reachable,
+    reservation,
     storage,
-    used_bytes,
 )
 from muniment.jobs import queue
 from muniment.kernel.actor import Actor
@@ -69,7 +69,7 @@ def _announce(
     assert actor.account_id is not None  # noqa: S101 - owners have accounts
     has_any_size = size_bytes is None
     if size_bytes is None:
-        size_bytes = max(1, min(max_bytes(), quota_bytes() - used_bytes(actor.account_id)))
+        size_bytes = reservation(actor.account_id)
     if size_bytes < 1:
         raise BadRequest("The file is empty.", "Send a file with content.")
     if size_bytes > max_bytes():
@@ -106,10 +106,11 @@ def begin_upload(
     base_url: str,
 ) -> Upload:
     """
-    Announce a file and return its one-time upload link. Its size counts towards the quota from now on.
+    Announce a file and return its one-time upload link. Its size is reserved until it arrives, or the link ends.
 
     Args:
-        size_bytes: None if it is unknown; the link then accepts as much as the limits allow.
+        size_bytes: None if it is unknown; the link then reserves little, and accepts as much as the limits allow when
+            the file arrives.
         content_type: derived from the name's extension when absent.
         sha256: verified after the upload when given.
 
@@ -125,7 +126,15 @@ def begin_upload(
         document.save(force_insert=True)
     assert document.expires_at is not None  # noqa: S101 - set on creation
     url = f"{base_url}/uploads/{token}"
-    return Upload(document.pk, url, document.filename, document.content_type, document.size_bytes, document.expires_at)
+    limit = most_of(document)
+    return Upload(document.pk, url, document.filename, document.content_type, limit, document.expires_at)
+
+
+def most_of(document: Document) -> int:
+    """Return the most bytes that the link of a pending document accepts now."""
+    if not document.has_any_size:
+        return document.size_bytes
+    return max(1, min(max_bytes(), quota_of(document.account_id, without=document.pk).free_bytes))
 
 
 def complete_upload(actor: Actor, upload_id: str, *, dry_run: bool = False) -> Document:

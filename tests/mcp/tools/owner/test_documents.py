@@ -78,7 +78,7 @@ def test_a_file_goes_the_three_steps_and_is_listed_and_deleted(owner, slug):
     assert (document["state"], document["companySlug"], document["sizeBytes"]) == ("ready", slug, len(content))
     listed = owner.call("list_my_documents", companySlug=slug)
     assert listed["data"] == [document]
-    assert listed["quota"] == {"usedBytes": len(content), "limitBytes": 500 << 20}
+    assert listed["quota"] == {"usedBytes": len(content), "reservedBytes": 0, "limitBytes": 500 << 20}
     assert listed["nextPage"] is None
     deleted = owner.data("delete_document", documentId=document["documentId"])
     assert set(deleted) == {"documentId", "deletedAt", "restorableUntil"}

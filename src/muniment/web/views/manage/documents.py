@@ -41,7 +41,6 @@ def home(request: HttpRequest) -> HttpResponse:
         "companies": companies_of(request),
         "chosen": request.GET.get("company", ""),
         "quota": found.quota,
-        "quota_full": found.quota.used_bytes >= found.quota.limit_bytes,
         "accept": ",".join(f".{end}" for each in inspection.TYPES.values() for end in each.extensions),
         "taken": translated(inspection.TAKEN),
         "max_bytes": records.max_bytes(),
