@@ -1,5 +1,7 @@
 """`changes_since`: what an agent that comes back after a week has missed."""
 
+from contextlib import closing
+
 import pytest
 
 from make import published as make
@@ -65,7 +67,8 @@ def test_another_since_is_refused_with_what_it_takes(server, since, message):
 
 
 def test_many_changes_come_in_several_answers(tmp_path):
-    publisher = make.Publisher(tmp_path / "p.sqlite3")
+    file = tmp_path / "p.sqlite3"
+    publisher = make.Publisher(file)
     publisher.publish(*(make.company(number) for number in range(MAX_ENTRIES * 2)))
     reader = Reader(tmp_path / "p.sqlite3")
     with public_server(reader) as server:
@@ -79,7 +82,8 @@ def test_many_changes_come_in_several_answers(tmp_path):
 
 
 def test_a_feed_without_its_beginning_says_so(tmp_path):
-    publisher = make.Publisher(tmp_path / "p.sqlite3")
+    file = tmp_path / "p.sqlite3"
+    publisher = make.Publisher(file)
     publisher.publish(*(make.company(number) for number in range(5)))
     publisher.connection.execute("DELETE FROM published_change WHERE sequence <= 3")
     reader = Reader(tmp_path / "p.sqlite3")
@@ -98,3 +102,23 @@ def test_an_empty_registry_has_no_changes(tmp_path):
     with public_server(reader) as server:
         assert ask(server, "2025-01-01") == {"data": [], "nextSince": "0", "left": 0}
     reader.close()
+
+
+def test_a_document_has_the_fields_of_all_its_changes(tmp_path):
+    file = tmp_path / "p.sqlite3"
+    publisher = make.Publisher(file)
+    publisher.publish(make.company(1), make.company(2), make.company(3), at=DAYS[0])
+    for fields in (("positions", "socials"), ("distribution",), ("socials", "proposals")):
+        publisher.publish(make.company(1, name="Renamed"), at=DAYS[1], fields=fields)
+    publisher.publish(make.company(2, name="Changed"), at=DAYS[1], fields=("name",))
+    publisher.publish(make.company(2, name="Again"), at=DAYS[1], fields=None)
+    publisher.publish(make.company(4), at=DAYS[1])
+    publisher.publish(make.company(4, name="Corrected"), at=DAYS[2], fields=("name",))
+    with closing(publisher), closing(Reader(file)) as reader, public_server(reader) as asker:
+        since = {each["id"]: each for each in ask(asker, "2026-03-02")["data"]}
+        last = {each["id"]: each for each in ask(asker, "2026-03-03")["data"]}
+    assert since["company-1"]["fields"] == ["positions", "socials", "distribution", "proposals"]
+    assert "fields" not in since["company-2"], "one of its changes is not known"
+    assert (since["company-4"]["change"], since["company-4"]["at"]) == ("published", DAYS[2]), "it is new to the reader"
+    assert "fields" not in since["company-4"]
+    assert (last["company-4"]["change"], last["company-4"]["fields"]) == ("updated", ["name"])

@@ -4,7 +4,7 @@ The handler of `changes_since`: what was published, updated or unlisted, of ever
 Source: tools, Public server; decisions, section 2.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from typing import Final
 
 import msgspec
@@ -15,13 +15,15 @@ from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools.public_answers import PublicAnswers
 from muniment.schema.filters import parse_moment
-from muniment.store.change_feed import FeedAheadError, FeedGapError, change_rows, number_before
+from muniment.store.change_feed import ChangeRow, FeedAheadError, FeedGapError, change_rows, number_before
 from muniment.store.search.names import names_of
 from muniment.store.snapshot_state import changes_after
 
 MAX_ENTRIES: Final = 100
 _MAX_SHOWN: Final = 60
 _MAX_DIGITS: Final = 15
+_PUBLISHED: Final = "published"
+_UPDATED: Final = "updated"
 
 
 class ChangeTools(PublicAnswers):
@@ -29,7 +31,7 @@ class ChangeTools(PublicAnswers):
 
     def changes_since(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         """
-        Return the changes since a time, or since an earlier answer: each document once, with its latest change.
+        Return the changes since a time, or since an earlier answer: each document once, with all that changed of it.
 
         Raises:
             BadRequest: `since` is neither, or the feed no longer goes back that far.
@@ -49,8 +51,8 @@ class ChangeTools(PublicAnswers):
                         f"Call again with a date or time; the latest nextSince is {state.edition}.",
                     ) from None
                 oldest = change_rows(connection, "ORDER BY sequence LIMIT 1") if at else []
-                latest = {(row.kind, row.key): row for row in found.rows}
-                known = names_of(connection, latest)
+                summed = _sum_of_changes(found.rows)
+                known = names_of(connection, summed)
             rows = [
                 {
                     "kind": row.kind,
@@ -60,17 +62,42 @@ class ChangeTools(PublicAnswers):
                     "at": row.at,
                     **({} if row.fields is None else {"fields": row.fields}),
                 }
-                for row in latest.values()
+                for row in summed.values()
             ]
             left = found.edition - found.next_after
             answer: JSONObject = {"data": rows, "nextSince": str(found.next_after), "left": left}
             if oldest and oldest[0].at >= at and oldest[0].sequence > 1:
                 answer["hint"] = f"Earlier changes than those of {oldest[0].at} are no longer recorded."
-            named = self.reader.documents([name for name in latest if name in known])
+            named = self.reader.documents([name for name in summed if name in known])
             marks = [(kind, document.provenance[0]) for (kind, _), document in named.items()]
             return provenance.of_several(msgspec.json.encode(answer), marks)
 
         return self._cached(("mcp", "changes", since), ("*",), make)
+
+
+def _sum_of_changes(rows: Iterable[ChangeRow]) -> dict[tuple[str, str], ChangeRow]:
+    """
+    Return one entry for each document: its latest, with the members that any of its entries changed.
+
+    A document that was published meanwhile is new to the reader, whatever was changed afterwards. Where an update does
+    not say what it changed, the sum is unknown too.
+    """
+    found: dict[tuple[str, str], ChangeRow] = {}
+    for row in rows:
+        former = found.get((row.kind, row.key))
+        if former is not None and row.change == _UPDATED:
+            if former.change == _PUBLISHED:
+                row = row._replace(change=_PUBLISHED, fields=None)  # noqa: PLW2901 - the sum takes its place
+            elif former.change == _UPDATED:
+                fields = _both(former.fields, row.fields)
+                row = row._replace(fields=fields)  # noqa: PLW2901 - as above
+        found[row.kind, row.key] = row
+    return found
+
+
+def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return the members of two changes, in the order in which they were changed first; None if one is unknown."""
+    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
 
 
 def _moment(since: str) -> str:
