@@ -15,6 +15,7 @@ from make.registry import owner, reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, program, specification
 from muniment.assessments import operations as runs
 from muniment.assessments import report_views, run_job, sharing
+from muniment.assessments.evaluation.language_model.endpoint import Endpoint
 from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
@@ -49,6 +50,58 @@ def numbers(actor):
 
 def start(me, slug, of, **more):
     return runs.start_run(me, slug, of, **more)
+
+
+def test_a_document_without_evidence_is_told_before_the_run_is_paid():
+    me = owner()
+    slug = company(me, teamSize=0, description="")
+    of = framework(2)
+    paper = uploaded(me, slug, b"The tide comes in and goes out.")
+    waiting = start(me, slug, of, document_ids=[paper.pk]).to_wire()
+    assert (waiting["evidenceJudged"], waiting["missingEvidence"]) == (False, [])
+    assert "still being extracted" in waiting["evidenceNote"]
+    do_jobs()
+    started = start(me, slug, of, document_ids=[paper.pk]).to_wire()
+    assert (started["evidenceJudged"], "evidenceNote" in started) == (True, False)
+    missing = {each["source"]: each for each in started["missingEvidence"]}
+    assert missing["documents"]["titles"] == ["Accounts"]
+    assert "hold no evidence" in missing["documents"]["hint"]
+    runs.execute_run(me, started["runId"])
+    do_jobs()
+    found = runs.get_report(me, started["runId"]).document["sections"][0]["criteria"]
+    assert [each["status"] for each in found if each["id"] == "accounts"] == ["insufficient"], (
+        "what was said beforehand"
+    )
+    better = uploaded(me, slug, b"The annual accounts are open.", name="accounts.txt")
+    do_jobs()
+    named = start(me, slug, of, document_ids=[paper.pk, better.pk]).to_wire()
+    assert "documents" not in {each["source"] for each in named["missingEvidence"]}
+
+
+@pytest.mark.parametrize("limit", [("JUDGED_CHARACTERS", 30), ("JUDGED_S", 0)])
+def test_long_documents_are_not_judged_for_free_and_that_is_said(monkeypatch, limit):
+    me, of = owner(), framework(2)
+    slug = company(me)
+    paper = uploaded(me, slug, b"The tide comes in and goes out.")  # 31 characters
+    do_jobs()
+    assert start(me, slug, of, document_ids=[paper.pk]).to_wire()["evidenceJudged"]
+    monkeypatch.setattr(runs, "JUDGED_CHARACTERS", 31)
+    assert start(me, slug, of, document_ids=[paper.pk]).to_wire()["evidenceJudged"]
+    monkeypatch.setattr(runs, *limit)
+    started = start(me, slug, of, document_ids=[paper.pk]).to_wire()
+    assert (started["evidenceJudged"], started["missingEvidence"]) == (False, [])
+    assert "too long" in started["evidenceNote"]
+
+
+def test_what_a_language_model_will_judge_is_not_said_to_be_judged(settings):
+    settings.MODEL = Endpoint("http://127.0.0.1:9", "tide-1")
+    me, of = owner(), framework(2)
+    slug = company(me)
+    paper = uploaded(me, slug, b"The tide comes in and goes out.")
+    do_jobs()
+    started = start(me, slug, of, document_ids=[paper.pk]).to_wire()
+    assert (started["evidenceJudged"], started["missingEvidence"]) == (False, [])
+    assert "only when the run is executed" in started["evidenceNote"]
 
 
 @pytest.mark.requirement("runs.lifecycle")

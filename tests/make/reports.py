@@ -51,10 +51,11 @@ def specification(criteria: int = 3, **more: Any) -> dict[str, Any]:
     }
 
 
-def framework(criteria: int = 3, **more: Any) -> str:
-    """Create an open framework and return its id."""
+def framework(criteria: int = 3, *, reports: str | None = "remediation", **more: Any) -> str:
+    """Create an open framework and return its id; *reports* is what its reports show, None for the default."""
     made = create_framework(reviewer(), **{"name": f"Plain Harbour {next(_numbers)}", "kind": "score", **more})
-    author_framework(reviewer(), made.slug, specification(criteria))
+    shows = {} if reports is None else {"reports": reports}
+    author_framework(reviewer(), made.slug, {**specification(criteria), **shows})
     return str(made.slug)
 
 

@@ -23,7 +23,7 @@ from services.s3 import S3
 from services.uploads import Owner, paste
 
 PASSWORD = "four harbours, one tide"
-NAME = "it's [1] {a,b} $HOME `id` & 報告.pdf"
+NAME = "it's the (first) 報告; & more.pdf"
 
 
 class Memory:

@@ -7,11 +7,13 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from django.db.models import OuterRef, Subquery
 
+from muniment.assessments.evaluation.disclosure import SCORES
 from muniment.assessments.models import Report, ReportRun, RunState
 from muniment.assessments.operations import get_report, get_run
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping
 from muniment.kernel.problems import BadRequest
+from muniment.registry.frameworks.specification import REPORTS
 from muniment.registry.sql import marks, rows
 
 MAX_OTHERS: Final = 50
@@ -49,12 +51,24 @@ class ComparedSection:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two reports, the earlier first, and their differences; changed criteria come first."""
+    """
+    Two reports, the earlier first, and their differences; changed criteria come first.
+
+    Args:
+        criteria: none if one of the reports keeps them private.
+    """
 
     before: Report
     after: Report
     sections: list[ComparedSection]
     criteria: list[ComparedCriterion]
+    changed_total: int
+    unchanged_total: int
+
+    @property
+    def shows(self) -> str:
+        """Return what both reports show; if one keeps its criteria private, both do."""
+        return min((each.shown["shows"] for each in (self.before, self.after)), key=REPORTS.index)
 
     @property
     def changed(self) -> list[ComparedCriterion]:
@@ -86,7 +100,11 @@ def compare_runs(actor: Actor, first_id: str, second_id: str) -> Comparison:
     if len(subjects) > 1:
         raise BadRequest("These runs are not of the same listing and framework.", "Choose two runs of the same ones.")
     before, after = sorted((first, second), key=lambda each: (each.created_at, each.pk))
-    return Comparison(before, after, *compare_documents(before.document, after.document))
+    sections, criteria = compare_documents(before.document, after.document)
+    changed_total = sum(each.course in CHANGED for each in criteria)
+    totals = changed_total, len(criteria) - changed_total
+    hides = SCORES in {before.shown["shows"], after.shown["shows"]}
+    return Comparison(before, after, sections, [] if hides else criteria, *totals)
 
 
 def other_runs(actor: Actor, run_id: str) -> list[ReportRun]:

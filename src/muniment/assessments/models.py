@@ -6,7 +6,9 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from muniment.assessments.evaluation.disclosure import disclosed
 from muniment.kernel.ids import new_id, now
+from muniment.kernel.json import JSONObject
 from muniment.registry.fields import JSONText, Text
 from muniment.registry.models import Company, Framework, FrameworkSpecification
 
@@ -69,7 +71,7 @@ class ReportRun(models.Model):
 
 class Report(models.Model):
     """
-    The result of a run. All other forms are derived from the document, which never changes.
+    The result of a run. The document never changes; :attr:`shown` is what may leave the feature.
 
     ``share_digest`` and ``badge`` are of earlier versions: their links are ShareLinks now, their badges still shown.
     """
@@ -88,6 +90,11 @@ class Report(models.Model):
 
     def __str__(self) -> str:
         return f"report {self.id}"
+
+    @property
+    def shown(self) -> JSONObject:
+        """Return the document without what the author of its framework keeps private."""
+        return disclosed(self.document)
 
 
 class ShareLink(models.Model):

@@ -4,6 +4,7 @@ Operations on report runs. Starting one is free; executing it holds the credits,
 Source: decisions, section 5, report runs; assessment-spec/1.
 """
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,15 +13,21 @@ from typing import Final
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, Sum
+from django.db.models.functions import Length
 
 from muniment.accounts.models import Account
+from muniment.assessments.evaluation.disclosure import shown_by
+from muniment.assessments.evaluation.inputs import DocumentText, read_inputs
 from muniment.assessments.evaluation.missing_evidence import missing_evidence
 from muniment.assessments.evaluation.plugged import BUILT_IN, chosen_evaluator
+from muniment.assessments.evaluation.preview import judged_by_rules
 from muniment.assessments.models import ACTIVE, Report, ReportRun, RunState
 from muniment.assessments.run_views import RUN, RunView, count_criteria, is_expired, read_runs
 from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
+from muniment.documents.models import Document, TextState
+from muniment.documents.models import Page as DocumentPage
 from muniment.documents.records import own_company
 from muniment.jobs import queue
 from muniment.kernel.actor import SYSTEM, Actor
@@ -28,7 +35,7 @@ from muniment.kernel.fairness import MAX_UNEXECUTED_RUNS
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
@@ -42,6 +49,17 @@ KIND: Final = "assessments.executed"
 EXPIRES_AFTER_HOURS: Final = 24
 MAX_DOCUMENTS: Final = 50
 MAX_KEY: Final = 100
+JUDGED_CHARACTERS: Final = 200_000
+"""The most text of documents that is judged before a run is paid."""
+JUDGED_S: Final = 0.5
+"""How long that may take."""
+_NOT_BY_RULES: Final = marked(
+    "What the documents hold is judged only when the run is executed: missing evidence names sources that are absent."
+)
+_BEING_READ: Final = marked("The text of a document is still being extracted. Prepare the run again in a few seconds.")
+_TOO_LONG: Final = marked(
+    "The documents are too long to be judged for free: missing evidence names sources that are absent."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +68,33 @@ class StartedRun:
 
     run: RunView
     available: int
-    missing_evidence: list[JSONObject]
+    evidence: "Evidence"
 
     def to_wire(self) -> JSONObject:
         return {
             **self.run.to_wire(),
             "available": self.available,
-            "missingEvidence": self.missing_evidence,
+            "missingEvidence": self.evidence.missing,
+            "evidenceJudged": not self.evidence.unjudged_because,
+            **({"evidenceNote": self.evidence.unjudged_because} if self.evidence.unjudged_because else {}),
+            "reportShows": shown_by(self.run.row.specification.document),
             "evaluator": evaluator_now(self.run.row.framework.slug),
             "expiresAt": timestamp(self.run.row.expires_at),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """
+    What a run would find before it is paid.
+
+    Args:
+        missing: see :func:`missing_evidence`.
+        unjudged_because: why *missing* tells only which sources there are, not what they hold; "" if it tells both.
+    """
+
+    missing: list[JSONObject]
+    unjudged_because: str
 
 
 def evaluator_now(framework_id: str) -> JSONObject:
@@ -130,7 +165,7 @@ def start_run(
             expires_at=now() + timedelta(hours=EXPIRES_AFTER_HOURS),
         )
         row.save(force_insert=True)
-        return _started(actor, row)
+    return _started(actor, row)
 
 
 def _check_arguments(document_ids: list[str], key: str | None) -> None:
@@ -224,8 +259,38 @@ def _check_document(actor: Actor, company: Company, document_id: str) -> None:
 
 
 def _started(actor: Actor, row: ReportRun) -> StartedRun:
-    lacking = missing_evidence(row.specification.document, facts_of(row.company.slug), row.document_ids)
-    return StartedRun(get_run(actor, row.pk), credits_.available(actor), lacking)
+    return StartedRun(get_run(actor, row.pk), credits_.available(actor), evidence_of(row))
+
+
+def evidence_of(row: ReportRun) -> Evidence:
+    """
+    Return which evidence a prepared run would not find, for free.
+
+    Rules judge the documents' text right away, unless it is long. A language model reads it only in the run.
+    """
+    specification, facts = row.specification.document, facts_of(row.company.slug)
+    because = _unjudged_because(row)
+    found: dict[str, JSONObject] | None = None
+    if not because:
+        chosen = Document.objects.filter(pk__in=row.document_ids)
+        texts = [DocumentText(each.pk, each.filename, each.sha256, documents.text_of(each)) for each in chosen]
+        deadline = time.monotonic() + JUDGED_S
+        inputs = read_inputs(facts, texts, currency=settings.CURRENCY)
+        found = judged_by_rules(specification, inputs, deadline=deadline)
+        because = "" if found is not None else _TOO_LONG
+    unsupported = {name for name, each in (found or {}).items() if each["status"] == "insufficient"}
+    return Evidence(missing_evidence(specification, facts, row.document_ids, unsupported), because)
+
+
+def _unjudged_because(row: ReportRun) -> str:
+    """Return why the evidence of a run cannot be judged before it is executed; "" if it can."""
+    if chosen_evaluator(row.framework.slug) != "rules":
+        return _NOT_BY_RULES
+    chosen = Document.objects.filter(pk__in=row.document_ids)
+    if chosen.filter(text_state=TextState.WAITING).exists():
+        return _BEING_READ
+    size = DocumentPage.objects.filter(document__in=chosen).aggregate(characters=Sum(Length("text")))["characters"] or 0
+    return _TOO_LONG if size > JUDGED_CHARACTERS else ""
 
 
 def execute_run(actor: Actor, run_id: str) -> RunView:

@@ -16,7 +16,7 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
     runs = ReportRun.objects.filter(account=account).select_related("company", "framework").order_by("created_at", "pk")
     yield ArchiveEntry("report-runs.json", [_run(each) for each in runs])
     for report in Report.objects.filter(run__account=account).order_by("created_at", "pk").iterator():
-        yield ArchiveEntry(f"reports/{report.run_id}.json", report.document)
+        yield ArchiveEntry(f"reports/{report.run_id}.json", report.shown)
     scores = Score.objects.filter(account=account).select_related("company", "framework").order_by("pk")
     yield ArchiveEntry("published-scores.json", [_score(each) for each in scores])
     links = ShareLink.objects.filter(account=account).select_related("report").order_by("pk")

@@ -1,12 +1,12 @@
 """A report shortened to what fits an agent's context: the summary, or as much of the whole as fits."""
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from muniment.assessments.comparison import Comparison
+from muniment.assessments.evaluation.disclosure import statuses_of
 from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report
 from muniment.kernel.json import JSONMapping, JSONObject
@@ -49,8 +49,7 @@ def _summary(report: JSONMapping, url: str, rises: Mapping[str, float]) -> JSONO
     sections = []
     waiting = []
     for section in report["sections"]:
-        counts = Counter(criterion["status"] for criterion in section["criteria"])
-        sections.append({**{key: section[key] for key in ("id", "title", "score")}, "criteria": dict(counts)})
+        sections.append({**{key: section[key] for key in ("id", "title", "score")}, "criteria": statuses_of(section)})
         waiting += [criterion for criterion in section["criteria"] if criterion["status"] in _URGENT]
     waiting.sort(key=lambda criterion: (-rises.get(criterion["id"], 0), _URGENT[criterion["status"]]))
     following = [{key: each[key] for key in ("id", "title", "status", "remediation")} for each in waiting[:MAX_NEXT]]
@@ -83,10 +82,11 @@ def compared(found: Comparison, url: str) -> JSONObject:
     sections = [{"title": _clipped(each.title), "before": each.before, "after": each.after} for each in found.sections]
     return {
         **{side: _side(report) for side, report in (("before", found.before), ("after", found.after))},
+        "shows": found.shows,
         "sections": sections[:MAX_COMPARED],
         "changed": changed[:MAX_COMPARED],
-        "changedTotal": len(changed),
-        "unchangedTotal": len(found.unchanged),
+        "changedTotal": found.changed_total,
+        "unchangedTotal": found.unchanged_total,
         "url": url,
     }
 

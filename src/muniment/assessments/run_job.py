@@ -20,6 +20,7 @@ from django.conf import settings
 from django.db import transaction
 
 from muniment.assessments.evaluation.aggregation import aggregate
+from muniment.assessments.evaluation.disclosure import shown_by
 from muniment.assessments.evaluation.inputs import DocumentText, Inputs, input_hash, read_inputs
 from muniment.assessments.evaluation.judgement import Evaluator, Judged, Usage, settle
 from muniment.assessments.evaluation.language_model.endpoint import ModelUnavailable
@@ -174,6 +175,7 @@ def _finish(run: JobRun, row: ReportRun, hashed: str, found: JSONObject, evaluat
         "companyName": row.company.name,
         "createdAt": timestamp(moment),
         "inputHash": hashed,
+        "shows": shown_by(row.specification.document),
         **found,
         "evaluator": {
             "kind": evaluator.kind,

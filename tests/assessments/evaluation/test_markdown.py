@@ -9,6 +9,7 @@ def test_markdown_escapes_quotes_and_shows_each_criterion():
     )
     report = {
         "reportId": "r1",
+        "shows": "remediation",
         "companyName": "Tide *Works*",
         "frameworkName": "Plain",
         "specificationVersion": 3,

@@ -14,6 +14,7 @@ from muniment.web.authoring.specification_form import (
     SectionFields,
     document_of,
     fields_of,
+    with_general,
 )
 
 FULL = {
@@ -187,3 +188,24 @@ def test_a_place_that_is_not_there_counts_as_new(origin):
         fields.sections[1].criteria[0].origin = origin
 
     assert edited(edit)["sections"][1]["criteria"] == FULL["sections"][1]["criteria"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed", "made"),
+    [
+        ({}, "scores", {}),
+        ({}, "titles", {"reports": "titles"}),
+        ({"reports": "remediation"}, "scores", {"reports": "scores"}),
+        ({"reports": "remediation"}, "", {"reports": "remediation"}),
+    ],
+)
+def test_what_reports_show_is_chosen_in_the_form(stored, typed, made):
+    document = {**FULL, **stored}
+    fields = fields_of(document)
+    assert fields.reports == stored.get("reports", "scores")
+    fields.reports = typed
+    for found in (document_of(fields, document), with_general(document, fields)):
+        assert {name: each for name, each in found.items() if name == "reports"} == made
+        assert faults_of(found) == []
+    fields.reports = "everything"
+    assert [path for path, _ in faults_of(document_of(fields, document))] == ["reports"]

@@ -1,6 +1,6 @@
 """An evaluator's judgement of one criterion, and its result once the quotes are verified."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
@@ -116,7 +116,7 @@ def settle(criterion: JSONMapping, scale: tuple[float, float], judgement: Judgem
     ]
     # The highest first, so that the quotes shown are those that support the level.
     highest_first = sorted(verified, key=lambda each: -each.level)
-    quotes = list(dict.fromkeys(cited for support in highest_first for cited in support.cited))
+    quotes = _distinct((cited for support in highest_first for cited in support.cited), inputs)
     level = max((min(max(support.level, low), high) for support in verified), default=low)
     wanted = (criterion.get("evidence") or {}).get("minCitations")
     remediation = criterion.get("remediation") or None
@@ -133,6 +133,15 @@ def settle(criterion: JSONMapping, scale: tuple[float, float], judgement: Judgem
         rationale = marked("Some cited quotes were not found in the evidence; the others support this level.")
     outcome = _outcome(status, level, high, rationale, None if status == "met" else remediation)
     return {**shown, **outcome, "citations": _citations(quotes, inputs), "confidence": judgement.confidence}
+
+
+def _distinct(cited: Iterable[Cited], inputs: Inputs) -> list[Cited]:
+    """Return the quotes without those that repeat the words of another from the same document or part."""
+    found: dict[tuple[str, str | None, str], Cited] = {}
+    for each in cited:
+        chunk = inputs.chunks[each.chunk]
+        found.setdefault((chunk.source, chunk.document_id, fold(each.quote)), each)
+    return list(found.values())
 
 
 def _outcome(

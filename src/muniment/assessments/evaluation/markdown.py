@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from muniment.assessments.evaluation.disclosure import SCORES, statuses_of
 from muniment.kernel.json import JSONMapping
 from muniment.kernel.phrases.phrase import marked
 
@@ -26,6 +27,7 @@ def percent(share: float) -> str:
 
 
 def to_markdown(report: JSONMapping) -> str:
+    """Return a disclosed report as Markdown."""
     overall = report["overall"]
     band = f", band {plain(overall['band'])}" if overall["band"] else ""
     score = "not applicable" if overall["score"] is None else f"**{overall['score']:g} of 100**{band}"
@@ -45,11 +47,16 @@ def to_markdown(report: JSONMapping) -> str:
     for section in report["sections"]:
         reached = "" if section["score"] is None else f" ({section['score']:g} of 100)"
         lines += ["", f"## {plain(section['title'])}{reached}"]
+        if report["shows"] == SCORES:
+            counts = [f"{STATUSES[status]}: {count}" for status, count in statuses_of(section).items()]
+            lines += ["", f"Criteria by status. {'. '.join(counts)}."]
         for criterion in section["criteria"]:
             by = (
                 ", by rules" if report["evaluator"]["kind"] != "rules" and criterion.get("evaluator") == "rules" else ""
             )
             lines += ["", *_criterion(criterion, by)]
+    if report["shows"] == SCORES:
+        lines += ["", "The author of this framework keeps its criteria private."]
     return "\n".join(lines) + "\n"
 
 

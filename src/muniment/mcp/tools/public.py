@@ -354,14 +354,14 @@ def _prompts(tools: PublicTools) -> tuple[Prompt, ...]:
         Prompt(
             name="compare_companies",
             title="Compare companies by a framework",
-            description="Two or more companies compared by a framework's published criteria.",
+            description="Two or more companies compared by what a framework's description asks for.",
             arguments={"frameworkId": "the framework", "slugs": "the companies' slugs, separated by commas"},
             render=lambda given: (
                 f"Compare these companies of the registry: {given['slugs']}. Call get_framework with frameworkId "
-                f"{given['frameworkId']} and get_company for each. Take the criteria from the framework's "
-                "description. Return a table with a row per criterion and a column per company, with the "
-                "evidence found or 'not in the registry'; then name the strongest and what is missing. This is a "
-                "reading of public facts, not the framework's score."
+                f"{given['frameworkId']} and get_company for each. The framework's specification is private: take "
+                "what it asks for from its description. Return a table with a row per point and a column per company, "
+                "with the evidence found or 'not in the registry'; then name the strongest and what is missing. This "
+                "is a reading of public facts, not the framework's score."
             ),
             complete={"frameworkId": tools.slugs("framework")},
         ),

@@ -17,6 +17,8 @@ PHRASES: Final = ("anyPhrase", "allPhrases")
 SOURCES: Final = ("profile", "positions", "proposals", "capTable", "distribution", "documents")
 EVALUATORS: Final = ("auto", "rules", "model")
 METHODS: Final = ("weighted_mean",)
+REPORTS: Final = ("scores", "titles", "remediation")
+"""What reports show: see :mod:`muniment.assessments.evaluation.disclosure`."""
 MAX_NUMBER: Final = 10**12
 MAX_DEPTH: Final = 50
 
@@ -57,6 +59,8 @@ def _document(document: JSONObject) -> Found:
             if low >= high:
                 yield "scale.max", "is not greater than scale.min"
     yield from _overall(document.get("overall"))
+    if document.get("reports", REPORTS[0]) not in REPORTS:
+        yield "reports", Phrase("is not one of {words}", words=", ".join(REPORTS))
     sections = document.get("sections")
     if not isinstance(sections, list) or not sections:
         yield "sections", "is not a list of at least one section"

@@ -13,13 +13,19 @@ from django.utils.translation import gettext_lazy
 
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.registry.frameworks.specification import EVALUATORS, SCHEMA, SOURCES
+from muniment.registry.frameworks.specification import EVALUATORS, REPORTS, SCHEMA, SOURCES
 
 EVALUATOR_WORDS: Final = {
     "auto": gettext_lazy("A language model if there is one, otherwise rules"),
     "rules": gettext_lazy("Rules"),
     "model": gettext_lazy("A language model"),
 }
+REPORT_WORDS: Final = {
+    "scores": gettext_lazy("The scores and titles of sections"),
+    "titles": gettext_lazy("Also each criterion: its title, level and quotes"),
+    "remediation": gettext_lazy("Also what to do about each criterion"),
+}
+"""What reports show, by the value of the specification's member."""
 MAX_CRITERIA: Final = 25
 """In one form; a larger specification is edited by section, in pages of as many."""
 MAX_FIELDS: Final = 9_900
@@ -35,6 +41,7 @@ EMPTY: Final[JSONObject] = {
     "schema": SCHEMA,
     "version": 1,
     "scale": {"min": 0, "max": 4},
+    "reports": REPORTS[0],
     "overall": {"method": "weighted_mean", "bands": [{"min": 80, "label": "A"}, {"min": 0, "label": "B"}]},
     "sections": [],
 }
@@ -82,6 +89,7 @@ class SpecificationFields:
     scale_max: str = "4"
     bands: list[tuple[str, str, str]] = field(default_factory=list)
     sections: list[SectionFields] = field(default_factory=list)
+    reports: str = REPORTS[0]
 
     @property
     def is_large(self) -> bool:
@@ -113,6 +121,7 @@ def fields_of(document: JSONMapping) -> SpecificationFields:
             )
             for place, section in enumerate(document["sections"])
         ],
+        document.get("reports", REPORTS[0]),
     )
 
 
@@ -153,7 +162,7 @@ def typed_fields(form: Mapping[str, Any]) -> SpecificationFields:
         for n in _rows(form, "band.{}.min")
     ]
     sections = [_typed_section(form, f"s.{n}", scale) for n in _rows(form, "s.{}.title")]
-    return SpecificationFields(*scale, bands, sections)
+    return SpecificationFields(*scale, bands, sections, form.get("reports", ""))
 
 
 def _rows(form: Mapping[str, Any], name: str) -> Iterator[int]:
@@ -223,9 +232,11 @@ def with_part(document: JSONMapping, place: int, first: int, typed: SectionField
 
 
 def with_general(document: JSONMapping, fields: SpecificationFields) -> JSONObject:
-    """Return *document* with the scale and the bands that were typed."""
+    """Return *document* with the scale, the bands and the choice for reports that were typed."""
     sections = document["sections"]
-    made = document_of(SpecificationFields(fields.scale_min, fields.scale_max, fields.bands), document)
+    made = document_of(
+        SpecificationFields(fields.scale_min, fields.scale_max, fields.bands, reports=fields.reports), document
+    )
     return {**made, "sections": deepcopy(sections)}
 
 
@@ -252,6 +263,8 @@ def document_of(fields: SpecificationFields, stored: JSONMapping) -> JSONObject:
         scale[name] = _kept_number(text, scale.get(name))
     made["scale"] = scale
     _set_bands(made, fields, stored)
+    if fields.reports and fields.reports != stored.get("reports", REPORTS[0]):
+        made["reports"] = fields.reports
     made["sections"] = [_section(each, stored) for each in fields.sections]
     _give_ids(made["sections"])
     return made

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments.evaluation.aggregation import gains
+from muniment.assessments.evaluation.disclosure import SCORES, statuses_of
 from muniment.assessments.evaluation.markdown import STATUSES
 from muniment.assessments.models import Report
 from muniment.documents.models import DocumentState
@@ -58,9 +59,11 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
     Args:
         reader: quotes name and link only the documents that the reader may open.
     """
-    document = report.document
+    document = report.shown
     criteria = [each for section in document["sections"] for each in section["criteria"]]
-    counts = Counter(each["status"] for each in criteria)
+    counts: Counter[str] = Counter()
+    for section in document["sections"]:
+        counts.update(statuses_of(section))
     names = _documents(criteria, reader)
     sections = [
         {
@@ -80,6 +83,7 @@ def shown(report: Report, reader: Actor = VISITOR) -> JSONObject:
     by_status = gettext("How many criteria are met, partly met, not met, without enough evidence, or not applicable.")
     return {
         "report": document,
+        "hides_criteria": document["shows"] == SCORES,
         "created": report.created_at,
         "sections": sections,
         "first": waiting[:MOST_FIRST],

@@ -14,8 +14,8 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments import scores as publishing
+from muniment.assessments.evaluation.disclosure import SCORES
 from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
-from muniment.assessments.evaluation.missing_evidence import missing_evidence
 from muniment.assessments.models import Report
 from muniment.assessments.run_views import RunView
 from muniment.credits.operations import available
@@ -155,19 +155,22 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
     context: JSONObject = {"run": seen, "mine": True}
     if seen.report_id is None:
         lacking: list[JSONObject] = []
+        note = ""
         if seen.state == "created":
-            facts = operations.facts_of(seen.row.company.slug)
+            evidence = operations.evidence_of(seen.row)
+            note = evidence.unjudged_because
             lacking = [
                 {
                     **each,
                     "word": reports.SOURCES.get(each["source"], each["source"]),
                     "place": place_of(each["source"]),
                 }
-                for each in missing_evidence(seen.row.specification.document, facts, seen.row.document_ids)
+                for each in evidence.missing
             ]
         waiting = {
             "available": available(actor),
             "missing_evidence": lacking,
+            "evidence_note": note,
             "unused": _unused(actor, seen),
             "evaluator": operations.evaluator_now(seen.row.framework.slug),
         }
@@ -289,6 +292,7 @@ def compare(request: HttpRequest) -> HttpResponse:
     description = gettext("Each section's score out of 100, before and after.")
     context = {
         "found": found,
+        "hides_criteria": found.shows == SCORES,
         "changed": [_compared(each) for each in found.changed],
         "unchanged": [_compared(each) for each in found.unchanged],
         "overall": ChartPair(gettext("Overall"), before, after),
@@ -323,7 +327,7 @@ def _compared(criterion: comparison.ComparedCriterion) -> JSONObject:
 
 @signed_in("GET", "HEAD")
 def as_markdown(request: HttpRequest, run_id: str) -> HttpResponse:
-    document = operations.get_report(actor_of(request), run_id).document
+    document = operations.get_report(actor_of(request), run_id).shown
     answer = HttpResponse(to_markdown(document), content_type="text/markdown; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="report-{document["reportId"]}.md"'
     return answer

@@ -32,6 +32,7 @@ STARTER = {
     "schema": "assessment-spec/1",
     "version": 1,
     "scale": {"min": 0, "max": 4},
+    "reports": "scores",
     "overall": {"method": "weighted_mean", "bands": [{"min": 80, "label": "A"}, {"min": 0, "label": "B"}]},
     "sections": [
         {

@@ -22,6 +22,7 @@ from muniment.web.authoring.specification_form import (
     EMPTY,
     EVALUATOR_WORDS,
     MAX_CRITERIA,
+    REPORT_WORDS,
     fields_of,
     new_criterion,
     new_section,
@@ -269,6 +270,7 @@ def _page(  # noqa: PLR0917 - what is shown, and of what
             "version": version,
             "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
             "evaluators": EVALUATOR_WORDS.items(),
+            "report_words": REPORT_WORDS,
             "crumbs": [
                 (gettext("Frameworks"), "/review/frameworks"),
                 (framework.name, f"/review/frameworks/{framework.slug}"),

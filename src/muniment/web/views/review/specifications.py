@@ -25,6 +25,7 @@ from muniment.registry.models import Company, Framework, FrameworkSpecification,
 from muniment.web.authoring.specification_form import (
     EMPTY,
     EVALUATOR_WORDS,
+    REPORT_WORDS,
     CriterionFields,
     SectionFields,
     SpecificationFields,
@@ -189,6 +190,7 @@ def _page(
         "listing": request.POST.get("listing", ""),
         "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
         "evaluators": EVALUATOR_WORDS.items(),
+        "report_words": REPORT_WORDS,
         "crumbs": [
             (gettext("Frameworks"), "/review/frameworks"),
             (framework.name, f"/review/frameworks/{framework.slug}"),
