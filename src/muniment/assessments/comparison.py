@@ -68,7 +68,8 @@ class Comparison:
     @property
     def shows(self) -> str:
         """Return what both reports show; if one keeps its criteria private, both do."""
-        return min((each.shown["shows"] for each in (self.before, self.after)), key=REPORTS.index)
+        both: list[str] = [each.shown["shows"] for each in (self.before, self.after)]
+        return min(both, key=REPORTS.index)
 
     @property
     def changed(self) -> list[ComparedCriterion]:

@@ -36,7 +36,7 @@ ALIVE_EVERY_S: Final = RECEIVING_S / 4
 
 
 PLACEHOLDER: Final = "PATH-OF-THE-FILE"
-"""Stands in a command for a name that shells read differently."""
+"""Replaces a name that shells read differently."""
 _READ_DIFFERENTLY: Final = re.compile('[$`"\\\\!%\u201c\u201d\u201e{}\\[\\]]')
 """
 Characters with a meaning between double quotes: of sh (``$ ` " \\ !``), of PowerShell (``$ ` "`` and curved quotes), of
