@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import FieldDoesNotExist
 
 from muniment.registry.models import Company, Framework, FundingRound, Person
-from muniment.schema.kinds import Text
+from muniment.schema.kinds import CHANGE, CONTRACT, Text
 from muniment.schema.objects import registry_schema
 from muniment.schema.record import Field
 
@@ -57,3 +57,33 @@ def test_a_declared_field_does_not_take_the_name_of_another():
             SCHEMA.declare(company=(Field(name, Text(), "Mine"),))
     with pytest.raises(ValueError, match="fields of these names exist: bio"):
         SCHEMA.declare(person=(Field("bio", Text(), "Mine"),))
+
+
+EDITING = ("Starts with", "Used only while", "Empty if there is no", "if new", "You can use", "Changes the open round")
+
+
+def texts_of(schema):
+    """Yield every description within a JSON Schema."""
+    if isinstance(schema, dict):
+        if isinstance(schema.get("description"), str):
+            yield schema["description"]
+        for each in schema.values():
+            yield from texts_of(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            yield from texts_of(each)
+
+
+def test_the_api_reference_says_nothing_of_the_form():
+    records = (SCHEMA.company, SCHEMA.bundle, SCHEMA.person, SCHEMA.framework)
+    texts = [text for record in records for text in texts_of(record.definition(CONTRACT))]
+    assert "Absent if there is no token." in texts
+    assert [text for text in texts if any(word in text for word in EDITING)] == []
+
+
+def test_a_text_for_reading_replaces_the_help_only_where_it_is_read():
+    field = Field("symbol", Text(9), "Symbol", "Type it.", description="As typed.")
+    assert (field.schema(CHANGE)["description"], field.schema(CONTRACT)["description"]) == ("Type it.", "As typed.")
+    silent = Field("symbol", Text(9), "Symbol", "Type it.", description="")
+    assert "description" not in silent.schema(CONTRACT)
+    assert Field("symbol", Text(9), "Symbol", "Both.").schema(CONTRACT)["description"] == "Both."

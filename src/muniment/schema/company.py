@@ -88,6 +88,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             Text(32, strip=True, line=True),
             "Token symbol",
             "For example HARB. Empty if there is no token.",
+            description="Absent if there is no token.",
             example="BLUE",
             review=True,
             filters=(Filter("Whether they have a token.", "hasToken", presence=True),),
@@ -97,6 +98,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             Integer(),
             "Team size",
             "Used only while no positions are listed.",
+            description="The number of different people in the positions; without any, as the listing says.",
             example=1,
             order="team",
             range=Range("teamMin", "The least team size.", "teamMax", "The largest team size."),
@@ -171,9 +173,20 @@ def _fields(currency: str) -> tuple[Field, ...]:
             summary="item",
         ),
         Field(
-            "website", Link(500, strip=True), "Website", "Starts with https://", example="https://blue-river.example"
+            "website",
+            Link(500, strip=True),
+            "Website",
+            "Starts with https://",
+            example="https://blue-river.example",
+            description="A URL, https or http.",
         ),
-        Field("dao_website", Link(500, strip=True), "DAO website", "Starts with https://"),
+        Field(
+            "dao_website",
+            Link(500, strip=True),
+            "DAO website",
+            "Starts with https://",
+            description="A URL, https or http.",
+        ),
         Field(
             "createdAt",
             MONTH,
@@ -326,7 +339,13 @@ def bundle(company: Record, funding_round: Record) -> Record:
         (
             Field("company", company, "Company", required=True, editable=False),
             Field("distribution", DISTRIBUTION, "Token distribution", column="distribution", null=True),
-            Field("positions", POSITIONS, "Team", "The team: people by slug, or by name if new."),
+            Field(
+                "positions",
+                POSITIONS,
+                "Team",
+                "The team: people by slug, or by name if new.",
+                description="The team.",
+            ),
             Field("proposals", PROPOSALS, "Proposals"),
             Field(
                 "capTable",
@@ -339,7 +358,7 @@ def bundle(company: Record, funding_round: Record) -> Record:
                 "fundingRound",
                 funding_round,
                 "Funding round",
-                "Edits the current round or opens one; a closed date closes it on that day.",
+                "Changes the open round, or opens a new one. A closed date ends it on that day.",
                 shown=False,
                 imported=False,
                 clearable=False,

@@ -182,7 +182,14 @@ PERSON_OF_POSITION: Final = Record(
     "",
     (
         Field("name", _NAME, "Name", example="Ada Fluss"),
-        Field("slug", Slug(), "Link to existing profile", "For GET /api/v1/people/{slug}.", example="ada-fluss"),
+        Field(
+            "slug",
+            Slug(),
+            "Link to existing profile",
+            "Of an existing profile.",
+            example="ada-fluss",
+            description="For GET /api/v1/people/{slug}.",
+        ),
     ),
     check=_names_a_person,
 )

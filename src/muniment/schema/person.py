@@ -44,7 +44,15 @@ PERSON: Final = Record(
             "name", Text(200, strip=True, line=True), "Name", example="Ada Fluss", csv=2, required=True, order="name"
         ),
         Field("slug", Slug(), "Slug", "Stable identifier.", example="ada-fluss", csv=1, required=True, editable=False),
-        Field("bio", Text(20_000, lines=6), "About", "You can use Markdown.", csv=CSV_LAST, null=True),
+        Field(
+            "bio",
+            Text(20_000, lines=6),
+            "About",
+            "You can use Markdown.",
+            csv=CSV_LAST,
+            null=True,
+            description="Markdown.",
+        ),
         Field(
             "companyCount",
             Integer(),

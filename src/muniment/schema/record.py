@@ -26,7 +26,8 @@ class Field(Struct, frozen=True):
         name: on the wire, in history and in every tool.
         kind: which values it holds.
         label: its name on pages.
-        help: a sentence for the form, the API reference and the tools.
+        help: a sentence for the form and the tools that edit, and for readers unless there is a *description*.
+        description: what the API reference says of the value instead; "" for nothing.
         example: a value for the API reference.
         column: the column that stores it, which two fields may share; by default the one of its name, if the record
             is a table. "" for a member that is derived, has tables of its own, or is kept among the additional
@@ -69,6 +70,7 @@ class Field(Struct, frozen=True):
     order: str = ""
     is_sorted: bool = True
     summary: Literal["all", "item", "none"] = "all"
+    description: str | None = None
 
     @property
     def is_promised(self) -> bool:
@@ -84,7 +86,8 @@ class Field(Struct, frozen=True):
         schema = self.kind.schema(view)
         if (self.clearable and not self.required) if view.change else self.null:
             schema = nullable(schema)
-        return {**schema, "description": self.help} if self.help and view.described else schema
+        text = self.help if view.change or self.description is None else self.description
+        return {**schema, "description": text} if text and view.described else schema
 
     def read(self, value: Any, path: Path, validation: Validation) -> Any:
         """Return the stored form of *value*, None where it is empty or cleared."""

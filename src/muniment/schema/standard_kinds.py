@@ -20,6 +20,9 @@ MAX_COUNTRY_CHARACTERS: Final = 200
 class Day(Text, frozen=True):
     """A day, or a moment of it, that is stored as it was given."""
 
+    def schema(self, view: View) -> JsonSchema:
+        return {**super().schema(view), **({"format": "date"} if view.change else {})}
+
     def form_fault(self, text: str) -> str:
         try:
             parse_timestamp(text if len(text) != 10 else f"{text}T00:00:00Z")

@@ -6,7 +6,7 @@ Used by the operations of owners and reviewers, each of which is one transaction
 
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 
@@ -154,12 +154,22 @@ def present_values(company: Company, names: Iterable[str]) -> JSONObject:
     return compare(company, dict.fromkeys(names), replace=True).before
 
 
-def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> CompanyView | None:
+class Written(NamedTuple):
+    """
+    A change that was written.
+
+    Args:
+        view: the published view of the company, or None if it is not public.
+        entry_id: of the history entry.
+    """
+
+    view: CompanyView | None
+    entry_id: int
+
+
+def write(actor: Actor, company: Company, difference: Difference, action: str, *, note: str = "") -> Written:
     """
     Write *difference* with its history and publish it. The last step of an operation.
-
-    Returns:
-        The published view of the company, or None if it is not public.
 
     Raises:
         TooMany: the account has changed too much text in a short time.
@@ -185,7 +195,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
         note_raising(company)
     entry.save()
     publish_company(company, affected, changed=set(difference.after))
-    return loaded.get(company.pk)
+    return Written(loaded.get(company.pk), entry.pk)
 
 
 def publish_owners(*companies: Company) -> None:

@@ -6,11 +6,12 @@ Each function is one transaction; the pages, the tool server and the command lin
 Source: decisions, section 5; tools, owner-scoped server.
 """
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from django.conf import settings
@@ -40,12 +41,14 @@ from muniment.registry.models import (
     HistoryEntry,
     Ownership,
     PendingChange,
+    Position,
     State,
 )
 from muniment.registry.plugged.checking import refuse_company
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_mark, company_object
 from muniment.registry.sql import rows
+from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.validation import Fault
 
 
@@ -61,6 +64,7 @@ class OwnedCompany:
         unlisted_by: the side that unlisted it; empty while it is not unlisted.
         role: the actor's role in it.
         provenance: the origin of its text and the day, such as ``owner 2026-11-22``.
+        missing: what a complete listing has and this one lacks, by wire name; of lists of listings only.
     """
 
     slug: str
@@ -73,6 +77,7 @@ class OwnedCompany:
     published: bool
     pending_changes: JSONObject
     unlisted_by: str = ""
+    missing: tuple[str, ...] = ()
     provenance: str = ""
     bundle: JSONObject = field(default_factory=dict)
 
@@ -87,6 +92,7 @@ class CompanyUpdate:
         withdrawn: fields whose pending change the update withdrew, by naming their present value.
         diff: before and after of each field.
         profiles: of each name that it adds without a profile, the slugs of the people with that name.
+        entry_id: of the history entry that reverts it; None if nothing was changed at once.
     """
 
     company: OwnedCompany
@@ -97,6 +103,7 @@ class CompanyUpdate:
     awaiting_people: list[str]
     diff: dict[str, JSONObject]
     profiles: Mapping[str, list[str]] = field(default_factory=dict)
+    entry_id: int | None = None
 
 
 def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[OwnedCompany]:
@@ -108,8 +115,34 @@ def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[
     waiting = PendingChange.objects.filter(company__in=found.items, decision="").values_list("company_id", "changes")
     held = Ownership.objects.filter(company__in=found.items, account_id=actor.account_id)
     pending, roles = dict(waiting), dict(held.values_list("company_id", "role"))
-    items = [_owned_company(actor, each, pending.get(each.pk, {}), roles.get(each.pk, "")) for each in found.items]
+    staffed = set(Position.objects.filter(company__in=found.items).values_list("company_id", flat=True))
+    items = []
+    for each in found.items:
+        owned_company = _owned_company(actor, each, pending.get(each.pk, {}), roles.get(each.pk, ""))
+        missing = _missing(each, has_positions=each.pk in staffed)
+        items.append(dataclasses.replace(owned_company, missing=missing))
     return found.with_items(items)
+
+
+_EXPECTED: Final = ("type", "industry", "themes", "description", "body", "website", "socials", "address")
+"""Columns that a complete listing has, in the order of the form."""
+
+
+def _missing(company: Company, *, has_positions: bool) -> tuple[str, ...]:
+    """Return what a complete listing has and this one lacks; sections that the registry hides are not expected."""
+    has = {**{name: not _is_empty(getattr(company, name)) for name in _EXPECTED}, "positions": has_positions}
+    has["logo"] = bool(company.icon)
+    hidden = hidden_members()
+    return tuple(name for name, is_there in has.items() if not is_there and name not in hidden)
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether nothing is in a value, however many empty members it has."""
+    if isinstance(value, dict):
+        return all(_is_empty(each) for name, each in value.items() if name != "id")
+    if isinstance(value, list):
+        return all(map(_is_empty, value))
+    return not value
 
 
 def get_company(actor: Actor, slug: str) -> OwnedCompany:
@@ -252,10 +285,10 @@ def _update(
     if difference or requested:
         columns, lists = {**difference.columns, **requested.columns}, difference.lists
         refuse_company(actor, company, columns, lists)
-    view = None
+    view, entry_id = None, None
     if not dry_run:
         if difference:
-            view = write(actor, company, difference, action)
+            view, entry_id = write(actor, company, difference, action)
         if waiting:
             changes = {name: _on_wire(name, value) for name, value in waiting.items()}
             _request_review(actor, company, pending, changes, requested)
@@ -268,6 +301,7 @@ def _update(
         awaiting_people=difference.asked,
         diff={**difference.to_wire(), **requested.to_wire()},
         profiles=difference.profiles,
+        entry_id=entry_id,
     )
 
 

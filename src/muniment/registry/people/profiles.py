@@ -35,11 +35,17 @@ class ProfileChange(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class ProfileUpdate:
-    """The result of an update, or of its dry run."""
+    """
+    The result of an update, or of its dry run.
+
+    Args:
+        entry_id: of the history entry that reverts it; None if nothing was changed.
+    """
 
     person: Person
     applied: list[str]
     diff: dict[str, JSONObject]
+    entry_id: int | None = None
 
 
 def get_profile(actor: Actor) -> Person | None:
@@ -65,10 +71,11 @@ def update_profile(
         person = own_profile(actor)
         expect_version(person, expected_version)
         difference = compare_profile(person, edit, actor)
+        entry_id = None
         if difference and not dry_run:
             difference.write_columns(person)
-            write_profile(actor, person, "updated", difference.before, difference.after)
-        return ProfileUpdate(person, list(difference.after), difference.to_wire())
+            entry_id = write_profile(actor, person, "updated", difference.before, difference.after)
+        return ProfileUpdate(person, list(difference.after), difference.to_wire(), entry_id)
 
 
 def compare_profile(person: Person, edit: Edit, actor: Actor) -> Difference:
@@ -114,8 +121,13 @@ def own_profile(actor: Actor) -> Person:
     return person
 
 
-def write_profile(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> None:
-    """Save a person with the history, and publish them and, after a new name or state, the companies that show it."""
+def write_profile(actor: Actor, person: Person, action: str, before: JSONObject, after: JSONObject) -> int:
+    """
+    Save a person with the history, and publish them and, after a new name or state, the companies that show it.
+
+    Returns:
+        The number of the history entry.
+    """
     if after.get("state") == "published":
         refuse_person(actor, person, {}, publishes=True)
     history.charge(actor, before, after)
@@ -123,12 +135,14 @@ def write_profile(actor: Actor, person: Person, action: str, before: JSONObject,
     person.version += 1
     person.updated_at = now()
     person.save()
-    history.entry(actor, action, before=before, after=after, person=person).save()
+    entry = history.entry(actor, action, before=before, after=after, person=person)
+    entry.save()
     affected = AffectedRows()
     if {"name", "state"} & after.keys():
         affected.person_with_companies(person.pk)
         Company.objects.filter(pk__in=list(affected.companies)).update(updated_at=person.updated_at)
     publish(affected.person(person.pk))
+    return int(entry.pk)
 
 
 def create_profile(actor: Actor, change: ProfileChange) -> Person:

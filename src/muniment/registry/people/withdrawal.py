@@ -80,10 +80,11 @@ def revert_profile(
         difference = _compare(actor, person, reverting.values_before(entry, _editable()))
         if not overwrite and not dry_run:
             reverting.check_later(entry, difference.after)
+        revert_id = None
         if difference and not dry_run:
             difference.write_columns(person)
-            write_profile(actor, person, "reverted", difference.before, difference.after)
-        return ProfileUpdate(person, list(difference.after), difference.to_wire())
+            revert_id = write_profile(actor, person, "reverted", difference.before, difference.after)
+        return ProfileUpdate(person, list(difference.after), difference.to_wire(), revert_id)
 
 
 def _compare(actor: Actor, person: Person, values: JSONObject) -> Difference:

@@ -313,7 +313,7 @@ def test_an_owner_finds_reads_and_changes_a_listing_and_it_is_public_at_once(ser
     text = token_of(owner)
     made = make.published(owner.actor("web"), description="Before.")
     [found] = server.data(text, "list_my_companies")
-    assert set(found) == {"id", "name", "state", "role", "version", "updatedAt", "pendingChanges"}
+    assert set(found) == {"id", "name", "state", "role", "version", "updatedAt", "pendingChanges", "missing"}
     assert (found["id"], found["state"], found["pendingChanges"]) == (made.slug, "published", {})
     whole = server.data(text, "get_my_company", slug=made.slug)
     assert set(whole) == {
@@ -582,3 +582,81 @@ def test_a_draft_is_submitted_for_review_and_taken_back(server, owner, stranger)
     assert server.data(token, "submit_for_review", slug=listing.slug, withdraw=True)["state"] == "draft"
     refused = server.error(token_of(stranger), "submit_for_review", slug=listing.slug)
     assert refused["code"] == "not_found"
+
+
+def test_an_update_names_the_call_that_undoes_it_and_a_dry_run_none(server, owner):
+    text, slug = token_of(owner), make.published(owner.actor("web"), description="Before.").slug
+    asked = {"slug": slug, "changes": {"description": "After.", "name": "Waits for a reviewer"}}
+    assert "undo" not in server.data(text, "update_my_company", **asked, dryRun=True)
+    undo = server.data(text, "update_my_company", **asked)["undo"]
+    assert undo["tool"] == "update_my_company"
+    again = server.data(text, undo["tool"], **undo["arguments"])["undo"]
+    assert server.data(text, "get_my_company", slug=slug)["company"]["description"] == "Before."
+    server.data(text, again["tool"], **again["arguments"])
+    assert server.data(text, "get_my_company", slug=slug)["company"]["description"] == "After."
+    waits = server.data(text, "update_my_company", slug=slug, changes={"name": "Another name"})
+    assert (waits["applied"], "undo" in waits) == ([], False)
+
+
+def test_a_change_of_the_profile_names_the_call_that_undoes_it(server, owner):
+    text = token_of(owner)
+    profiles.create_profile(owner.actor("web"), profiles.ProfileChange({"name": "Ada Moss", "bio": "Before."}))
+    undo = server.data(text, "update_my_profile", changes={"bio": "After."})["undo"]
+    assert server.data(text, undo["tool"], **undo["arguments"])["person"]["bio"] == "Before."
+
+
+ADDRESS = {"address_1": "Turbine Yard", "city": "Tarnwick", "country": "GB"}
+
+
+@pytest.mark.parametrize(
+    ("address", "is_noted"),
+    [
+        ([{"address_1": "4 Slip Street", "city": "Harrow Bay"}], True),
+        ([{"address_1": "4 Slip Street", "country": "FR"}], False),
+        ({"add": [{"address_1": "4 Slip Street", "country": "GB"}]}, False),
+    ],
+)
+def test_an_address_that_loses_its_country_is_noted(server, owner, address, is_noted):
+    text, slug = token_of(owner), make.published(owner.actor("web"), address=[ADDRESS]).slug
+    done = server.data(text, "update_my_company", slug=slug, changes={"address": address}, dryRun=True)
+    assert [("GB" in each) for each in done.get("notes", [])] == ([True] if is_noted else [])
+
+
+def test_an_address_that_is_edited_by_its_id_keeps_its_country(server, owner):
+    text, slug = token_of(owner), make.published(owner.actor("web"), address=[ADDRESS]).slug
+    (row,) = server.data(text, "get_my_company", slug=slug)["company"]["address"]
+    changes = {"address": {"set": [{"id": row["id"], "address_1": "4 Slip Street"}]}}
+    assert "notes" not in server.data(text, "update_my_company", slug=slug, changes=changes)
+    assert server.data(text, "get_my_company", slug=slug)["company"]["address"][0]["country"] == "GB"
+
+
+def test_the_list_says_what_each_listing_lacks(server, owner):
+    text, actor = token_of(owner), owner.actor("web")
+    bare = make.draft(actor, name="Bare", type="DAO", socials={"email": None}, address=[{"id": "a"}]).slug
+    full = make.draft(
+        actor,
+        name="Full",
+        type="DAO",
+        industry="Energy",
+        themes=["coast"],
+        description="A.",
+        body="B.",
+        website="https://a.example",
+        socials={"email": "a@a.example"},
+        address=[ADDRESS],
+        positions=[{"title": "Chair", "person": {"name": "Ada"}}],
+    ).slug
+    Company.objects.filter(slug=full).update(icon="/media/a.png")
+    found = {each["id"]: each["missing"] for each in server.data(text, "list_my_companies")}
+    assert found[full] == []
+    assert found[bare] == [
+        *("industry", "themes", "description", "body", "website", "socials", "address", "positions", "logo")
+    ]
+    assert server.data(text, "list_my_companies", fields=["missing"])[0].keys() == {"id", "missing"}
+
+
+def test_the_format_of_dates_is_in_the_schema(server, owner):
+    listed = {tool["name"]: tool for tool in server.ask(token_of(owner), LIST).result["tools"]}
+    changes = listed["update_my_company"]["inputSchema"]["properties"]["changes"]["properties"]
+    row = changes["proposals"]["anyOf"][0]["properties"]["add"]["items"]["properties"]
+    assert row["endDate"]["format"] == "date"

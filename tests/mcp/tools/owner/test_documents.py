@@ -14,7 +14,7 @@ from muniment.documents import operations
 from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import Upload
 from muniment.kernel.actor import SCOPES
-from muniment.mcp.tools.owner.documents import MAX_READ
+from muniment.mcp.tools.owner.documents import MAX_READ, READ
 from services.manage import BASE, manage
 from services.mcp import modern
 
@@ -217,13 +217,18 @@ def test_the_text_of_a_document_is_read_page_by_page(server, owner, slug):
         Page(document=document, number=number, text=text) for number, text in ((1, "One."), (2, ""), (4, long))
     )
     Document.objects.filter(pk=document.pk).update(text_state=TextState.EXTRACTED)
-    first = owner.data("read_document", documentId=document.pk)
+    first = owner.data("read_document", documentId=document.pk, limit=MAX_READ)
     shown = MAX_READ - len("One.")
     assert first["pages"] == [{"page": 1, "text": "One."}, {"page": 2, "text": ""}, {"page": 4, "text": long[:shown]}]
     assert (first["pageCount"], first["nextPage"], first["nextOffset"]) == (4, 4, shown)
     rest = owner.data("read_document", documentId=document.pk, page=4, offset=shown)
     assert rest["pages"] == [{"page": 4, "text": long[shown:]}]
     assert (rest["nextPage"], rest["nextOffset"]) == (None, None)
+    lean = owner.data("read_document", documentId=document.pk)
+    assert sum(len(each["text"]) for each in lean["pages"]) == READ
+    line = owner.data("read_document", documentId=document.pk, limit=3)
+    assert (line["pages"], line["nextPage"], line["nextOffset"]) == ([{"page": 1, "text": "One"}], 1, 3)
+    assert "limit" in owner.error("read_document", documentId=document.pk, limit=MAX_READ + 1)["message"]
     assert "has 4 pages" in owner.error("read_document", documentId=document.pk, page=5)["message"]
     assert "has 4 characters" in owner.error("read_document", documentId=document.pk, offset=4)["message"]
     stranger = Client(server, "stranger@harbour.example")

@@ -280,7 +280,7 @@ def test_two_runs_are_compared_with_what_changed_first(me):
     assert "Overall score: 0 → 46.7 (+46.7) of 100" in shown
     assert "different versions" not in shown
     assert not [secret for secret in SECRETS if secret in shown]
-    author_framework(reviewer(), of, specification(4))
+    author_framework(reviewer(), of, specification(4, reports="remediation"))
     third = finished(actor, slug, of)
     shown = page(browser, f"/manage/reports/compare?run={third.run_id}&with={second.run_id}")
     assert "different versions of the specification" in shown

@@ -19,6 +19,8 @@ PARTS: Final = ("company", "distribution", "positions", "proposals", "capTable",
 HISTORY: Final = "history"
 """A part that only a call that names it shows."""
 LISTS: Final = ("positions", "proposals", "capTable", "fundingRounds", HISTORY)
+_LONGEST: Final = "capTable"
+"""The list that a plain read leaves out if it is long: hardly any job needs its first rows."""
 _ROOM_BYTES: Final = 8_000
 """For the first rows of long lists: texts are cut before fewer of them are shown."""
 _NOTE_BYTES: Final = 250
@@ -28,7 +30,13 @@ _encode = msgspec.json.encode
 
 
 def fit(
-    data: JSONObject, url: str, *, parts: Collection[str] | None = None, offset: int = 0, limit: int | None = None
+    data: JSONObject,
+    url: str,
+    *,
+    parts: Collection[str] | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+    is_lean: bool = False,
 ) -> JSONObject:
     """
     Return the members of the answer.
@@ -39,6 +47,7 @@ def fit(
         parts: which of `PARTS` to include; None for all.
         offset: the first row to show of each list.
         limit: how many rows to show of each list; None for 100, and for all of a short list.
+        is_lean: of a long cap table only the number of rows is shown, and how to get them.
     """
     chosen = {name: value for name, value in data.items() if name not in PARTS or parts is None or name in parts}
     lists: dict[str, list[Any]] = {name: chosen.pop(name) for name in LISTS if name in chosen}
@@ -47,10 +56,14 @@ def fit(
     room -= _cut(chosen, url, room - (_ROOM_BYTES if len(whole) < len(lists) else 0))
     shown: JSONObject = {}
     notes: JSONObject = {}
-    long = [name for name in lists if name not in whole]
+    left_out = {_LONGEST} if is_lean and _LONGEST in lists.keys() - whole else set()
+    long = [name for name in lists if name not in whole | left_out]
     for name, rows in lists.items():
         if name in whole:
             shown[name] = rows
+            continue
+        if name in left_out:
+            notes[name] = _note(name, rows, (), 0)
             continue
         share = room // len(long[long.index(name) :])
         shown[name], used = _first(rows[offset : offset + (limit or truncation.MAX_LISTED)], share, url)

@@ -70,7 +70,7 @@ _LISTING: Final = {
     "version": INTEGER,
     "updatedAt": MOMENT,
 }
-_LISTED: Final = Members((*_LISTING, "pendingChanges"), identity=("id",))
+_LISTED: Final = Members((*_LISTING, "pendingChanges", "missing"), identity=("id",))
 
 
 class CompanyTools:
@@ -92,6 +92,7 @@ class CompanyTools:
                 "version": each.version,
                 "updatedAt": timestamp(each.updated_at),
                 "pendingChanges": each.pending_changes,
+                "missing": each.missing,
             }
             for each in found.items
         ]
@@ -121,8 +122,9 @@ class CompanyTools:
         # Fields name parts too; without them, the window leaves out the parts that the call does not want.
         named = self._shape.bundle(plain, form, parts if form.fields is not None else None, of=())
         window = {name: arguments[name] for name in ("offset", "limit") if name in arguments}
+        is_lean = parts is None and form.fields is None and not form.full and not window
         parts = None if form.fields is not None else parts
-        answer = bundle.fit(named, self._own_url(found.slug), parts=parts, **window)
+        answer = bundle.fit(named, self._own_url(found.slug), parts=parts, is_lean=is_lean, **window)
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
@@ -140,6 +142,10 @@ class CompanyTools:
             **({"profilesOfNames": _first(done.profiles)} if done.profiles else {}),
             "diff": differences.shown(done.diff),
         }
+        if notes := _notes(done.diff):
+            answer["notes"] = notes
+        if done.entry_id is not None:
+            answer["undo"] = history.undo("update_my_company", done.entry_id, slug=done.company.slug)
         answer = dry_run.marked(answer, arguments)
         return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
 
@@ -194,6 +200,18 @@ def _first(profiles: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return dict(islice(profiles.items(), _MAX_NAMES))
 
 
+def _notes(diff: Mapping[str, JSONObject]) -> list[str]:
+    """Return what a change may have lost unnoticed: the country of an address that was replaced."""
+    change = diff.get("address", {})
+    before, after = change.get("before") or [], change.get("after") or []
+    former = {each["country"] for each in before if each.get("country")}
+    kept = {each["country"] for each in after if each.get("country")}
+    lost = sorted(former - kept)
+    if not lost or all(each.get("country") for each in after):
+        return []
+    return [f"The new address has no country; before it was {', '.join(lost)}. Add country if it is still right."]
+
+
 def _changes(schema: Schema) -> JSONObject:
     """Return the schema of a change; a single round is not described twice."""
     whole = schema.company_change.definition(CHANGE)
@@ -221,12 +239,12 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         history=list_of(history.ENTRY),
         historyTotal=INTEGER,
     )
-    listing = {**_LISTING, "pendingChanges": pending}
+    listing = {**_LISTING, "pendingChanges": pending, "missing": _NAMES}
     return (
         tool(
             tools.list_my_companies,
             "List my companies",
-            "Listings that you own, in any state, last changed first, with changes pending review.",
+            "Listings that you own, in any state, last changed first, with changes pending review and what each lacks.",
             "companies:read",
             paged(some_of(object_of(listing), "id")),
             arguments={**PAGE, **FIELDS},
@@ -234,8 +252,8 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         tool(
             tools.get_my_company,
             "Get my company",
-            "One of your listings with its state and version. Long lists show their first rows; notShown says how many "
-            "there are, and which arguments show the next.",
+            "One of your listings with its state and version. Long lists show their first rows, a long capTable none; "
+            "notShown says how many there are, and which arguments show the next.",
             "companies:read",
             single(cuttable({**whole, "required": list(common)})),
             arguments={
@@ -277,9 +295,11 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "awaitingPeople": _NAMES,
                         "profilesOfNames": {"type": "object", "additionalProperties": _NAMES},
                         "diff": output_schemas.DIFF,
+                        "notes": _NAMES,
+                        "undo": history.UNDO,
                         **DRY,
                     },
-                    optional=("company", "withdrawn", "awaitingPeople", "profilesOfNames", *DRY),
+                    optional=("company", "withdrawn", "awaitingPeople", "profilesOfNames", "notes", "undo", *DRY),
                 )
             ),
             arguments={

@@ -32,6 +32,16 @@ def shown(entries: Iterable[HistoryEntry]) -> list[JSONObject]:
     ]
 
 
+UNDO: Final = object_of(
+    {"tool": STRING, "arguments": object_of({"slug": STRING, "revert": INTEGER}, optional=("slug",))}
+)
+
+
+def undo(tool: str, entry_id: int, **arguments: str) -> JSONObject:
+    """Return the call that undoes an entry."""
+    return {"tool": tool, "arguments": {**arguments, "revert": entry_id}}
+
+
 def revert_arguments(where: str) -> dict[str, JsonSchema]:
     """Return the arguments that undo an entry; *where* lists the entries."""
     return {

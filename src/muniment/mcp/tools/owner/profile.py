@@ -100,7 +100,9 @@ class ProfileTools:
             done = self._update(arguments, caller.owner)
         person = self._person(done.person)
         truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        shown = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff)}
+        shown: JSONObject = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff)}
+        if done.entry_id is not None:
+            shown["undo"] = history.undo("update_my_profile", done.entry_id)
         answer = dry_run.marked(shown, arguments)
         return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
 
@@ -192,7 +194,8 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             "profile:write",
             single(
                 object_of(
-                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, **DRY}, optional=tuple(DRY)
+                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, "undo": history.UNDO, **DRY},
+                    optional=("undo", *DRY),
                 )
             ),
             arguments={
