@@ -70,7 +70,7 @@ def by_powershell(line):
 def by_interactive_bash(line):
     """Read a line as bash does at its prompt, with a history to expand."""
     script = f'history -s "rm -rf x"; set -o history -o histexpand\nprintf "%s\\\\n" {line}'
-    ran = subprocess.run(["bash", "-i"], input=script, capture_output=True, text=True, check=True)
+    ran = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True)
     return ran.stdout.splitlines()
 
 

@@ -121,19 +121,6 @@ def test_progress_comes_before_the_result_in_one_stream(agent, era):
     assert answer.headers["access-control-allow-origin"] == "*"
 
 
-def test_the_sdk_reports_progress_too(agent):
-    operations.execute_run(agent.actor, agent.run_id)
-    server = agent.server.asker.server
-    thin, server.understood = server.understood, lambda *_: None
-    try:
-        answer, _ = agent.together(agent.call(meta=PROGRESS), agent.after(do_jobs))
-    finally:
-        server.understood = thin
-    *notes, last = events(answer)
-    assert notes[0]["params"]["progressToken"] == "p-1"
-    assert last["result"]["structuredContent"]["data"]["state"] == "succeeded"
-
-
 def test_a_client_that_takes_no_events_or_wants_no_progress_gets_json(agent):
     operations.execute_run(agent.actor, agent.run_id)
     answers = agent.together(
