@@ -4,7 +4,7 @@ The part of a report that the author of its framework lets it show. Pure.
 A report is stored whole, since scores and gains are computed from it. Everything that leaves the feature passes through
 :func:`disclosed`, so that the criteria of a private specification cannot be rebuilt from one run.
 
-Source: assessment-spec/1, report; decision 88.
+Source: assessment-spec/1, report; decision 89.
 """
 
 from collections import Counter
