@@ -150,6 +150,75 @@ def test_every_owner_tool_reads_arguments_as_clients_send_them(reader):
         assert count > 300
 
 
+CHANGES = {
+    "teamSize": (12, ["12", " 12 ", 12.0, "12.0"]),
+    "treasury": ("1200000", [1_200_000, 1_200_000.0]),
+    "themes": (["trade"], ["trade", '["trade"]']),
+    "socials": ({"email": "us@harbour.example"}, ['{"email": "us@harbour.example"}']),
+    "treasuryAmount": ({"amount": "5", "currency": "USD"}, [{"amount": 5, "currency": "USD"}]),
+    "fundingRound": (
+        {"name": "A", "target": "5000"},
+        [{"name": "A", "target": 5_000}, '{"name": "A", "target": 5000}'],
+    ),
+    "capTable": (
+        {"add": [{"id": "7", "tokens": "500", "percentage": 2.5}]},
+        [
+            {"add": [{"id": 7, "tokens": 500, "percentage": "2.5"}]},
+            {"add": {"id": "7", "tokens": "500", "percentage": 2.5}},
+            '{"add": [{"id": 7, "tokens": "500", "percentage": 2.5}]}',
+        ],
+    ),
+    "distribution": (
+        {"pools": [{"name": "500", "percentage": 50}]},
+        ['{"pools": [{"name": 500, "percentage": "50"}]}'],
+    ),
+    "positions": (
+        [{"title": "7", "person": {"name": "Ada Quay", "isNew": True}}],
+        [[{"title": 7, "person": '{"name": "Ada Quay", "isNew": "true"}'}]],
+    ),
+}
+"""Fields of a change, each with other forms of the same value."""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_change_is_read_as_clients_send_it(field):
+    value, others = CHANGES[field]
+    with manage() as owners:
+        owner = account("owner@harbour.example").actor("web")
+        token = tokens.create_token(owner, "laptop", permitted=SCOPES).text
+        slug = make.published(owner).slug
+
+        def diff(changes):
+            return owners.data(token, "update_my_company", slug=slug, changes=changes, dryRun=True)["diff"]
+
+        plain = diff({field: value})
+        assert plain
+        for other in others:
+            assert diff({field: other}) == plain
+            assert diff(json.dumps({field: other})) == plain
+
+
+@pytest.mark.parametrize(
+    ("tool", "plain", "other"),
+    [
+        ("get_company", {"slug": "company-1"}, {"id": "company-1"}),
+        ("get_company", {"slug": "Company 1"}, {"name": "Company 1"}),
+        ("get_company", {"slug": "company-1"}, {"companySlug": "company-1"}),
+        ("get_person", {"slug": "person-1"}, {"person": "person-1"}),
+        ("get_framework", {"frameworkId": "framework-1"}, {"id": "framework-1"}),
+        ("list_companies", {"q": "company"}, {"query": "company"}),
+        ("list_companies", {"pageSize": 2}, {"limit": 2}),
+        ("list_people", {"company": "company-1"}, {"companySlug": "company-1"}),
+        ("search", {"query": "company"}, {"q": "company"}),
+    ],
+)
+def test_a_tool_takes_well_known_other_names(server, tool, plain, other):
+    found = server.call(tool, plain)["structuredContent"]
+    assert "error" not in found
+    assert server.call(tool, other)["structuredContent"] == found
+
+
 # ---------------------------------------------------------------------- the rule
 
 

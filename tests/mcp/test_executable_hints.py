@@ -557,3 +557,21 @@ def test_a_page_past_the_end_is_empty_and_says_how_many_there_are(request, name)
             assert (found["data"], found["nextPage"]) == ([], None)
             first = server.call(tool.name, {"page": 1, "pageSize": 1})
             assert found["pagination"]["total"] == first["pagination"]["total"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("list_companies", {"listedFrom": "2090-01-01"}),
+        ("list_companies", {"listedFrom": "2090-01-01", "hasToken": True}),
+        ("list_companies", {"teamMin": 10**8}),
+        ("list_companies", {"treasuryMin": "900B", "q": "company"}),
+        ("list_people", {"minCompanies": 99}),
+    ],
+)
+def test_what_an_empty_list_says_to_leave_out_is_an_argument(public, tool, given):
+    found = public.call(tool, given)
+    assert found["data"] == []
+    left = re.split(" or |, ", re.search(r"(?:Leave out|matches all of) ([\w, ]+)\.", found["hint"])[1])
+    assert set(left) <= public.tools[tool].arguments.keys()
+    assert public.call(tool, without(given, *left))["data"]

@@ -43,6 +43,8 @@ _SUPPORTED_KEYWORDS: Final = frozenset(
         *("description", "default"),
     }
 )
+UNSHOWN: Final = "unshownProperties"
+"""A keyword: the members of an object that a schema describes elsewhere; they are read, but not published."""
 _VERBATIM: Final = frozenset({"text"})
 """The content of a file: its white space stays, and none at all is a file too."""
 _OF_WORDS: Final = frozenset({"fields", "ids", "documentIds"})
@@ -93,7 +95,7 @@ class _Value:
         for each in alternatives:
             if "items" in each:
                 self.items = _Value(name, each["items"], is_later=is_later)
-            for member, inner in each.get("properties", {}).items():
+            for member, inner in each.get("properties", each.get(UNSHOWN, {})).items():
                 self.members[member] = _Value(member, inner, is_later=is_later)
             if "additionalProperties" in each and isinstance(each["additionalProperties"], dict):
                 self.others = _Value(name, each["additionalProperties"], is_later=is_later)
@@ -118,7 +120,7 @@ class _Value:
             value = self._of_text(value)
         elif type(value) in {int, float}:
             value = self._of_number(value)
-        elif type(value) is bool and "array" in self.kinds and self.items and "boolean" in self.items.kinds:
+        elif type(value) is dict and "object" not in self.kinds and self.items and "object" in self.items.kinds:
             value = [value]
         if type(value) is list and self.items is not None and "array" in self.kinds:
             entries = [self.items.read(entry) for entry in value]

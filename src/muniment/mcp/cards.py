@@ -20,6 +20,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound
 from muniment.mcp.protocol.http import EXPOSED, Headers, Reply, deliver, error_reply
 from muniment.mcp.protocol.messages import LEGACY, MODERN
+from muniment.mcp.web_pages import TOKENS
 
 CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 REGISTRY_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
@@ -32,7 +33,6 @@ _ALLOW: Final = "GET, HEAD, OPTIONS"
 _MAX_CHARACTERS: Final = 100
 _AUTHORIZATION: Final = {
     "name": "Authorization",
-    "description": "Bearer and a personal access token from /manage/tokens; or sign in with OAuth.",
     "isRequired": False,
     "isSecret": True,
 }
@@ -67,7 +67,10 @@ class Identity:
 
     def _remote(self, *, manage: bool) -> JSONObject:
         remote = {"type": "streamable-http", "url": self.base_url + (MANAGE_PATH if manage else PUBLIC_PATH)}
-        return {**remote, "headers": [_AUTHORIZATION]} if manage else remote
+        if not manage:
+            return remote
+        said = f"Bearer and a personal access token from {self.base_url}{TOKENS}; or sign in with OAuth."
+        return {**remote, "headers": [{**_AUTHORIZATION, "description": said}]}
 
     def _common(self, *, manage: bool) -> JSONObject:
         end = ": edit your own listings, documents and reports." if manage else ": companies, people and frameworks."

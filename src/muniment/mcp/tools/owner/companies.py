@@ -17,6 +17,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
 from muniment.mcp import web_pages
+from muniment.mcp.arguments import UNSHOWN
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools import differences, lean, output_schemas, truncation
 from muniment.mcp.tools.addresses import Addresses
@@ -216,7 +217,11 @@ def _changes(schema: Schema) -> JSONObject:
     """Return the schema of a change; a single round is not described twice."""
     whole = schema.company_change.definition(CHANGE)
     fields = dict(whole["properties"])
-    fields[_ROUND] = {"type": "object", "description": f"A row of fundingRounds. {fields[_ROUND]['description']}"}
+    fields[_ROUND] = {
+        "type": "object",
+        "description": f"A row of fundingRounds. {fields[_ROUND]['description']}",
+        UNSHOWN: fields[_ROUND]["properties"],
+    }
     added = fields["positions"]["anyOf"][0]["properties"]["add"]["items"]["properties"]
     # A member of the change alone: no row has it.
     added["person"]["properties"]["isNew"] = {"type": "boolean", "description": "another person of the same name"}
