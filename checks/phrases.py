@@ -18,7 +18,7 @@ CALLS: Final = {
     **dict.fromkeys(
         ("BadRequest", "NotFound", "Unauthorized", "Forbidden", "Conflict", "TooLarge", "TooMany"), _PROBLEM
     ),
-    **dict.fromkeys(("Unavailable", "Refused", "own_profile", "no_company"), _PROBLEM),
+    **dict.fromkeys(("Unavailable", "Refused", "NotAPicture", "own_profile", "no_company"), _PROBLEM),
     **dict.fromkeys(
         ("BadFields", "read_fields", "Fault", "ChoiceFault", "Breach", "refuse", "require_account"), _FAULT
     ),

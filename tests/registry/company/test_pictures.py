@@ -47,6 +47,24 @@ def test_a_picture_is_kept_in_two_square_sizes(kind):
     assert pictures.picture_bytes("0" * 32, 512) is None
 
 
+def test_a_picture_that_costs_its_process_too_much_is_refused(monkeypatch):
+    monkeypatch.setattr(pictures, "WALL_S", 0.0)
+    with pytest.raises(BadRequest, match="takes too much time or memory"):
+        pictures.store_picture(picture())
+    monkeypatch.undo()
+    small, large = pictures.resize(picture())
+    answer = len(b"ok\n") + 4 + len(small) + len(large)
+    monkeypatch.setattr(pictures, "MAX_ANSWER_BYTES", answer)
+    assert pictures.resize(picture()) == (small, large)
+    monkeypatch.setattr(pictures, "MAX_ANSWER_BYTES", answer - 1)
+    with pytest.raises(BadRequest, match="is not a readable image"):
+        pictures.resize(picture())
+    monkeypatch.undo()
+    monkeypatch.setattr(pictures, "MEMORY_BYTES", 90 << 20)
+    with pytest.raises(BadRequest, match="takes too much time or memory"):
+        pictures.resize(picture(side=4_000))
+
+
 def test_a_damaged_picture_is_not_shown(caplog):
     digest = pictures.store_picture(picture("PNG")).removeprefix("/pictures/")[:32]
     stored = Picture.objects.get(digest=digest)

@@ -8,6 +8,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from make.pictures import bitmap, bomb, icon, moving, picture
+from muniment.registry.company.redrawing import NotAPicture, redraw
 from muniment.registry.logos import fetching
 from muniment.registry.logos.fetching import LogoFault, draw, fetch_logo
 
@@ -88,8 +89,8 @@ def test_what_is_no_logo_is_refused_for_long(content, reason):
 def test_the_picture_in_an_icon_is_not_decoded_before_its_size_is_known(monkeypatch):
     decoded = []
     monkeypatch.setattr(Image.core, "new", lambda mode, size: decoded.append((mode, size)))
-    with pytest.raises(LogoFault, match="megapixels"):
-        draw(icon(bomb(9_000)))
+    with pytest.raises(NotAPicture, match="megapixels"):
+        redraw(icon(bomb(9_000)), fetching.FORMATS, is_logo=True)
     assert not decoded
 
 

@@ -9,28 +9,29 @@ import io
 import logging
 import os
 import re
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
+
+from muniment import child_process
 from muniment.durable_files import sync
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Unavailable
+from muniment.registry.company import redrawing
+from muniment.registry.company.redrawing import HINT, LARGE, SMALL
 from muniment.registry.models import Picture
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 
-if TYPE_CHECKING:
-    from PIL import Image
-
 MAX_BYTES = 2 << 20
-MAX_PIXELS = 16_000_000
 FORMATS = ("PNG", "JPEG", "WEBP")
-SMALL, LARGE = 144, 512
+CPU_S, WALL_S = 20, 40.0
+MEMORY_BYTES = 1 << 30
+MAX_ANSWER_BYTES = 4 << 20
+"""More than the pixels of both sizes take."""
 _ADDRESS = re.compile(r"(?:https?://[^/]+)?/pictures/(?P<digest>[0-9a-f]{32})-(?P<size>144|512)\.webp")
 _CHUNK = 50
 log = logging.getLogger(__name__)
-_HINT = "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."
 
 
 def store_picture(content: bytes) -> str:
@@ -62,61 +63,41 @@ def keep(small: bytes, large: bytes, *, is_fetched: bool = False) -> str:
     return digest
 
 
-def resize(
-    content: bytes,
-    *,
-    formats: tuple[str, ...] = FORMATS,
-    first_frame: bool = False,
-    arrange: "Callable[[Image.Image], Image.Image]" = lambda picture: picture,
-) -> tuple[bytes, bytes]:
+def resize(content: bytes, *, formats: tuple[str, ...] = FORMATS, is_logo: bool = False) -> tuple[bytes, bytes]:
     """
-    Decode and re-encode an image, small and large, without its metadata.
+    Decode and re-encode an image, small and large, without its metadata, in a process of its own.
 
     Args:
         formats: those that are accepted.
-        first_frame: of a moving picture, take the first frame instead of refusing it.
-        arrange: changes the decoded picture before it is resized.
+        is_logo: of a moving picture, take the first frame instead of refusing it, and give a logo a ground.
 
     Raises:
         BadRequest: as :func:`store_picture`.
     """
-    from PIL import Image, ImageOps  # 8 MB: imported on first use
-
     if len(content) > MAX_BYTES:
         raise BadRequest(
-            Phrase("The image is too large: {megabytes:.1f} MB.", megabytes=len(content) / (1 << 20)), _HINT
+            Phrase("The image is too large: {megabytes:.1f} MB.", megabytes=len(content) / (1 << 20)), HINT
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # checked below, before decoding
-            picture = Image.open(io.BytesIO(content), formats=formats)
-            width, height = picture.size
-            if width * height > MAX_PIXELS:
-                raise BadRequest(
-                    Phrase("The image has {megapixels:.0f} megapixels.", megapixels=width * height / 1e6), _HINT
-                )
-            if not first_frame and getattr(picture, "n_frames", 1) > 1:
-                raise BadRequest("Animated images are not accepted.", "Send a still image.")
-            picture.load()
-    except Image.DecompressionBombError:
-        raise BadRequest("The image has far more than 16 megapixels.", _HINT) from None
-    except (OSError, ValueError, SyntaxError):
-        raise BadRequest("The file is not a readable image.", _HINT) from None
-    upright = ImageOps.exif_transpose(picture)
-    mode = "RGBA" if "A" in upright.getbands() or "transparency" in upright.info else "RGB"
-    arranged = arrange(upright.convert(mode))
-    return _webp(arranged, SMALL), _webp(arranged, LARGE)
-
-
-def _webp(picture: "Image.Image", side: int) -> bytes:
-    from PIL import Image, ImageOps
-
-    fitted = ImageOps.contain(picture, (side, side), Image.Resampling.LANCZOS)  # a small one is enlarged
-    canvas = Image.new("RGBA", (side, side), (0, 0, 0, 0))
-    canvas.paste(fitted, ((side - fitted.width) // 2, (side - fitted.height) // 2))
-    out = io.BytesIO()
-    canvas.save(out, "WEBP", quality=86, method=4)
-    return out.getvalue()
+        ended = child_process.run(
+            "muniment.registry.company.redrawing",
+            (",".join(formats), "logo" if is_logo else ""),
+            given=content,
+            cpu_s=CPU_S,
+            wall_s=WALL_S,
+            memory_bytes=child_process.memory_limit(MEMORY_BYTES),
+            max_answer_bytes=MAX_ANSWER_BYTES,
+        )
+    except child_process.SaidTooMuch:
+        raise BadRequest("The file is not a readable image.", HINT) from None
+    if ended.answer.startswith(redrawing.OK):
+        start = len(redrawing.OK) + redrawing.LENGTH.size
+        (length,) = redrawing.LENGTH.unpack_from(ended.answer, len(redrawing.OK))
+        return ended.answer[start : start + length], ended.answer[start + length :]
+    if not ended.answer:
+        raise BadRequest("Reading the image takes too much time or memory.", HINT)
+    refusal = msgspec.json.decode(ended.answer, type=redrawing.Refusal)
+    raise BadRequest(Phrase(refusal.template, **refusal.values), refusal.hint)
 
 
 def picture_bytes(digest: str, size: int) -> bytes | None:

@@ -2,27 +2,18 @@
 
 import http.client
 import ssl
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.outbound.fetching import Connection, NotFetched
 from muniment.outbound.following import follow
 from muniment.registry.company import pictures
-from muniment.registry.logos import icons, vector
-
-if TYPE_CHECKING:
-    from PIL import Image
+from muniment.registry.logos import vector
 
 FORMATS: Final = (*pictures.FORMATS, "GIF", "ICO")
 DEADLINE_S: Final = 10.0
-SMALLEST: Final = 16
-"""Pixels; smaller pictures are counters of visits, not logos."""
 _ACCEPT: Final = "image/png, image/webp, image/jpeg, image/svg+xml, image/gif, image/*;q=0.5"
-_MARGIN: Final = 0.06
-_LIGHT, _DARK = (255, 255, 255), (30, 32, 36)
-_BRIGHT: Final = 200
-"""The mean brightness, of 255, from which a logo without a ground is drawn on a dark one."""
 _GONE: Final = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 451})
 
 connection: Connection = {}
@@ -85,36 +76,8 @@ def draw(content: bytes) -> Drawn:
     try:
         if vector.is_vector(content):
             content = vector.draw(content)
-        elif icons.is_icon(content):
-            content = icons.unwrapped(content)
-        return Drawn(*pictures.resize(content, formats=FORMATS, first_frame=True, arrange=_on_ground))
-    except (vector.NotDrawable, icons.TooManyPixels) as fault:
+        return Drawn(*pictures.resize(content, formats=FORMATS, is_logo=True))
+    except vector.NotDrawable as fault:
         raise LogoFault(str(fault), is_lasting=True) from None
     except BadRequest as refusal:
         raise LogoFault(refusal.message, is_lasting=True) from None
-
-
-def _on_ground(picture: "Image.Image") -> "Image.Image":
-    """
-    Return a logo on a ground with enough contrast, for pages are light or dark; one that has a ground keeps it.
-
-    Raises:
-        LogoFault: it is too small, or nothing is to be seen.
-    """
-    from PIL import Image, ImageStat
-
-    if min(picture.size) < SMALLEST:
-        raise LogoFault("the picture is smaller than 16 pixels", is_lasting=True)
-    if picture.mode != "RGBA" or picture.getchannel("A").getextrema()[0] == 255:
-        return picture
-    opacity = picture.getchannel("A")
-    box = opacity.point(lambda each: 255 if each > 16 else 0).getbbox()
-    if box is None:
-        raise LogoFault("the picture is empty", is_lasting=True)
-    picture, opacity = picture.crop(box), opacity.crop(box)
-    brightness = ImageStat.Stat(picture.convert("L"), mask=opacity.point(lambda each: 255 if each > 128 else 0))
-    is_bright = bool(brightness.count[0]) and brightness.mean[0] > _BRIGHT
-    side = round(max(picture.size) * (1 + 2 * _MARGIN))
-    ground = Image.new("RGB", (side, side), _DARK if is_bright else _LIGHT)
-    ground.paste(picture, ((side - picture.width) // 2, (side - picture.height) // 2), opacity)
-    return ground

@@ -9,7 +9,7 @@ import io
 import struct
 from typing import Final
 
-from muniment.registry.company.pictures import MAX_PIXELS
+from muniment.registry.company.redrawing import MAX_PIXELS
 
 _ICON: Final = b"\0\0\1\0"
 _PNG: Final = b"\x89PNG\r\n\x1a\n"

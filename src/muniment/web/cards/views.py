@@ -22,6 +22,7 @@ from muniment.languages.catalogues import SOURCE
 from muniment.languages.offered import default
 from muniment.languages.speaking import speaking
 from muniment.registry.company import pictures
+from muniment.registry.company.redrawing import SMALL
 from muniment.registry_toml import applied
 from muniment.web.branding import accents
 from muniment.web.cards import drawing
@@ -146,7 +147,7 @@ def _logo(logo: object) -> str:
     if match is None:
         return ""
     try:
-        content = pictures.picture_bytes(match["digest"], pictures.SMALL)
+        content = pictures.picture_bytes(match["digest"], SMALL)
     except (DatabaseError, InterfaceError, Unavailable):
         return ""
     return base64.b64encode(content).decode() if content else ""
