@@ -96,7 +96,7 @@ def resize(content: bytes, *, formats: tuple[str, ...] = FORMATS, is_logo: bool 
         return ended.answer[start : start + length], ended.answer[start + length :]
     if not ended.answer:
         raise BadRequest("Reading the image takes too much time or memory.", HINT)
-    refusal = msgspec.json.decode(ended.answer, type=redrawing.Refusal)
+    refusal = msgspec.json.decode(ended.answer, type=redrawing.Unshown)
     raise BadRequest(Phrase(refusal.template, **refusal.values), refusal.hint)
 
 

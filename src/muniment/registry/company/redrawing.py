@@ -34,7 +34,7 @@ _BRIGHT: Final = 200
 """The mean brightness, of 255, from which a logo without a ground is drawn on a dark one."""
 
 
-class Refusal(NamedTuple):
+class Unshown(NamedTuple):
     """What this program says of a picture that it refuses: a phrase by its template and values, and a hint."""
 
     template: str
@@ -140,7 +140,7 @@ def _main() -> None:
     try:
         small, large = redraw(sys.stdin.buffer.read(), tuple(formats.split(",")), is_logo=kind == "logo")
     except NotAPicture as fault:
-        said = json.dumps(Refusal(fault.message.template, fault.message.values, fault.hint)).encode()
+        said = json.dumps(Unshown(fault.message.template, fault.message.values, fault.hint)).encode()
     except MemoryError:
         os._exit(confinement.NO_MEMORY)  # at once: what an orderly end needs may not be there
     else:
