@@ -9,7 +9,7 @@ import pytest
 from make.asgi import Client
 from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
-from muniment.api.contract import openapi_document
+from muniment.api.contract import API_VERSION, openapi_document
 from muniment.api.routes import ROUTES
 from muniment.api.schemas import examples
 from muniment.config import Config
@@ -174,6 +174,12 @@ def grew(before, now):
     if isinstance(before, list) and isinstance(now, list):
         return len(before) == len(now) and all(map(grew, before, now))
     return before == now
+
+
+def test_the_contract_has_its_own_version_and_lists_no_operation_twice(document):
+    assert document["info"]["version"] == API_VERSION
+    assert all(set(path) == {"get"} for path in document["paths"].values())
+    assert "HEAD" in document["info"]["description"]
 
 
 @pytest.mark.requirement("versioning.additive")

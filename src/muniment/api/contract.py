@@ -1,6 +1,5 @@
 """The OpenAPI 3.1 contract, generated from the declarations that validate requests."""
 
-from importlib.metadata import version
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +15,9 @@ from muniment.registry_toml.applied import current, registry_name
 from muniment.schema.objects import Schema
 
 Part = JSONObject
+
+API_VERSION: Final = "1.0.0"
+"""Of the contract, not of the product: raise the second number when something is added to v1."""
 
 
 def _header(description: str, example: str, schema: Part | None = None) -> Part:
@@ -60,16 +62,17 @@ def openapi_document(config: Config, schema: Schema) -> Part:
     shown = examples(schema)
     paths = {}
     for route in routes_of(schema):
-        operation = _operation(route, shown[route.schema])
-        paths[route.path] = {"get": operation, "head": _head(operation)}
+        # HEAD is not listed: generated clients would have every method twice.
+        paths[route.path] = {"get": _operation(route, shown[route.schema])}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": registry_name(),
-            "version": version("muniment"),
+            "version": API_VERSION,
             "summary": "A public registry of reviewed organizations, people and assessment frameworks.",
             "description": (
-                "Read-only JSON over HTTP GET, without an API key. Changes within v1 are additive: ignore members that "
+                "Read-only JSON over HTTP GET, without an API key. HEAD answers every GET without its body. Changes "
+                "within v1 are additive: ignore members that "
                 "you do not know. Every error is `{error: {code, message, hint}}`; branch on `error.code`."
             ),
             **_terms(config),
@@ -148,19 +151,6 @@ def _operation(route: Route, example: Any) -> Part:
         "description": route.description,
         **({"deprecated": True} if route.deprecation else {}),
         "parameters": [*_segment(route), *map(_parameter, route.parameters), *_CONDITIONS],
-        "responses": responses,
-    }
-
-
-def _head(whole: Part) -> Part:
-    responses = {
-        status: {"description": "Like GET, without the body."} if status != "304" else response
-        for status, response in whole["responses"].items()
-    }
-    return {
-        **whole,
-        "operationId": f"head{whole['operationId'][0].upper()}{whole['operationId'][1:]}",
-        "summary": f"{whole['summary']}: headers only",
         "responses": responses,
     }
 
