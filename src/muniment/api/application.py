@@ -141,9 +141,7 @@ class Api:
         page = self._pages.get(shown)
         route, segment = (None, "") if page else self._route(raw_path)
         if file is None and page is None and route is None:
-            raise NotFound(
-                f"There is nothing at {path[:200]}.", "GET /openapi.json describes all endpoints; /docs shows them."
-            )
+            raise self._nothing(path, raw_path)
         if method == "OPTIONS":
             return preflight()
         if method not in {"GET", "HEAD"}:
@@ -166,6 +164,16 @@ class Api:
                 scope.setdefault("state", {})[KEPT] = True
             return answer.unchanged(encoding)
         return await self._encoded(key, answer, encoding)
+
+    def _nothing(self, path: str, raw_path: bytes) -> NotFound:
+        """Return the error for a path that leads nowhere, named so that it is not taken for one that does."""
+        lower = raw_path.lower()
+        if b"%2f" in lower:
+            path = raw_path.decode("latin-1")  # decoded, it might be another path
+        hint = "GET /openapi.json describes all endpoints; /docs shows them."
+        if lower != raw_path and self._route(lower)[0] is not None:
+            hint = f"Paths are in lower case: GET {lower.decode('latin-1')[:200]}."
+        return NotFound(f"There is nothing at {path[:200]}.", hint)
 
     async def _encoded(self, key: object, answer: Answer, encoding: bytes) -> Response | None:
         """Return an answer in *encoding*, compressed in the thread pool if that takes long."""

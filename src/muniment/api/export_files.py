@@ -76,7 +76,6 @@ async def send_export(found: FoundFile, scope: Scope, receive: Receive, send: Se
         "Access-Control-Allow-Origin": "*",
         "Access-Control-Expose-Headers": f"{EXPOSED.decode()}, Accept-Ranges, Content-Range",
         "Cache-Control": "public, max-age=30" if found.is_latest else "public, max-age=86400, immutable",
-        "X-Content-Type-Options": "nosniff",
     }
     if address := current().registry.licence_url:
         headers["Link"] = f'<{address}>; rel="license"'

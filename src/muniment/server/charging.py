@@ -40,7 +40,7 @@ class Charging:
 
     def surface(self, path: str) -> str:
         """Return the surface of a request that is for no tool server, no server card and no health check."""
-        is_api = path.startswith(("/api/", "/exports/")) or path.rstrip("/") == "/api"
+        is_api = is_of_api(path) or path.startswith("/exports/")
         if is_api or (self.api is not None and self.api.owns(path)) or self.is_twin(path):
             return "api"
         return _ROOMS.get(path[1 : path.find("/", 1)], "pages")
@@ -53,6 +53,11 @@ class Charging:
     def shown(surface: str, verdict: Verdict) -> Verdict | None:
         """Return what the headers of the response tell: they describe the limit of requests only."""
         return None if surface == "static" else verdict
+
+
+def is_of_api(path: str) -> bool:
+    """Return whether *path* is for the API, also in upper case, which is none of its resources: its 404 is JSON."""
+    return path[:5].lower() == "/api/" or path.lower() == "/api"
 
 
 def is_free(if_none_match: bytes) -> bool:

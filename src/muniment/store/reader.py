@@ -6,6 +6,7 @@ file and carries its edition.
 """
 
 import sqlite3
+import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -145,6 +146,9 @@ class Reader(PublishedFile):
         self._documents = Documents(self._cache_bytes // 2)
 
     def document(self, kind: str, key: str) -> Found | None:
+        """Return a document; *key* may be in another Unicode normalization form than slugs, which are in form C."""
+        if not key.isascii():
+            key = unicodedata.normalize("NFC", key)
         return self.documents(((kind, key),)).get((kind, key))
 
     def documents(self, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Found]:

@@ -21,6 +21,7 @@ from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
 from muniment.kernel.fairness import Holder
 from muniment.kernel.http.content_negotiation import KEPT
+from muniment.kernel.http.paths import canonical_path
 from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.kernel.rate import Verdict
@@ -99,7 +100,8 @@ class App:
 
     def update_date(self) -> None:
         self.date = formatdate(usegmt=True).encode()
-        self._timed_lines = b"date: %s\r\nx-muniment-edition: %s\r\nx-request-id: " % (self.date, self.edition)
+        numbered = b"date: %s\r\nx-muniment-edition: %s\r\nx-request-id: " % (self.date, self.edition)
+        self._timed_lines = b"x-content-type-options: nosniff\r\n" + numbered
         """The lines of :meth:`closing_lines` that only change with time, encoded, and the start of the next."""
         self._numbered_lines = self._timed_lines + self._id_prefix
         """The same lines and the start of a new id."""
@@ -116,7 +118,12 @@ class App:
         return self._id_prefix + b"%08x" % next(self._numbers)
 
     def closing_lines(self, request_id: bytes, verdict: Verdict | None) -> list[Header]:
-        lines = [(b"date", self.date), (b"x-muniment-edition", self.edition), (b"x-request-id", request_id)]
+        lines = [
+            (b"x-content-type-options", b"nosniff"),
+            (b"date", self.date),
+            (b"x-muniment-edition", self.edition),
+            (b"x-request-id", request_id),
+        ]
         if verdict is not None and self.limiter.is_enabled:
             lines.append((b"ratelimit", b'"burst";r=%d;t=%d' % (verdict.remaining, verdict.reset_s)))
             lines.append((b"ratelimit-policy", self.policy))
@@ -190,10 +197,13 @@ class App:
             self.fairness.check("body_time", scope["state"]["client"])
 
     async def _answer(self, scope: Scope, receive: Receive, out: "_Outgoing") -> None:
-        path: str = scope["path"]
+        asked = scope
+        raw_path, path = canonical_path(asked["raw_path"], asked["path"])
+        if raw_path != asked["raw_path"]:
+            scope = {**asked, "path": path, "raw_path": raw_path}
         shown = path.rstrip("/") or "/"
         if shown in _CHECKS.values() or scope["state"].get(ON_ADMIN):
-            await self._check(scope, out)
+            await self._check(asked, out)
             return
         mounted = self.mounts.get(shown)
         if mounted is not None:
@@ -269,7 +279,8 @@ class App:
             return None
         try:
             url = httptools.parse_url(target)
-            path = unquote((url.path or b"").decode("ascii"))
+            raw_path = url.path or b""
+            _, path = canonical_path(raw_path, unquote(raw_path.decode("ascii")))
         except (httptools.HttpParserInvalidURLError, UnicodeDecodeError):
             return None
         shown = path.rstrip("/") or "/"
@@ -398,4 +409,13 @@ class _Outgoing:
 
 _WHOLE: Final = IncomingBody(0, 0)
 _ENDING: Final = frozenset({413, 429})
-_SET_HERE: Final = frozenset({b"date", b"x-muniment-edition", b"x-request-id", b"ratelimit", b"ratelimit-policy"})
+_SET_HERE: Final = frozenset(
+    {
+        b"x-content-type-options",
+        b"date",
+        b"x-muniment-edition",
+        b"x-request-id",
+        b"ratelimit",
+        b"ratelimit-policy",
+    }
+)

@@ -123,6 +123,7 @@ class PageAnswers:
             or named.get(b"vary", b"" if stamp.is_compressible else vary) != vary
             or len(target) > MAX_TARGET_BYTES
             or b"%" in target
+            or b"//" in target
         ):
             return
         if status == 200 and (len(body) > LARGEST_BYTES or named.get(b"content-length") != b"%d" % len(body)):

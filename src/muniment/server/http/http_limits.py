@@ -19,7 +19,7 @@ from muniment.kernel.problems import BadRequest, Problem
 from muniment.server.app.app import App
 from muniment.server.http.holders import Holder
 from muniment.server.http.incoming_body import IncomingBody, TooSlow
-from muniment.server.http.responding import HeadersTooLarge, TargetTooLong, Wire, crowded
+from muniment.server.http.responding import INVALID, HeadersTooLarge, TargetTooLong, Wire, crowded, unknown_method
 
 MAX_TARGET_BYTES: Final = 16 << 10
 MAX_HEAD_BYTES: Final = 64 << 10
@@ -31,6 +31,8 @@ FLUSH_S: Final = 15
 RETIRE_S: Final = 1.0
 MAX_PAUSE_S: Final = 1.0
 """A client that waits as Retry-After says does not notice a pause: it is told to wait for a second or longer."""
+TIMER_S: Final = 0.005
+"""Timers count milliseconds and may be early: a token would not be there yet."""
 END_OF_HEAD: Final = b"\r\n\r\n"
 SHORTEST_HEAD: Final = 16
 SPACE: Final = ord(" ")
@@ -38,7 +40,8 @@ UPLOADS: Final = b"/uploads/"
 
 
 _ANSWER: Final = error_response(too_many("new_connections", 1))
-_TURNED_AWAY: Final = _ANSWER.head + b"connection: close\r\n\r\n" + _ANSWER.body
+_CLOSING: Final = b"x-content-type-options: nosniff\r\nconnection: close\r\n\r\n"
+_TURNED_AWAY: Final = _ANSWER.head + _CLOSING + _ANSWER.body
 
 
 class _RefusedError(Exception):
@@ -145,7 +148,7 @@ class LimitedProtocol(HttpToolsProtocol):
         Through a trusted proxy, others send by the same connection, which is read on.
         """
         if self._pause is None and not (self._is_proxied or self.is_retiring or self._is_over):
-            self._pause = self.loop.call_later(min(seconds, MAX_PAUSE_S), self._end_pause)
+            self._pause = self.loop.call_later(min(seconds, MAX_PAUSE_S) + TIMER_S, self._end_pause)
             self.flow.pause_reading()
 
     def _end_pause(self) -> None:
@@ -176,9 +179,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._is_over = True
             if self.cycle is not None:
                 self.cycle.keep_alive = False
+        except httptools.HttpParserInvalidMethodError:
+            self.refuse(self._refusal or unknown_method(data) or INVALID)
         except httptools.HttpParserError:
-            invalid = BadRequest("The request is not valid HTTP/1.1 (RFC 9112).", "Check the client.")
-            self.refuse(self._refusal or invalid)
+            self.refuse(self._refusal or INVALID)
         else:
             if was_in_head and self._in_head:
                 # The parser does not report an unfinished header, so received bytes are counted here.

@@ -1,10 +1,11 @@
 """How a connection refuses a request, and how its response is written."""
 
 import asyncio
+import re
 from http import HTTPStatus
-from typing import Protocol
+from typing import Final, Protocol
 
-from muniment.kernel.problems import Problem, TooMany
+from muniment.kernel.problems import BadRequest, MethodNotAllowed, Problem, TooMany
 
 
 class TargetTooLong(Problem):
@@ -24,6 +25,22 @@ def crowded(what: str) -> TooMany:
     return TooMany(
         f"Too many {what} from this address.", "Finish or close some of them, then try again.", retry_after_s=1
     )
+
+
+INVALID: Final = BadRequest("The request is not valid HTTP/1.1 (RFC 9112).", "Check the client.")
+
+
+def unknown_method(data: bytes) -> MethodNotAllowed | None:
+    """Return the error for a request whose method the parser does not know; None if it is not valid either."""
+    line = _REQUEST_LINE.match(data)
+    if line is None:
+        return None
+    path = line[2].partition(b"?")[0].rstrip(b"/")
+    return MethodNotAllowed(line[1].decode("ascii"), _ALLOWED.get(path, "GET, HEAD, OPTIONS"))
+
+
+_REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) (/[!-~]*) HTTP/1\.[01]\r\n")
+_ALLOWED: Final = {b"/api/mcp": "POST, OPTIONS", b"/api/manage/mcp": "POST, OPTIONS"}
 
 
 class Ending(Protocol):

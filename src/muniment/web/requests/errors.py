@@ -8,7 +8,7 @@ from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
 from allauth.account.middleware import AccountMiddleware
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
 from django.db import DatabaseError, InterfaceError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils.translation import gettext, gettext_lazy
@@ -31,6 +31,9 @@ _TITLES = {
     500: gettext_lazy("Something went wrong"),
     503: gettext_lazy("Temporarily unavailable"),
 }
+
+
+_CODES = {404: "not_found", 405: "method_not_allowed"}
 
 
 class ProblemMiddleware:
@@ -78,7 +81,9 @@ def problem_page(request: HttpRequest, problem: Problem) -> HttpResponse:
 def page(
     request: HttpRequest, status: int, message: str, hint: str, problem: Problem | None = None, **context: Any
 ) -> HttpResponse:
-    """Return an error page; *context* is added to that of the template."""
+    """Return an error page; *context* is added to that of the template. A program that asks for JSON gets JSON."""
+    if asks_for_json(request):
+        return json_error(status, message, hint, problem)
     context |= {
         "status": int(status),
         "problem_title": _TITLES.get(int(status), _TITLES[400]),
@@ -89,6 +94,21 @@ def page(
     }
     response = render(request, "problem.html", context, status=int(status))
     for name, value in {**(problem.headers if problem else {}), "Cache-Control": "no-store"}.items():
+        response[name] = value
+    return response
+
+
+def asks_for_json(request: HttpRequest) -> bool:
+    accepted = request.headers.get("Accept", "").lower()
+    return "application/json" in accepted and "text/html" not in accepted
+
+
+def json_error(status: int, message: str, hint: str, problem: Problem | None) -> HttpResponse:
+    """Return an error as the API gives it."""
+    code = problem.code if problem else _CODES.get(int(status), "bad_request" if status < 500 else "internal_error")
+    response = JsonResponse({"error": {"code": code, "message": str(message), "hint": str(hint)}}, status=int(status))
+    headers = {**(problem.headers if problem else {}), "Cache-Control": "no-store", "Access-Control-Allow-Origin": "*"}
+    for name, value in headers.items():
         response[name] = value
     return response
 
