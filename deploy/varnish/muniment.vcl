@@ -24,14 +24,23 @@ sub vcl_recv {
     if (req.method != "GET" && req.method != "HEAD") {
         return (pass);
     }
-    # What belongs to an account is never stored.
-    if (req.http.Authorization || req.http.Cookie ~ "(^|;\s*)sessionid=") {
+    # What belongs to an account, or to the browser that sets the registry up, is never stored.
+    if (req.http.Authorization || req.http.Cookie ~ "(^|;\s*)(sessionid|muniment_setup)=") {
         return (pass);
     }
-    if (req.url ~ "^/(api/manage|manage|review|admin|accounts|oauth|billing|uploads|downloads|metrics|readyz)([/?]|$)") {
+    if (req.url ~ "^/+(api/manage|manage|review|operate|admin|accounts|oauth|billing|uploads|downloads|setup|language|invitations|reports|metrics|readyz)([/?]|$)") {
         return (pass);
     }
-    unset req.http.Cookie;
+    # A visitor with a form open needs its cookie. While nothing answers, the page without it is better than none.
+    if (req.http.Cookie ~ "(^|;\s*)(csrftoken|kept_form)=" && std.healthy(req.backend_hint) && req.restarts == 0) {
+        return (pass);
+    }
+    # Public pages depend on the chosen language alone: it stays, and no other cookie divides the cache.
+    if (req.http.Cookie ~ "(^|;\s*)language=[a-zA-Z-]+") {
+        set req.http.Cookie = regsub(req.http.Cookie, "^(?:.*;\s*)?language=([a-zA-Z-]+).*$", "language=\1");
+    } else {
+        unset req.http.Cookie;
+    }
     # An outdated response is used for a day, but only while there is none better. The API permits 300 s; pages do not.
     if (std.healthy(req.backend_hint) && req.restarts == 0) {
         if (req.url ~ "^/api/") {

@@ -6,6 +6,7 @@ PACKAGES = {
     "etcd": "etcd-server",
     "haproxy": "haproxy",
     "pgbouncer": "pgbouncer",
+    "caddy": "caddy",
     "varnishd": "varnish",
     "clamd": "clamav-daemon",
     "prometheus": "prometheus",

@@ -15,16 +15,16 @@ DEPLOY = Path(__file__).parents[2] / "deploy"
 
 
 @contextmanager
-def caddy(folder: Path, *nodes: str) -> Iterator[int]:
-    """Run Caddy in front of *nodes* (host:port); yield its port."""
+def caddy(folder: Path, *nodes: str, command: str | Path = "") -> Iterator[int]:
+    """Run Caddy in front of *nodes* (host:port), by default the locked version; yield its port."""
     port = free_port()
     file = folder / "Caddyfile"
-    file.write_text(
-        _replaced(DEPLOY / "caddy" / "Caddyfile", {"admin off": "admin off\n\tauto_https off\n\tpersist_config off"})
-    )
+    file.write_text(_replaced(DEPLOY / "caddy" / "Caddyfile", {"admin off": "admin off\n\tauto_https off"}))
     told = {"MUNIMENT_SITE": f"http://127.0.0.1:{port}", "MUNIMENT_NODES": " ".join(nodes), "HOME": str(folder)}
-    command = [linters.folder() / "bin" / "caddy", "run", "--config", file, "--adapter", "caddyfile"]
-    with _running(command, folder / "caddy.log", port, {**os.environ, **told}):
+    program = command or linters.folder() / "bin" / "caddy"
+    with _running(
+        [program, "run", "--config", file, "--adapter", "caddyfile"], folder / "caddy.log", port, {**os.environ, **told}
+    ):
         yield port
 
 
