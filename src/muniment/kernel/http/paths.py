@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 
 _SLASHES: Final = re.compile(rb"//+")
 _KEPT: Final = "-._~!$&'()*+,;=:@"
-"""What may stand in a segment as it is (RFC 3986, pchar)."""
+"""Characters of a segment that need no encoding (RFC 3986, pchar)."""
 
 
 def canonical_path(raw_path: bytes, path: str) -> tuple[bytes, str]:
