@@ -49,14 +49,14 @@ and assessment frameworks. Everything is public and read-only.
 
 - search finds companies, people and frameworks by any words; fetch reads one as text. list_companies and list_people \
 take q, filters and sort; their items have the slug (a company's id, a person's slug) for get_company and get_person. \
-A page's address or an exact name works too.
+Page addresses and exact names work too.
 {INSTRUCTIONS}\
 - Answers are summaries without nulls, logos and times; …Truncated marks cut texts. fields returns only what it names, \
 e.g. ["treasury"]; detail "full" returns everything.
 - An answer has at most 60 KB; 25 items take 5 to 10 KB, or 50 bytes each with one field. Request only the parts of \
 get_company you need.
 - Lists: call again with page = nextPage until it is null. pagination.total counts.
-- A failure has error.code, message and hint: what to call instead.
+- The hint of a failure says what to call instead.
 """
 
 MAX_PAGE: Final = 200
