@@ -43,8 +43,8 @@ serve: $(VENV)/.serving ## start the registry with its fictional demo data
 	$(BIN)/muniment serve --demo
 
 services: ## install the browser, the database and the npm packages that the tests need
-	@# The tools of deploy/ are downloaded meanwhile; a test that needs them waits for them.
-	@(cd tests && ../$(BIN)/python -c "from services.linters import folder; folder()") & \
+	@# The tools of deploy/ and the vendors' SDKs are downloaded meanwhile; a test that needs them waits for them.
+	@(cd tests && ../$(BIN)/python -c "from services.linters import folder; folder(), folder('clients', '--compile-bytecode')") & \
 	checks/services && cd tests && ../$(BIN)/python -c "from services.node import TYPESCRIPT, packages; packages(); packages(TYPESCRIPT)"
 
 # The bytecode of the tests is kept: it takes longer to write than to run many of them, and the second run reads it.
@@ -142,7 +142,7 @@ dist: install ## build the wheel, the source archive, a list of what they need (
 	cp requirements/runtime.lock deploy/Containerfile $(DIST)/
 	cd $(DIST) && sha256sum * > SHA256SUMS && sha256sum --check --quiet SHA256SUMS
 
-dist-check: dist ## install the wheel with pip, uvx and pipx, and serve the demo from each
+dist-check: dist ## install the wheel as users do, with the newest and the oldest libraries, and ask the demo of each
 	$(BIN)/python checks/wheel.py $(DIST)
 
 lock: install ## pin every dependency by hash
