@@ -53,9 +53,9 @@ Page addresses and exact names work too.
 {INSTRUCTIONS}\
 - Answers are summaries without nulls, logos and times; …Truncated marks cut texts. fields returns only what it names, \
 e.g. ["treasury"]; detail "full" returns everything.
-- An answer has at most 60 KB; 25 items take 5 to 10 KB, or 50 bytes each with one field. Request only the parts of \
+- An answer has at most 60 KB; 25 items take 5 to 10 KB, or 50 bytes each with one field. Ask only for parts of \
 get_company you need.
-- Lists: call again with page = nextPage until it is null. pagination.total counts.
+- Lists: repeat with page = nextPage until it is null. pagination.total counts.
 - The hint of a failure says what to call instead.
 """
 
