@@ -32,7 +32,7 @@ def lines_of(account_id: int) -> list[str]:
 
 
 def tell(request: HttpRequest | None, account_id: int) -> None:
-    """Say on the next page how many there are, and where they are revoked."""
+    """Show on the next page how many there are, and where they are revoked."""
     count = len(names_of(account_id))
     if request is None or not count:
         return
