@@ -305,6 +305,26 @@ def test_a_refused_request_never_reaches_the_ordinary_path(api):
     asyncio.run(run())
 
 
+CHUNKS = asking(b"/oauth/register", b"Transfer-Encoding: chunked", method=b"POST")
+TRAILERS = b"1\r\nx\r\n0\r\nX-Forwarded-For: 198.51.100.9\r\nCookie: session=other\r\n"
+
+
+@BOTH_PATHS
+def test_a_trailer_that_comes_with_the_head_of_a_refused_request_never_becomes_a_header(api, protocol):
+    async def run():
+        client = Client(api, protocol, burst="1", rate="1", TRUSTED_PROXIES="192.0.2.7")
+        client.send(by("198.51.100.1", DETAIL))
+        await client.settle()
+        # What is over the limit, and incomplete when it comes, takes the ordinary path.
+        client.send(by("198.51.100.1", CHUNKS), TRAILERS)
+        assert client.connection.headers[-1] == (b"transfer-encoding", b"chunked")
+        client.send(b"\r\n")
+        await client.settle()
+        assert client.wire.statuses == [200, 429]
+
+    asyncio.run(run())
+
+
 @BOTH_PATHS
 def test_a_refused_connection_is_not_read_until_its_next_token(api, protocol):
     async def run():

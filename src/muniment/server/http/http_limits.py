@@ -246,7 +246,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         # Uvicorn's method, repeated here: another call for each header would cost 2 % of a request.
-        if not self._in_body:  # a trailer is counted and dropped: it must not become a header
+        if self._in_head:  # a trailer is counted and dropped: it must not become a header
             name = name.lower()
             if name == b"expect" and value.lower() == b"100-continue":
                 self.expect_100_continue = True
