@@ -99,11 +99,6 @@ class ToolCall(NamedTuple):
     end: bytes | None
     elicits: bool = False
 
-    @property
-    def is_long(self) -> bool:
-        arguments = self.params.arguments
-        return self.bound.tool.waits and bool(arguments and arguments.get("waitSeconds"))
-
     def by(self, caller: Caller, report: Report | None = None) -> Caller:
         """Return the caller with what the call says of questions and progress."""
         if self.elicits:
@@ -186,7 +181,7 @@ class ToolServer:
         if not isinstance(asked, ToolCall):
             check_rate(admitted.refusal)
             return asked if isinstance(asked, Reply) else lookups.answer(asked, self.offer, admitted.caller)
-        if not asked.is_long:
+        if not asked.bound.tool.waits:
             return await self._answer_call(asked, admitted)
         stream = EventStream(send, asked.params.progress_token) if accepts_events(headers) else None
         return await long_calls.answer(partial(self._answer_call, asked, admitted), stream, receive)

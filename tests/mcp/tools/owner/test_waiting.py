@@ -177,10 +177,12 @@ def test_a_call_beyond_the_waits_of_an_account_is_answered_at_once(agent, monkey
     assert (state, answer.result["structuredContent"]["data"]["state"]) == ("queued", "succeeded")
 
 
+@pytest.mark.parametrize("writing", ["waitSeconds", "wait_seconds", "waitseconds"])
 @pytest.mark.parametrize("meta", [None, PROGRESS])
-def test_a_client_that_goes_away_waits_no_more(agent, meta):
+def test_a_client_that_goes_away_waits_no_more(agent, meta, writing):
     operations.execute_run(agent.actor, agent.run_id)
     headers, body = agent.request(meta=meta)
+    body = body.replace(b"waitSeconds", writing.encode())
     sent = [{"type": "http.request", "body": body}]
 
     async def receive():
