@@ -1,5 +1,6 @@
 """Arguments as clients send them: every tool reads each form of a value as the value itself."""
 
+import contextlib
 import json
 import re
 
@@ -14,12 +15,12 @@ from make.reports import framework
 from muniment.accounts import tokens
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.problems import BadRequest
-from muniment.mcp.arguments import compile_arguments
+from muniment.mcp.arguments import MAX_ENTRIES, MAX_ROWS, compile_arguments
 from services.manage import manage
 from services.mcp import fictional_registry, modern, public_server
 
 NEW = re.compile(
-    r'"(?:confirm|expiresAt|createdAt|deletedAt|restorableUntil|documentId|runId|uploadId|url|command)":"[^"]*",?'
+    r'"(?:confirm|expiresAt|createdAt|deletedAt|restorableUntil|documentId|runId|uploadId|url|command)":"(?:[^"\\]|\\.)*",?'
 )
 """Members of an answer that each call makes anew."""
 CHANGED = {"update_my_company": {"changes": {}}, "update_my_profile": {"changes": {"bio": "About me."}}}
@@ -390,6 +391,82 @@ def test_a_name_that_could_mean_several_arguments_is_refused(required, names, gi
 def test_two_names_of_one_argument_are_refused():
     check = check_of(required=["slug"], keys={"slug": "company"}, slug={"type": "string"})
     assert "'id'" in refusal(check, {"slug": "a", "id": "b"}).message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"dry_run": True, "dry-run": False},
+        {"dry_run": True, "dryrun": None},
+        {"DryRun": False, "dry_run": False},
+        {"dry_run": True, "dryRun": False},
+    ],
+)
+def test_an_argument_in_two_writings_is_refused_and_neither_counts(given):
+    refused = refusal(check_of(dryRun={"type": "boolean"}), given)
+    assert "dry_run" in refused.message
+    assert "dryRun" in refused.hint
+
+
+# ---------------------------------------------------------------------- JSON in text, and long lists
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"bio": "a", "bio": "b"}',
+        '{"bio": "a", "b\\u0069o": "b"}',
+        '{"bio": 1e999}',
+        '{"bio": "\\ud800"}',
+        '\ufeff{"bio": "a"}',
+        '{"bio": ' + "[" * 100 + "]" * 100 + "}",
+    ],
+)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_json_in_text_is_read_as_strictly_as_a_body(text, wrapped):
+    change = {"type": "object", "properties": {"socials": {"type": "object"}}}
+    check = check_of(later=("changes",), changes=change)
+    if wrapped:
+        assert check({"changes": {"socials": text}})["changes"]["socials"] == text  # for the operation to refuse
+    else:
+        assert "argument changes" in refusal(check, {"changes": text}).message
+
+
+def test_a_list_is_read_with_its_blanks_up_to_a_limit_and_not_beyond_it():
+    check = check_of(ids={**WORDS, "maxItems": 2}, parts={"type": "array", "items": {"enum": ["a"]}})
+    blanks = [""] * (MAX_ENTRIES - 2)
+    assert check({"ids": ["a", "b", *blanks]}) == {"ids": ["a", "b"]}
+    assert "argument ids" in refusal(check, {"ids": ["a", "b", "", *blanks]}).message
+    assert check({"ids": "a,b" + "," * (MAX_ENTRIES - 2)}) == {"ids": ["a", "b"]}
+    assert "argument ids" in refusal(check, {"ids": "a,b" + "," * (MAX_ENTRIES - 1)}).message
+    assert check({"parts": ["a"] * MAX_ENTRIES}) == {"parts": ["a"] * MAX_ENTRIES}
+    assert "argument parts" in refusal(check, {"parts": ["a"] * (MAX_ENTRIES + 1)}).message
+
+
+@pytest.mark.parametrize(("later", "most"), [((), MAX_ENTRIES), (("given",), MAX_ROWS)])
+def test_no_entry_of_a_list_that_nothing_takes_is_looked_at(later, most):
+    rows = {"type": "array", "items": {"type": "string"}}
+    check = check_of(later=later, given={"type": "object", "properties": {"rows": rows}} if later else rows)
+    looked_at = []
+    reader = check._later["given"].members["rows"] if later else check._values["given"]
+    reader.items.read = looked_at.append
+
+    def looks(entries):
+        looked_at.clear()
+        with contextlib.suppress(BadRequest):
+            check({"given": {"rows": entries} if later else entries})
+        return len(looked_at)
+
+    assert looks(["a"] * most) == most
+    assert looks(["a"] * (most + 1)) == 0
+
+
+def test_what_an_error_shows_of_a_value_is_its_beginning():
+    check = check_of(q={"type": "string"})
+    assert "not [1, 2]." in refusal(check, {"q": [1, 2]}).message
+    assert "not {'a': 1}." in refusal(check, {"q": {"a": 1}}).message
+    nested = [[list(range(1_000))] * 1_000] * 1_000
+    assert len(refusal(check, {"q": nested}).message) < 200
 
 
 def test_a_field_beside_the_changes_is_refused_with_the_place_where_it_belongs():

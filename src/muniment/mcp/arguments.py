@@ -14,13 +14,12 @@ Everything else is refused by an error that names the argument and what it accep
 
 import difflib
 import re
+import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-import msgspec
-
-from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.json import JSONError, JSONMapping, JSONObject, read_json
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.web_pages import LISTINGS, PICTURES
 
@@ -45,6 +44,10 @@ _SUPPORTED_KEYWORDS: Final = frozenset(
 )
 UNSHOWN: Final = "unshownProperties"
 """A keyword: the members of an object that a schema describes elsewhere; they are read, but not published."""
+MAX_ENTRIES: Final = 1_000
+"""Of a list that is read: none takes more than a hundred, save those of a change."""
+MAX_ROWS: Final = 20_000
+"""Of a list in a change that is read, above every limit of rows."""
 _VERBATIM: Final = frozenset({"text"})
 """The content of a file: its white space stays, and none at all is a file too."""
 _OF_WORDS: Final = frozenset({"fields", "ids", "documentIds"})
@@ -87,6 +90,7 @@ class _Value:
         alternatives = schema.get("anyOf") or [schema]
         self.kinds = frozenset(kind for each in alternatives for kind in _kinds_of(each))
         self.is_later = is_later
+        self.most_read = MAX_ROWS if is_later else MAX_ENTRIES
         self.is_verbatim = is_later or name in _VERBATIM
         self.enum = schema.get("enum")
         self.items: _Value | None = None
@@ -110,7 +114,8 @@ class _Value:
         self.type = _TYPES[kind][1]
         self.accepted = _accepted(schema, kind)
         self.low = schema.get("minimum", schema.get("minLength", 0))
-        self.high = schema.get("maximum", schema.get("maxLength", schema.get("maxItems", float("inf"))))
+        most = MAX_ENTRIES if kind == "array" else float("inf")
+        self.high = schema.get("maximum", schema.get("maxLength", schema.get("maxItems", most)))
 
     # ------------------------------------------------------------------ reading
 
@@ -123,6 +128,8 @@ class _Value:
         elif type(value) is dict and "object" not in self.kinds and self.items and "object" in self.items.kinds:
             value = [value]
         if type(value) is list and self.items is not None and "array" in self.kinds:
+            if len(value) > self.most_read:
+                return value  # too long for any list, and not worth the time
             entries = [self.items.read(entry) for entry in value]
             return entries if self.is_later else [entry for entry in entries if not _is_empty(entry)]
         if type(value) is dict and "object" in self.kinds:
@@ -159,6 +166,8 @@ class _Value:
 
     def _as_list(self, text: str) -> Any:
         """Return the entries that a text stands for; the text itself if a comma leaves that open."""
+        if text.count(",") >= self.most_read:
+            return text
         words = [word for piece in text.split(",") if (word := piece.strip())]
         if self.has_words and all(_WORD.fullmatch(word) for word in words):
             return words
@@ -214,8 +223,12 @@ class _Arguments:
 
     def __call__(self, arguments: JSONObject) -> JSONObject:
         found: JSONObject = {}
+        writings: dict[str, str] = {}
         for given, value in arguments.items():
             name = given if given in self._values else self._name_of(given, arguments)
+            if name in writings:
+                raise _given_twice(name, writings[name], given)
+            writings[name] = given
             read = self._values[name].read(value)
             if name in self._later:
                 read = self._later[name].read(read)
@@ -294,17 +307,37 @@ def _kinds_of(schema: JSONMapping) -> tuple[str, ...]:
     return tuple(kind) if isinstance(kind, list) else (kind,)
 
 
+def _given_twice(name: str, *writings: str) -> BadRequest:
+    """Return the error for an argument under two names: which of them counts would be a guess."""
+    one, other = (repr(each[:MAX_SHOWN_CHARACTERS]) for each in writings)
+    return BadRequest(f"The arguments {one} and {other} are the same one.", f"Call again with {name} once.")
+
+
 def _decoded(text: str) -> Any:
+    """Return the value of a JSON text; None for what the strict reader refuses."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return read_json(text.encode())
+    except (JSONError, UnicodeEncodeError):
         return None
+
+
+class _Beginning(reprlib.Repr):
+    """Writes the beginning of a value, in time that does not grow with it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 2
+        self.maxdict = self.maxlist = MAX_SHOWN_CHARACTERS // 2
+        self.maxlong = self.maxstring = self.maxother = MAX_SHOWN_CHARACTERS
+
+
+_BEGINNING: Final = _Beginning()
 
 
 def _quoted(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value[: MAX_SHOWN_CHARACTERS + 1]) if isinstance(value, str) else str(value)
+    text = repr(value[: MAX_SHOWN_CHARACTERS + 1]) if isinstance(value, str) else _BEGINNING.repr(value)
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[: MAX_SHOWN_CHARACTERS - 3]}…"
 
 
