@@ -205,7 +205,7 @@ def write_back(server: Manage, owner: Account, slugs: list[str]) -> None:
             following = note.get("next")
             while following:
                 more = server.data(token, "get_my_company", slug=slug, **following)
-                shown[name] += more[name]
+                shown.setdefault(name, []).extend(more[name])
                 following = more["notShown"][name].get("next")
             assert len(shown[name]) == shown[f"{name}Total"], (slug, name)
         given = {**shown["company"], **shown}

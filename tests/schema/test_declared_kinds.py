@@ -76,7 +76,7 @@ LEI = "5299000EXAMPLE000096"
 ISIN = "XX000EXAMPL0"
 CASES = [
     Case(
-        *("text", {"max": 20}, "Blue whale", "Grey seal", 7, "must be text, not a number"),
+        *("text", {"max": 20}, "Blue whale", "Grey seal", True, "must be text, not a boolean"),
         *({"berth": "BLUE whales"}, {"berth": "walrus"}, ("berth", {"Blue whale": 1, "Grey seal": 1})),
         *("whale", "Blue whale", "Blue whale"),
     ),

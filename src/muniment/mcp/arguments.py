@@ -178,7 +178,8 @@ class _Value:
         if isinstance(value, float) and value.is_integer() and abs(value) < _MAX_INTEGER:
             value = int(value)
         if "number" in kinds:
-            return float(value)
+            # What an operation checks it quotes as the client wrote it: a long whole number stays one.
+            return value if self.is_later else float(value)
         if "integer" in kinds:
             return value
         if "string" in kinds and self.enum is None:

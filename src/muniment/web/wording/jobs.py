@@ -5,9 +5,11 @@ from typing import Final
 from muniment.web.translating import gettext_lazy
 
 KINDS: Final = {
+    "accounts.counts_ended": gettext_lazy("Delete expired counts"),
     "accounts.deletions_due": gettext_lazy("Delete accounts that are due for deletion"),
     "accounts.security_events_ended": gettext_lazy("Delete old entries of the security log"),
     "accounts.sessions_ended": gettext_lazy("Delete expired sessions"),
+    "accounts.sign_ups_ended": gettext_lazy("Delete sign-ups that were not confirmed"),
     "accounts.tokens_ended": gettext_lazy("Delete expired access tokens"),
     "accounts.tokens_near_end": gettext_lazy("Warn about access tokens that expire soon"),
     "assessments.executed": gettext_lazy("Assess a listing"),
@@ -19,12 +21,14 @@ KINDS: Final = {
     "documents.grown_old": gettext_lazy("Delete expired uploads and documents"),
     "instance.health_asked": gettext_lazy("Check the health of this instance"),
     "jobs.grown_old": gettext_lazy("Delete old jobs"),
+    "mail.messages_old": gettext_lazy("Delete old messages"),
     "mail.requested": gettext_lazy("Send a message"),
     "oauth.clients_unused": gettext_lazy("Delete unused apps"),
     "oauth.grants_ended": gettext_lazy("Delete ended app connections"),
     "registry.consent_introduced": gettext_lazy("Ask people about their positions"),
     "registry.digests_due": gettext_lazy("Send digests to reviewers"),
     "registry.fields_declared": gettext_lazy("Publish listings with new fields"),
+    "registry.file_sparse": gettext_lazy("Give free space back to the disk"),
     "registry.import_requested": gettext_lazy("Import a table"),
     "registry.import_uploads_old": gettext_lazy("Delete old import files"),
     "registry.invitations_ended": gettext_lazy("Delete expired invitations"),
