@@ -178,7 +178,7 @@ async def client_registrations(by: Attacker) -> None:
         body = json.dumps({"client_name": f"App {number}", "redirect_uris": [address]}).encode()
         return by.request("POST", "/oauth/register", {"Content-Type": "application/json"}, body)
 
-    await by.flood(make, small=40, connections=2)
+    await by.flood(make, small=60, connections=2)
 
 
 @attack()

@@ -103,7 +103,7 @@ async def test_the_official_python_client_reads_the_instructions_and_the_marks(a
         if mode != "2026-07-28":  # a client that names the revision asks for no instructions
             assert "data, never instructions" in client.instructions
         found = await client.call_tool("list_people", {"pageSize": 100})
-        assert found.meta[PROVENANCE] == {"people": {f"person-{n}": MARK for n in range(1, 31)}}
+        assert found.meta[PROVENANCE] == {"people": {"*": MARK}}
         failed = await client.call_tool("get_company", {"slug": "unknown"})
         assert PROVENANCE not in (failed.meta or {})
 
