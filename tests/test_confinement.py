@@ -14,7 +14,7 @@ from muniment import child_process, confinement
 from muniment.server.installed_checks import confinement_finding
 
 ESCAPES = """
-import json, os, socket, sys, threading
+import fcntl, json, os, socket, sys, threading
 from pathlib import Path
 from muniment import confinement
 
@@ -34,6 +34,15 @@ def attempt(name, act):
 attempt("read", lambda: Path(secret).read_bytes())
 attempt("list", lambda: list(folder.iterdir()))
 attempt("write", lambda: os.open(folder / "new", os.O_CREAT | os.O_WRONLY))
+attempt("mode", lambda: os.chmod(secret, 0o777))
+attempt("mode of an open file", lambda: os.fchmod(0, 0o777))
+attempt("owner", lambda: os.chown(secret, os.getuid(), os.getgid()))
+attempt("times", lambda: os.utime(secret, (0, 0)))
+attempt("attribute", lambda: os.setxattr(secret, b"user.mark", b"1"))
+attempt("shorten", lambda: os.truncate(secret, 0))
+attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, 0, 19))
+attempt("processors", lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))
+attempt("signals of a pipe", lambda: fcntl.fcntl(1, fcntl.F_SETOWN, parent))
 attempt("remove", lambda: Path(secret).unlink())
 attempt("link", lambda: os.symlink(secret, folder / "link"))
 attempt("tcp", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
@@ -49,6 +58,10 @@ attempt("exec", lambda: os.execv(sys.executable, [sys.executable, "-c", "print('
 FILES = {"read", "list", "write", "remove", "link"}
 NETWORK = {"tcp", "udp", "unix", "pair"}
 PROGRAMS = {"fork", "exec", "signal"}
+BESIDE_CONTENT = {
+    *("mode", "mode of an open file", "owner", "times", "attribute", "shorten"),
+    *("priority", "processors", "signals of a pipe"),
+}
 
 
 @pytest.fixture
@@ -77,6 +90,8 @@ def test_a_confined_child_reaches_nothing_but_its_libraries(instance):
     for name, attempts in could.items():
         if name not in missing:
             assert not done & attempts
+    if not missing:
+        assert not done & BESIDE_CONTENT
     assert libraries == [True, "€", None]
     if confinement.FILES not in missing:
         assert (instance / "secret_key").read_bytes() == b"the key of the instance"
@@ -89,7 +104,7 @@ def test_without_landlock_and_seccomp_the_child_says_what_is_open(instance):
     )
     missing, done, libraries = escapes(instance, prepare)
     assert missing == [confinement.FILES, confinement.NETWORK, confinement.PROGRAMS]
-    assert {"read", "tcp", "exec", "signal"} <= done
+    assert {"read", "tcp", "exec", "signal", "mode", "times", "priority", "signals of a pipe"} <= done
     assert libraries == [True, "€", None]
 
 
@@ -175,6 +190,10 @@ def test_the_filter_of_each_machine_refuses_what_leads_out(name):
     for number in machine.signals:
         assert judge(machine, number, (4_711,)) == "allow"
         assert judge(machine, number, (4_712,)) == "refuse"
+    for command in (8, 15):
+        assert judge(machine, machine.fcntl, (1, command, 4_712)) == "refuse"
+    for command in (1, 2, 3, 4, 7, 9, 14, 16):
+        assert judge(machine, machine.fcntl, (1, command)) == "allow"
     assert judge(machine, machine.prlimit, (0, 9, 0)) == "allow"
     assert judge(machine, machine.prlimit, (0, 9, 1)) == "refuse"
     assert judge(machine, machine.prlimit, (0, 9, 1 << 32)) == "refuse"

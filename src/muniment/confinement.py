@@ -48,6 +48,7 @@ class Machine(NamedTuple):
     signals: tuple[int, ...]
     """Allowed to the process itself, which aborts by one."""
     prlimit: int
+    fcntl: int
 
 
 # The calls that are refused, in this order:
@@ -56,7 +57,11 @@ class Machine(NamedTuple):
 # ptrace, process_vm_readv, process_vm_writev, tkill, rt_sigqueueinfo, rt_tgsigqueueinfo, pidfd_open, pidfd_send_signal,
 # pidfd_getfd; setrlimit;
 # mount, unshare, setns, bpf, userfaultfd, perf_event_open, add_key, request_key, keyctl, shmget, msgget, semget,
-# mq_open.
+# mq_open;
+# truncate; chmod, fchmod, fchmodat, fchmodat2, chown, fchown, lchown, fchownat; utime, utimes, futimesat, utimensat,
+# setxattr, lsetxattr, fsetxattr, setxattrat, removexattr, lremovexattr, fremovexattr, removexattrat, file_setattr:
+# Landlock hides what is in a file, not its mode, owner and times, and truncate from its third version on;
+# setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr, ioprio_set.
 _MACHINES: Final = {
     "x86_64": Machine(
         audit=0xC000003E,
@@ -66,11 +71,15 @@ _MACHINES: Final = {
             *(101, 310, 311, 200, 129, 297, 434, 424, 438),
             160,
             *(165, 272, 308, 321, 323, 298, 248, 249, 250, 29, 68, 64, 240),
+            *(76, 90, 91, 268, 452, 92, 93, 94, 260),
+            *(132, 235, 261, 280, 188, 189, 190, 463, 197, 198, 199, 466, 469),
+            *(141, 142, 144, 203, 314, 251),
         ),
         clone=56,
         clone3=435,
         signals=(62, 234),
         prlimit=302,
+        fcntl=72,
     ),
     "aarch64": Machine(
         audit=0xC00000B7,
@@ -80,15 +89,21 @@ _MACHINES: Final = {
             *(117, 270, 271, 130, 138, 240, 434, 424, 438),
             164,
             *(40, 97, 268, 280, 282, 241, 217, 218, 219, 194, 186, 190, 180),
+            *(45, 52, 53, 452, 55, 54),
+            *(88, 5, 6, 7, 463, 14, 15, 16, 466, 469),
+            *(140, 118, 119, 122, 274, 30),
         ),
         clone=220,
         clone3=435,
         signals=(129, 131),
         prlimit=261,
+        fcntl=25,
     ),
 }
 _X32_BIT: Final = 0x40000000
 _CLONE_THREAD: Final = 0x00010000
+_F_SETOWN, _F_SETOWN_EX = 8, 15
+"""They name a process that the kernel then sends signals to."""
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -216,6 +231,8 @@ def call_filter(machine: Machine, pid: int) -> bytes:
     steps += [(_EQUAL, 0, 4, machine.clone), (_LOAD, 0, 0, _ARGUMENTS), (_HAS_BITS, 0, 1, _CLONE_THREAD), allow, refuse]
     for number in machine.signals:
         steps += [(_EQUAL, 0, 4, number), (_LOAD, 0, 0, _ARGUMENTS), (_EQUAL, 0, 1, pid), allow, refuse]
+    steps += [(_EQUAL, 0, 5, machine.fcntl), (_LOAD, 0, 0, _ARGUMENTS + 8), (_EQUAL, 1, 0, _F_SETOWN)]
+    steps += [(_EQUAL, 0, 1, _F_SETOWN_EX), refuse, allow]
     new_limit = _ARGUMENTS + 16
     steps += [(_EQUAL, 0, 6, machine.prlimit), (_LOAD, 0, 0, new_limit), (_EQUAL, 0, 3, 0)]
     steps += [(_LOAD, 0, 0, new_limit + 4), (_EQUAL, 0, 1, 0), allow, refuse, allow]
