@@ -1,6 +1,7 @@
 """What a file is allowed to be: every type passes, every disguise is told, and text comes out by page."""
 
 import io
+import struct
 import zipfile
 
 import pytest
@@ -105,7 +106,7 @@ def test_a_file_that_unpacks_to_a_little_may_be_packed_as_tightly_as_it_can(monk
 
 
 def test_a_pdf_with_the_signs_of_a_zip_directory_and_no_end_of_one_is_a_pdf():
-    tail = inspection._TAIL
+    tail = inspection._END_BYTES
     padded = files.pdf() + b"\n%" + b"PK\x01\x02" + b" " * (tail - 4) + b"\n"
     look(padded, files.PDF)
 
@@ -130,6 +131,45 @@ def test_an_enormous_table_of_contents_is_not_even_read(monkeypatch):
     monkeypatch.setattr(zipfile, "ZipFile", None)
     with pytest.raises(Rejected, match="too many parts"):
         look(bytes(made), files.DOCX)
+
+
+def zip64(start: bytes, parts: int, comment_bytes: int) -> bytes:
+    """Return an archive of many empty parts that only its zip64 record counts."""
+    entry = struct.pack("<4s4B4HL2L5H2L", b"PK\1\2", 20, 0, 20, 0, *[0] * 14)
+    directory = entry * parts
+    size, at = len(directory), len(start)
+    record = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, parts, parts, size, at)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, at + size, 1)
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, len(entry), 0, comment_bytes)
+    return start + directory + record + locator + end + b"c" * comment_bytes
+
+
+@pytest.mark.parametrize("comment_bytes", [0, 65_514, 65_516, 65_517, 65_534, 65_535])
+def test_a_directory_of_the_zip64_form_is_not_read_however_long_the_comment_after_it(monkeypatch, comment_bytes):
+    content = zip64(b"PK\x03\x04" + bytes(26), 70_000, comment_bytes)
+    assert len(zipfile.ZipFile(io.BytesIO(content)).infolist()) == 70_000
+    monkeypatch.setattr(zipfile, "ZipFile", None)
+    with pytest.raises(Rejected, match="too many parts"):
+        look(content, files.DOCX)
+
+
+@pytest.mark.parametrize("comment_bytes", [0, 65_535])
+def test_a_pdf_that_is_an_archive_of_the_zip64_form_is_refused(comment_bytes):
+    content = zip64(files.pdf(), 3, comment_bytes)
+    assert len(zipfile.ZipFile(io.BytesIO(content)).infolist()) == 3
+    with pytest.raises(Rejected, match="both a PDF and a zip archive"):
+        look(content, files.PDF)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_parts_that_no_office_program_compresses_so_are_refused_before_one_is_unpacked(monkeypatch, method):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", method) as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("word/document.xml", "<document/>")
+    monkeypatch.setattr(zipfile.ZipFile, "open", None)
+    with pytest.raises(Rejected, match="compressed in an unusual way"):
+        look(packed.getvalue(), files.DOCX)
 
 
 @pytest.mark.parametrize(

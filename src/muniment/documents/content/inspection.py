@@ -35,7 +35,12 @@ MAX_JSON_BYTES: Final = 8 << 20
 _HEAD: Final = 4096
 _LONG_HEAD: Final = 1 << 16
 """Of a text, which may begin with comments."""
-_TAIL: Final = (1 << 16) + 22
+_END_BYTES: Final = (1 << 16) + 22
+"""The longest end record of a zip archive, with its comment."""
+_LOCATOR_BYTES: Final = 20
+"""Of the record before it that makes an archive a zip64 one."""
+_METHODS: Final = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""Office programs know no others. What LZMA unpacks to can take gigabytes of memory, by a number in the file."""
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
@@ -194,17 +199,24 @@ def _ends_as_zip(file: IO[bytes], size_bytes: int) -> bool:
     tail, at = _zip_end(file, size_bytes)
     if at is None or at + 22 + int.from_bytes(tail[at + 20 : at + 22], "little") > len(tail):
         return False
+    if _has_locator(tail, at):
+        return True
     directory_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
-    file.seek(max(0, max(0, size_bytes - _TAIL) + at - directory_bytes))
+    file.seek(max(0, size_bytes - len(tail) + at - directory_bytes))
     return file.read(4) == b"PK\x01\x02"
 
 
 def _zip_end(file: IO[bytes], size_bytes: int) -> tuple[bytes, int | None]:
-    """Return the file's last bytes, and where in them the end record of a zip archive begins."""
-    file.seek(max(0, size_bytes - _TAIL))
-    tail = file.read(_TAIL)
-    at = tail.rfind(b"PK\x05\x06")
+    """Return the file's last bytes, and where in them the end record of a zip archive begins; a locator is before."""
+    file.seek(max(0, size_bytes - _END_BYTES - _LOCATOR_BYTES))
+    tail = file.read(_END_BYTES + _LOCATOR_BYTES)
+    at = tail.rfind(b"PK\x05\x06", max(0, len(tail) - _END_BYTES))
     return tail, None if at < 0 or at + 22 > len(tail) else at
+
+
+def _has_locator(tail: bytes, at: int) -> bool:
+    """Return whether an archive is a zip64 one, whose size is in another record."""
+    return tail.startswith(b"PK\x06\x07", max(0, at - _LOCATOR_BYTES))
 
 
 def _archive(file: IO[bytes], size_bytes: int, head: bytes, found: Type) -> None:
@@ -230,8 +242,7 @@ def _check_directory(file: IO[bytes], size_bytes: int, found: Type) -> None:
     tail, at = _zip_end(file, size_bytes)
     if at is None:
         raise Rejected(Phrase("The {type} file is damaged: its end is missing.", type=found.name))
-    has_zip64 = tail.startswith(b"PK\x06\x07", max(0, at - 20))
-    if has_zip64 or int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES:
+    if _has_locator(tail, at) or int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES:
         raise Rejected(
             Phrase("The {type} file has too many parts; the limit is {limit}.", type=found.name, limit=MAX_ENTRIES)
         )
@@ -270,6 +281,8 @@ def _check_entries(entries: list[zipfile.ZipInfo], size_bytes: int, found: Type)
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.flag_bits & 0x1:
             raise Rejected(Phrase("The {type} file is encrypted. Save it without a password.", type=found.name))
+        if entry.compress_type not in _METHODS:
+            raise Rejected(Phrase("The {type} file is compressed in an unusual way. Save it again.", type=found.name))
         if entry.filename.startswith(("/", "\\")) or ".." in entry.filename.replace("\\", "/").split("/"):
             raise Rejected(Phrase("The {type} file contains a part with an unsafe name.", type=found.name))
         if entry.header_offset < end:
