@@ -166,17 +166,18 @@ def test_a_client_that_registers_again_is_kept_for_another_day():
     assert clients.reap_clients() == 1
 
 
-def test_in_a_flood_unused_clients_are_kept_for_an_hour_and_no_more_are_added(monkeypatch):
-    monkeypatch.setattr(clients, "MAX_UNUSED", 3)
-    for number in range(3):
-        register(client_name=f"App {number}")
-    with pytest.raises(Refusal, match="Too many apps") as refused:
-        register(client_name="One more")
-    assert refused.value.error == "temporarily_unavailable"
-    assert register(client_name="App 1")[0]
-    Client.objects.filter(name="App 0").update(created_at=now() - timedelta(hours=1, seconds=1))
-    assert register(client_name="One more")[0]
-    assert not Client.objects.filter(name="App 0").exists()
+def test_too_many_unused_clients_refuse_no_app_and_those_that_were_added_first_make_room(monkeypatch):
+    monkeypatch.setattr(clients, "MAX_UNUSED", 4)
+    waiting, flood, other, fresh = (register(client_name=name)[0] for name in ("Waiting", "Flood", "Other", "Fresh"))
+    for hours, client in enumerate((fresh, other, flood, waiting), start=1):
+        Client.objects.filter(pk=client.pk).update(created_at=now() - timedelta(hours=hours))
+    AuthorizationCode.objects.create(**_code(waiting, account(), now() + timedelta(minutes=1)))
+    register(client_name="Fourth unused")
+    assert Client.objects.filter(pk=flood.pk).exists()
+    assert register(client_name="Flood")[0] == flood  # being registered again keeps no place
+    added, _ = register(client_name="One more")
+    left = set(Client.objects.values_list("name", flat=True))
+    assert left == {"Waiting", "Other", "Fresh", "Fourth unused", added.name}
 
 
 def test_redirect_addresses_have_at_most_four_thousand_characters_together():

@@ -31,8 +31,7 @@ MAX_REDIRECTS: Final = 20
 MAX_REDIRECT_CHARACTERS: Final = 4_000
 """Of all redirect addresses of a client together."""
 MAX_UNUSED: Final = 5_000
-"""Clients that registered themselves and have no connection; beyond it, none is added."""
-UNUSED_KEPT_IN_A_FLOOD: Final = timedelta(hours=1)
+"""Clients that registered themselves and have no connection; beyond it, those that were added first make room."""
 MAX_NAME_CHARACTERS: Final = 100
 DOCUMENT_KEPT: Final = timedelta(hours=1)
 UNUSED_KEPT: Final = timedelta(days=1)
@@ -91,12 +90,20 @@ def _keep_longer(client: Client) -> None:
 
 
 def _make_room() -> None:
-    """Raise a Refusal if there are too many clients without a connection."""
+    """
+    If too many clients have no connection, delete those that were added first; a tenth more, to have time until then.
+
+    Refusing new ones would let those who fill the table keep every other app out. When an app registered last does not
+    count: registering again is free, and would keep the rows of a flood.
+    """
     if Client.objects.filter(kind=Client.Kind.REGISTERED).count() < MAX_UNUSED:
         return
-    reap_clients(kept=UNUSED_KEPT_IN_A_FLOOD)
-    if _unused().filter(kind=Client.Kind.REGISTERED).count() >= MAX_UNUSED:
-        raise Refusal("temporarily_unavailable", "Too many apps registered and were not used. Try again later.")
+    with transaction.atomic():
+        unused = _unused().filter(kind=Client.Kind.REGISTERED)
+        excess = unused.count() - MAX_UNUSED
+        if excess >= 0:
+            first = unused.order_by("created_at", "pk").values_list("pk", flat=True)
+            _unused().filter(pk__in=list(first[: excess + 1 + MAX_UNUSED // 10])).delete()
 
 
 def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
@@ -143,10 +150,10 @@ def _keep(identifier: str, document: JSONMapping) -> Client:
     return client
 
 
-def reap_clients(*, kept: timedelta = UNUSED_KEPT) -> int:
+def reap_clients() -> int:
     """Delete clients without a connection within a day, and those whose last connection was deleted."""
     with transaction.atomic():
-        since = now() - kept
+        since = now() - UNUSED_KEPT
         old = _unused().filter(created_at__lt=since).filter(Q(fetched_at=None) | Q(fetched_at__lt=since))
         return old.delete()[1].get("oauth.Client", 0)
 
