@@ -18,6 +18,8 @@ from services.raw import exchange, status
 from services.victims import Plan, Result, victims
 
 SLOWEST_S = 0.25
+REFUSED_S = {"any_entity_tag": 0.1, "client_registrations": 0.1, "many_runs": 0.1, "static_files": 0.1}
+"""The same beside attacks of which nearly every request is refused: up to 9,000 a second on two cores."""
 PROOF_S = float(os.environ.get("ATTACK_SECONDS", "20"))
 """For each attack directly and through each proxy: a minute in all."""
 GROWTH_BYTES = 128 << 20
@@ -136,7 +138,7 @@ def test_other_clients_are_answered_in_time_while_one_address_attacks(site, name
             print(f"\n{name}, {front}: p99 ms {figures}, worst {worst}, of {asked}; attacker {dict(by.counts)}")  # noqa: T201 - the figures of the proof
         unharmed(results)
         assert EXPECTED.get(name, lambda _: True)(by), (front, by.counts)
-        slow |= {(front, kind): ms for kind, ms in figures.items() if ms > SLOWEST_S * 1000}
+        slow |= {(front, kind): ms for kind, ms in figures.items() if ms > REFUSED_S.get(name, SLOWEST_S) * 1000}
     assert not slow
     assert "Traceback" not in site.log()
     growth = resident_bytes(site.pid) - before
