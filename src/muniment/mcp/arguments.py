@@ -194,7 +194,11 @@ class _Value:
     def checked(self, value: Any, name: str) -> Any:
         """Return a value that was read. Raise BadRequest for one that the schema does not take."""
         kind = type(value)
-        size = value if kind is int else len(value) if kind in {str, list} else 0
+        size: float = 0
+        if kind in {int, float}:
+            size = value
+        elif kind in {str, list}:
+            size = len(value)
         if kind is not self.type or (self.enum and value not in self.enum) or not self.low <= size <= self.high:
             raise BadRequest(
                 f"The argument {name} takes {self.accepted}, not {_quoted(value)}.",

@@ -3,6 +3,7 @@
 import io
 import struct
 import zipfile
+import zlib
 
 import pytest
 
@@ -214,3 +215,47 @@ def test_the_type_comes_from_the_ending_and_must_agree_with_it():
     ]:
         with pytest.raises(Rejected):
             type_of(name, content_type)
+
+
+def png_with(chunks: int, kind: bytes) -> bytes:
+    """Return a PNG with so many more chunks behind its header."""
+    made = files.png()
+    header_ends = made.index(b"IDAT") - 4
+    chunk = struct.pack(">I", 0) + kind + struct.pack(">I", zlib.crc32(kind))
+    return made[:header_ends] + chunk * chunks + made[header_ends:]
+
+
+def test_a_png_has_few_chunks_that_hold_no_pixels():
+    others = 2  # its header and its end
+    look(png_with(inspection.MAX_IMAGE_DETAILS - others, b"teSt"), "image/png")
+    with pytest.raises(Rejected, match="too many parts"):
+        look(png_with(inspection.MAX_IMAGE_DETAILS - others + 1, b"teSt"), "image/png")
+
+
+def test_a_png_has_a_limit_of_chunks_with_pixels_too(monkeypatch):
+    others = 3
+    monkeypatch.setattr(inspection, "MAX_IMAGE_PARTS", 20 + others)
+    look(png_with(20, b"IDAT"), "image/png")
+    with pytest.raises(Rejected, match="too many parts"):
+        look(png_with(21, b"IDAT"), "image/png")
+
+
+def test_a_jpeg_has_few_segments_before_its_pixels(monkeypatch):
+    made = files.picture("JPEG")
+    segments = 0
+    at = 2
+    while made[at : at + 2] != b"\xff\xda":
+        segments += 1
+        at += 2 + int.from_bytes(made[at + 2 : at + 4], "big")
+    monkeypatch.setattr(inspection, "MAX_IMAGE_DETAILS", segments + 5)
+    comment = b"\xff\xfe\x00\x02"
+    look(made[:2] + comment * 5 + made[2:], "image/jpeg")
+    with pytest.raises(Rejected, match="too many parts"):
+        look(made[:2] + comment * 6 + made[2:], "image/jpeg")
+
+
+def test_a_jpeg_has_few_bytes_that_only_fill():
+    made = files.picture("JPEG")
+    look(made[:2] + b"\xff" * inspection.MAX_FILL_BYTES + made[2:], "image/jpeg")
+    with pytest.raises(Rejected, match="damaged"):
+        look(made[:2] + b"\xff" * (inspection.MAX_FILL_BYTES + 1) + made[2:], "image/jpeg")

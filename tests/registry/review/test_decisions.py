@@ -83,7 +83,7 @@ def test_each_decision_is_taken_once():
     with pytest.raises(Conflict, match="submitted and cannot be submitted"):
         decisions.submit_company(me, mine.slug)
     operations.update_company(me, mine.slug, CompanyChange(industry="Energy"))
-    with pytest.raises(Conflict, match="someone else changed it"):
+    with pytest.raises(Conflict, match="it has changed since"):
         decisions.approve_company(judge, mine.slug, expected_version=2)
     decisions.reject_company(judge, mine.slug, "Not an organization.")
     with pytest.raises(Conflict, match="rejected and cannot be approved"):

@@ -8,6 +8,7 @@ Source: decisions, section 5, documents.
 """
 
 import codecs
+import os
 import unicodedata
 import warnings
 import zipfile
@@ -39,6 +40,12 @@ _END_BYTES: Final = (1 << 16) + 22
 """The longest end record of a zip archive, with its comment."""
 _LOCATOR_BYTES: Final = 20
 """Of the record before it that makes an archive a zip64 one."""
+MAX_IMAGE_PARTS: Final = 100_000
+"""Chunks of a PNG; writers make them of 8 KB and more."""
+MAX_IMAGE_DETAILS: Final = 500
+"""Chunks of a PNG that hold no pixels, or segments of a JPEG before its pixels; cameras write some dozens."""
+MAX_FILL_BYTES: Final = 64
+_PIXEL_CHUNKS: Final = frozenset({b"IDAT", b"fdAT", b"fcTL"})
 _METHODS: Final = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 """Office programs know no others. What LZMA unpacks to can take gigabytes of memory, by a number in the file."""
 
@@ -322,6 +329,10 @@ def _image(file: IO[bytes], head: bytes, found: Type) -> None:
     }
     if not starts[found.name]:
         raise _not(found, head)
+    if found.name == "PNG":
+        _check_chunks(file)
+    elif found.name == "JPEG":
+        _check_segments(file)
     from PIL import Image  # slow to import
 
     file.seek(0)
@@ -339,6 +350,42 @@ def _image(file: IO[bytes], head: bytes, found: Type) -> None:
         ) from None
     except Exception as error:  # every decoder raises its own
         raise Rejected(Phrase("The {type} image is damaged.", type=found.name)) from error
+
+
+def _check_chunks(file: IO[bytes]) -> None:
+    """Raise Rejected for a PNG of very many chunks: the decoder takes time for each, and unpacks some of them."""
+    file.seek(len(b"\x89PNG\r\n\x1a\n"))
+    parts = details = 0
+    while len(head := file.read(8)) == 8:
+        parts += 1
+        details += head[4:] not in _PIXEL_CHUNKS
+        if parts > MAX_IMAGE_PARTS or details > MAX_IMAGE_DETAILS:
+            raise _too_many_parts("PNG")
+        length_and_checksum = int.from_bytes(head[:4], "big") + 4
+        file.seek(length_and_checksum, os.SEEK_CUR)
+
+
+def _check_segments(file: IO[bytes]) -> None:
+    """Raise Rejected for a JPEG whose pixels begin after very many segments, or after bytes that only fill."""
+    file.seek(2)
+    for _ in range(MAX_IMAGE_DETAILS + 1):
+        marker = file.read(2)
+        fill = 0
+        while marker == b"\xff\xff" and fill < MAX_FILL_BYTES:
+            marker = marker[1:] + file.read(1)
+            fill += 1
+        is_segment = len(marker) == 2 and marker[:1] == b"\xff" and marker != b"\xff\xff"
+        if marker == b"\xff\xda":
+            return
+        if not is_segment:
+            raise Rejected(Phrase("The {type} image is damaged.", type="JPEG"))
+        length = int.from_bytes(file.read(2), "big")
+        file.seek(max(0, length - 2), os.SEEK_CUR)
+    raise _too_many_parts("JPEG")
+
+
+def _too_many_parts(type_name: str) -> Rejected:
+    return Rejected(Phrase("The {type} image has too many parts. Save it again.", type=type_name))
 
 
 def _check_pixels(width: int, height: int) -> None:

@@ -102,7 +102,7 @@ def expect_version(row: Company | Person, expected: int | None) -> None:
     if expected is not None and row.version != expected:
         raise Conflict(
             Phrase(
-                "{slug!r} is at version {version}, not {expected}: someone else changed it.",
+                "{slug!r} is at version {version}, not {expected}: it has changed since.",
                 slug=row.slug,
                 version=row.version,
                 expected=expected,

@@ -149,7 +149,7 @@ def test_a_listing_that_the_owner_changed_meanwhile_is_not_approved(submitted, f
     late = signed_in(first).post(
         f"/review/companies/{submitted}/decide", {"do": "approve", "version": version}, follow=True
     )
-    assert b"someone else changed it" in late.content
+    assert b"it has changed since" in late.content
     assert Company.objects.get().state == "submitted"
 
 

@@ -170,7 +170,7 @@ def test_several_items_are_decided_after_a_question(three, first, owner):
     assert done["Location"] == "/review/several/done"
     told = text_of(page.get(done["Location"]))
     assert "Declined: 2 of 3." in told
-    assert re.search(r"Birch Fund\s+Not done .*someone else changed it", told)
+    assert re.search(r"Birch Fund\s+Not done .*it has changed since", told)
     assert dict(Company.objects.values_list("name", "state")) == {
         "Alder Bank": "rejected",
         "Birch Fund": "submitted",
