@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import random
+import secrets
 
 from attacks.harness import Attacker, answered, attack
 
@@ -171,11 +172,12 @@ async def static_files(by: Attacker) -> None:
 
 @attack(proxies_matter=True)
 async def client_registrations(by: Attacker) -> None:
-    """Register apps, good and bad ones."""
+    """Register apps, good and bad ones; what registers again as it was is the same app, and does not count."""
+    flood = secrets.token_hex(8)
 
     def make(number: int) -> bytes:
         address = "https://app.example/cb" if number % 2 else "nothing"
-        body = json.dumps({"client_name": f"App {number}", "redirect_uris": [address]}).encode()
+        body = json.dumps({"client_name": f"App {flood} {number}", "redirect_uris": [address]}).encode()
         return by.request("POST", "/oauth/register", {"Content-Type": "application/json"}, body)
 
     await by.flood(make, small=60, connections=2)
