@@ -24,7 +24,7 @@ def site(tmp_path_factory):
 
 def authored(site, folder, program, criteria):
     file = folder / f"{program}.json"
-    file.write_text(json.dumps(specification(criteria)))
+    file.write_text(json.dumps(specification(criteria, reports="remediation")))
     run("framework", "author", program, str(file), data=site.data)
     return program
 

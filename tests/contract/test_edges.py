@@ -11,6 +11,8 @@ from services.mcp import legacy
 from services.product import Product
 from services.raw import exchange, status
 
+pytestmark = pytest.mark.requirement("rest.methods", "rest.unknown-path", "rest.broken-path")
+
 JSON = b"Accept: application/json"
 HTML = b"Accept: text/html,application/xhtml+xml,application/json;q=0.5"
 

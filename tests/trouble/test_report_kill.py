@@ -40,7 +40,7 @@ def product(tmp_path):
     made = subprocess.run(
         [sys.executable, "-c", MADE],
         env={**environment(data), "DJANGO_SETTINGS_MODULE": "muniment.settings"},
-        input=json.dumps(specification(70)),
+        input=json.dumps(specification(70, reports="remediation")),
         check=True,
         timeout=110,
         capture_output=True,

@@ -7,6 +7,7 @@ from typing import Any, cast
 from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
 from allauth.account.middleware import AccountMiddleware
 from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequired
+from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
@@ -72,6 +73,9 @@ def answered(request: HttpRequest, view: Callable[..., HttpResponse], *args: Any
         return with_retry(view, request, *args, **kwargs)
     except Problem as problem:
         return problem_page(request, problem)
+    except PermissionDenied:
+        # A library's page of a method that is switched off. Django would log it with a trace, which anyone can cause.
+        return forbidden(request)
 
 
 def problem_page(request: HttpRequest, problem: Problem) -> HttpResponse:
