@@ -15,6 +15,7 @@ from muniment.accounts.models import PersonalToken
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Fairness
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
+from muniment.web.requests.limits import MAX_VISITOR_FORM_BYTES
 
 pytestmark = pytest.mark.django_db
 TOKEN = {"name": "laptop of Ada, “home”", "lifetime": "30", "access": "read"}
@@ -191,3 +192,33 @@ def test_a_notice_is_kept_for_the_page_after_the_refusal(browser, limits, owner)
     refused = browser.get("/manage/documents")
     assert refused.status_code == 429
     assert b"Choose at least one file." in refused.content
+
+
+def large_form(size_bytes: int) -> str:
+    return "login=" + "a" * (size_bytes - len("login="))
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/manage/companies/new"])
+@pytest.mark.parametrize("kind", [FORM, "multipart/form-data; boundary=x"])
+def test_a_large_form_of_a_visitor_is_refused_before_it_is_read(path, kind, monkeypatch):
+    visitor = Client(enforce_csrf_checks=True, headers={"Cookie": "csrftoken=" + "a" * 32})
+    most = visitor.post(path, large_form(MAX_VISITOR_FORM_BYTES), content_type=kind)
+    assert most.status_code in {400, 403}, "it is read, is none or lacks its token"
+    monkeypatch.setattr(HttpRequest, "_load_post_and_files", None)
+    refused = visitor.post(path, large_form(MAX_VISITOR_FORM_BYTES + 1), content_type=kind)
+    assert refused.status_code == 413
+    assert b"Sign in first" in refused.content
+    valid(refused.content.decode())
+
+
+def test_the_account_of_a_browser_that_was_signed_out_pays_for_its_large_form(browser, limits, owner):
+    browser.get("/manage")
+    del browser.cookies["sessionid"]
+    form = large_form(MAX_VISITOR_FORM_BYTES + 1)
+    kept = browser.post("/manage/companies/new", form, content_type=FORM)
+    assert (kept.status_code, kept.wsgi_request.META[fairness.ACCOUNT]) == (302, str(owner.pk))
+    limits.page_cpu.charge(str(owner.pk), CPU_BURST_MS + 90_000)
+    assert browser.post("/manage/companies/new", form, content_type=FORM).status_code == 429

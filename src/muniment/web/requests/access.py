@@ -146,7 +146,7 @@ def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
     answer = HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': here})}")
     if request.method != "POST":
         return answer
-    author = _author(request)
+    author = author_of(request)
     if author is not None and can_return:
         fairness.current().take("writes", author)
         if keep_form(request, request.path, author=author):
@@ -165,7 +165,7 @@ def page_of_form(request: HttpRequest) -> str:
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
-def _author(request: HttpRequest) -> str | None:
+def author_of(request: HttpRequest) -> str | None:
     """
     Return the key of the account that this browser's open forms belong to; None without one.
 
@@ -178,7 +178,7 @@ def _author(request: HttpRequest) -> str | None:
 def _with_author(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Set the cookie that names the account of this browser's forms, which outlives the session."""
     author = str(request.user.pk)
-    if _author(request) != author:
+    if author_of(request) != author:
         response.set_signed_cookie(
             AUTHOR,
             author,

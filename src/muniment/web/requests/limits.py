@@ -1,5 +1,5 @@
 """
-Limits of a signed-in account on the pages: changes per minute, and CPU time.
+Limits of a signed-in account on the pages: changes per minute, and CPU time; and of the forms of visitors.
 
 A request over a limit is refused before its form is read and before a view runs. The page offers to submit the form
 again, with everything that was entered.
@@ -15,9 +15,10 @@ from django.utils.translation import gettext
 
 from muniment.kernel import fairness
 from muniment.kernel.fairness import ACCOUNT
-from muniment.kernel.problems import TooMany
+from muniment.kernel.problems import TooLarge, TooMany
 from muniment.languages.translated import in_words, translated
 from muniment.web.requests import errors
+from muniment.web.requests.access import author_of
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -27,6 +28,9 @@ _ALWAYS: Final = re.compile(r"/(?:accounts/logout|manage/security)/?")
 """Pages that an account reaches over its limits."""
 _CHANGES_NOTHING: Final = re.compile(r"/review/frameworks/[^/]+/validate|/manage/companies/[^/]+/preview(?:/live)?")
 MAX_FIELDS: Final = 1_000
+MAX_VISITOR_FORM_BYTES: Final = 64 << 10
+"""Of a form of someone who is not signed in. A browser whose account was signed out may send more: it pays for it."""
+_FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
 
 class LimitsMiddleware:
@@ -47,7 +51,24 @@ class LimitsMiddleware:
                 except TooMany as refusal:
                     return _refused(request, refusal)
             request.META[ACCOUNT] = account
+        elif is_change and _is_large_form(request):
+            # Reading so many fields takes half a second, and the check of the token reads them before it refuses.
+            author = author_of(request)
+            if author is None:
+                refused = TooLarge("The form is larger than 64 KB.", "Sign in first, or shorten the form.")
+                return errors.problem_page(request, refused)
+            try:
+                fairness.current().check("page_cpu", author)
+            except TooMany as refusal:
+                return errors.problem_page(request, refusal)
+            request.META[ACCOUNT] = author
         return self.get_response(request)
+
+
+def _is_large_form(request: HttpRequest) -> bool:
+    """Return whether the body is a form, larger than what visitors have to send."""
+    length = int(request.META.get("CONTENT_LENGTH") or "0")
+    return request.content_type in _FORMS and length > MAX_VISITOR_FORM_BYTES
 
 
 def _refused(request: HttpRequest, refusal: TooMany) -> HttpResponse:
