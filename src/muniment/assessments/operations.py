@@ -64,19 +64,20 @@ _TOO_LONG: Final = marked(
 
 @dataclass(frozen=True, slots=True)
 class StartedRun:
-    """A run ready to be executed: its cost, and the kinds of evidence that are missing."""
+    """A run ready to be executed, and the credits that its account can spend."""
 
     run: RunView
     available: int
-    evidence: "Evidence"
 
     def to_wire(self) -> JSONObject:
+        # Judged here, after the transaction: it takes up to half a second, in which others could not write.
+        evidence = evidence_of(self.run.row)
         return {
             **self.run.to_wire(),
             "available": self.available,
-            "missingEvidence": self.evidence.missing,
-            "evidenceJudged": not self.evidence.unjudged_because,
-            **({"evidenceNote": self.evidence.unjudged_because} if self.evidence.unjudged_because else {}),
+            "missingEvidence": evidence.missing,
+            "evidenceJudged": not evidence.unjudged_because,
+            **({"evidenceNote": evidence.unjudged_because} if evidence.unjudged_because else {}),
             "reportShows": shown_by(self.run.row.specification.document),
             "evaluator": evaluator_now(self.run.row.framework.slug),
             "expiresAt": timestamp(self.run.row.expires_at),
@@ -140,32 +141,41 @@ def start_run(
         framework = _framework(framework_id)
         # Before the look for the key: a repeat that comes at once must find the run, not only that it is active.
         Account.objects.select_for_update().get(pk=actor.account_id)
-        if idempotency_key and (existing := _run_with_key(actor.account_id, idempotency_key)):
-            return _repeat_of(actor, existing, company, framework, chosen)
-        specification = current_specification(framework_id)
-        if specification is None or framework.closed:
-            raise Conflict(
-                Phrase("The framework {id!r} is closed and takes no runs.", id=framework_id),
-                "Choose one with isOpen true in list_frameworks.",
-            )
-        _make_room_for_run(actor.account_id)
-        _require_no_active_run(company, framework)
-        for document_id in chosen:
-            _check_document(actor, company, document_id)
-        row = ReportRun(
-            company=company,
-            framework=framework,
-            specification=specification,
-            account_id=actor.account_id,
-            via=actor.via,
-            document_ids=chosen,
-            criteria=count_criteria(specification),
-            cost=_cost(framework.run_cost),
-            idempotency_key=idempotency_key or None,
-            expires_at=now() + timedelta(hours=EXPIRES_AFTER_HOURS),
+        row = _run_with_key(actor.account_id, idempotency_key) if idempotency_key else None
+        if row is not None:
+            _require_same(row, company, framework, chosen)
+        else:
+            row = _new_run(actor, company, framework, chosen)
+            row.idempotency_key = idempotency_key or None
+            row.save(force_insert=True)
+    # The first look at the credits opens their account, which waits for the lock that is held above.
+    return StartedRun(get_run(actor, row.pk), credits_.available(actor))
+
+
+def _new_run(actor: Actor, company: Company, framework: Framework, document_ids: list[str]) -> ReportRun:
+    """Return a run that is not saved yet; raise Conflict if there can be none. The caller has locked the account."""
+    assert actor.account_id is not None  # noqa: S101 - the caller has found its company
+    specification = current_specification(framework.slug)
+    if specification is None or framework.closed:
+        raise Conflict(
+            Phrase("The framework {id!r} is closed and takes no runs.", id=framework.slug),
+            "Choose one with isOpen true in list_frameworks.",
         )
-        row.save(force_insert=True)
-    return _started(actor, row)
+    _make_room_for_run(actor.account_id)
+    _require_no_active_run(company, framework)
+    for document_id in document_ids:
+        _check_document(actor, company, document_id)
+    return ReportRun(
+        company=company,
+        framework=framework,
+        specification=specification,
+        account_id=actor.account_id,
+        via=actor.via,
+        document_ids=document_ids,
+        criteria=count_criteria(specification),
+        cost=_cost(framework.run_cost),
+        expires_at=now() + timedelta(hours=EXPIRES_AFTER_HOURS),
+    )
 
 
 def _check_arguments(document_ids: list[str], key: str | None) -> None:
@@ -210,12 +220,9 @@ def _run_with_key(account_id: int, key: str) -> ReportRun | None:
     return ReportRun.objects.filter(account_id=account_id, idempotency_key=key).first()
 
 
-def _repeat_of(
-    actor: Actor, row: ReportRun, company: Company, framework: Framework, document_ids: list[str]
-) -> StartedRun:
+def _require_same(row: ReportRun, company: Company, framework: Framework, document_ids: list[str]) -> None:
     if (row.company_id, row.framework_id, row.document_ids) != (company.pk, framework.pk, document_ids):
         raise Conflict("This idempotencyKey was used for another run.", "Send a new key for a new run.")
-    return _started(actor, row)
 
 
 def _require_no_active_run(company: Company, framework: Framework) -> None:
@@ -256,10 +263,6 @@ def _check_document(actor: Actor, company: Company, document_id: str) -> None:
             Phrase("The document {id!r} is {state}, not ready.", id=document_id, state=Phrase(document.state)),
             "Call complete_document_upload, or leave it out.",
         )
-
-
-def _started(actor: Actor, row: ReportRun) -> StartedRun:
-    return StartedRun(get_run(actor, row.pk), credits_.available(actor), evidence_of(row))
 
 
 def evidence_of(row: ReportRun) -> Evidence:
