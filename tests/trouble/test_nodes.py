@@ -24,6 +24,7 @@ from services.ports import SEEN_WITHIN_S, wait_until
 from services.product import Product
 
 pytestmark = [pytest.mark.postgresql, pytest.mark.timeout(600)]
+REGISTRATION = b'{"client_name": "Meanwhile", "redirect_uris": ["https://meanwhile.example/cb"]}'
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +229,7 @@ def stopped(pair, postgres, seconds, threads):
                 assert written.status == 503, written
                 assert int(written.headers["retry-after"]) >= 1
                 check_error(written, 503, "internal_error")
-                registered = node.request("POST", "/oauth/register", {"Content-Type": "application/json"}, b"{}")
+                registered = node.request("POST", "/oauth/register", {"Content-Type": "application/json"}, REGISTRATION)
                 assert (registered.status, registered.json()["error"]) == (503, "temporarily_unavailable")
                 assert int(registered.headers["retry-after"]) >= 1
                 session = "sessionid=" + "a" * 32

@@ -2,9 +2,11 @@
 
 import pytest
 from allauth.account.models import EmailAddress
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from django.core.cache import cache
 
 from accounts.identities.test_providers import EMAIL, come_by, is_in, staff
+from muniment.accounts.identities.provider_answers import ProviderAnswers
 from muniment.accounts.models import Account
 
 __all__ = ["staff"]
@@ -166,3 +168,9 @@ def test_a_subject_that_cannot_be_stored_is_refused(staff, subject, is_accepted)
     browser, answer = come_by(issuer)
     assert answer.status_code < 500
     assert is_in(browser) is is_accepted
+
+
+@pytest.mark.parametrize("told", [{}, [], None, "text"], ids=str)
+def test_a_token_response_that_cannot_be_read_is_told_as_the_providers_fault(told):
+    with pytest.raises(OAuth2Error, match="token response cannot be read"):
+        ProviderAnswers.__new__(ProviderAnswers).parse_token(told)

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from muniment.accounts.keys.key_file import path_of, secret_text
 from muniment.accounts.keys.reading import candidates, fingerprint, listed, new_key
+from muniment.config import Config, ConfigError
 
 LONG, OTHER = "a" * 32, "b" * 40
 
@@ -41,3 +43,14 @@ def test_a_fingerprint_names_a_key_and_does_not_contain_it():
     assert fingerprint(key) == fingerprint(key) != fingerprint(key + "x")
     assert len(fingerprint(key)) == 16
     assert listed(f"{key},{new_key()}")[0] == key
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe"], ids=["empty", "blank", "no text"])
+def test_a_damaged_key_file_is_never_replaced_by_a_new_key(content, tmp_path):
+    config = Config({"MUNIMENT_DATA": str(tmp_path)})
+    made = secret_text(config)
+    assert secret_text(config) == made, "the first start makes one"
+    path_of(config).write_bytes(content)
+    with pytest.raises(ConfigError, match="is empty or damaged"):
+        secret_text(config)
+    assert path_of(config).read_bytes() == content

@@ -100,3 +100,12 @@ def test_drawings_of_a_process_are_made_one_at_a_time(monkeypatch):
         drawn = list(pool.map(draw, [svg(SHAPE)] * 4))
     assert all(each.startswith(b"\x89PNG") for each in drawn)
     assert most == 1
+
+
+def test_a_drawing_of_exactly_the_limit_is_taken_and_one_byte_more_is_not(monkeypatch):
+    drawn = draw(svg(SHAPE))
+    monkeypatch.setattr(vector, "MAX_PNG_BYTES", len(drawn))
+    assert draw(svg(SHAPE)) == drawn
+    monkeypatch.setattr(vector, "MAX_PNG_BYTES", len(drawn) - 1)
+    with pytest.raises(NotDrawable, match="too large to be drawn"):
+        draw(svg(SHAPE))

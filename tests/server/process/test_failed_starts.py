@@ -15,7 +15,7 @@ from muniment.server.process.exit_status import FAILED, REFUSED
 from muniment.store.database.retry import is_refused
 from services.ports import free_port
 from services.prepared import new_instance
-from services.product import Served, run
+from services.product import run
 
 
 @pytest.fixture(params=["1", "2"])
@@ -77,9 +77,8 @@ def test_a_file_where_the_folder_of_keys_belongs_is_named(failed_start, tmp_path
 
 
 @pytest.mark.postgresql
-def test_a_database_that_is_not_there_is_not_waited_for(failed_start, tmp_path):
-    url = Served.database_url(tmp_path / "data")
-    status, line = failed_start(tmp_path / "data", database_url=f"{url}_gone")
+def test_a_database_that_is_not_there_is_not_waited_for(failed_start, postgres, tmp_path):
+    status, line = failed_start(tmp_path / "data", database_url=postgres.url("never_made"))
     assert status == FAILED
     assert re.search(r"The database refuses this process: .*FATAL: +database .* does not exist", line)
 
