@@ -5,8 +5,17 @@ import os
 import pytest
 from click.testing import CliRunner
 
+from muniment import config
 from muniment.cli import serving
 from services.ports import free_port
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_the_test_process():
+    """Put the settings back, which the command replaces in its process."""
+    before = config.current()
+    yield
+    config.use(before)
 
 
 @pytest.mark.parametrize(("user", "warnings"), [(0, 1), (1000, 0)])
