@@ -30,6 +30,8 @@ _CHANGES_NOTHING: Final = re.compile(r"/review/frameworks/[^/]+/validate|/manage
 MAX_FIELDS: Final = 1_000
 MAX_VISITOR_FORM_BYTES: Final = 64 << 10
 """Of a form of someone who is not signed in. A browser whose account was signed out may send more: it pays for it."""
+_LIMITED_THEMSELVES: Final = re.compile(r"/oauth/(?:token|register|revoke)/?")
+"""They answer in the form of OAuth, check no token of a form, and read no more than their own limit."""
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
 
@@ -51,7 +53,7 @@ class LimitsMiddleware:
                 except TooMany as refusal:
                     return _refused(request, refusal)
             request.META[ACCOUNT] = account
-        elif is_change and _is_large_form(request):
+        elif is_change and _is_large_form(request) and not _LIMITED_THEMSELVES.fullmatch(request.path):
             # Reading so many fields takes half a second, and the check of the token reads them before it refuses.
             author = author_of(request)
             if author is None:
