@@ -62,7 +62,7 @@ test: install services ## the whole suite: on SQLite, then what uses a database 
 	$(BIN)/pytest $(DISTRIBUTED) --database postgresql || { $(AGAIN) --database postgresql; } || failed=1; \
 	exit $$failed
 
-check: install ## style, words, types, layers, migrations and locks
+check: install ## style, words, types, layers, walks, migrations and locks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python checks/house.py
@@ -70,6 +70,8 @@ check: install ## style, words, types, layers, migrations and locks
 	$(BIN)/python checks/words.py
 	$(BIN)/python checks/messages.py --check
 	$(BIN)/lint-imports
+	@# What a reader must open to follow an owner's update, and a company of the API. Lower a limit when a walk gets shorter.
+	$(BIN)/python checks/walk.py --max-files update=78 detail=14 --max-changes update=310 detail=31
 	$(BIN)/mypy
 	data=$$(mktemp -d) && MUNIMENT_DATA=$$data DJANGO_SETTINGS_MODULE=muniment.settings \
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
