@@ -29,7 +29,7 @@ from muniment import config
 from muniment.accounts.confirming import identity_provider
 from muniment.accounts.identities import only, sign_up
 from muniment.accounts.models import Account
-from muniment.accounts.security import step_up
+from muniment.accounts.security import shares, step_up
 from muniment.accounts.security.words import browser
 from muniment.encryption import seal, unseal
 from muniment.kernel.http.addresses import unmapped
@@ -45,6 +45,8 @@ from muniment.registry_toml import applied
 
 VISITORS_MAILS_AN_HOUR = 3_000
 """Codes and notices to people who are not signed in, from all addresses together."""
+MAILS_OF_A_CLIENT = 180
+"""Three kinds, of which `ACCOUNT_RATE_LIMITS` permits 60 an hour each."""
 BY_EMAIL = "confirm_by_email"
 _FACTOR = "second factor"
 log = logging.getLogger(__name__)
@@ -167,13 +169,15 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
 
 
 def _hold_visitors_to_rate() -> None:
-    """Raise TooMany if visitors from all addresses together have caused too many mails in this hour."""
+    """Raise TooMany if visitors of this site, or from all addresses, have caused too many mails in this hour."""
     at = now()
+    wait_s = 3_600 - at.minute * 60 - at.second
+    hint = Phrase("Try again in {minutes} minutes.", minutes=wait_s // 60 + 1)
+    if not shares.take_share("mails", in_all=VISITORS_MAILS_AN_HOUR, least=MAILS_OF_A_CLIENT, hours=1):
+        raise TooMany("This registry sends no more codes to your network in this hour.", hint, retry_after_s=wait_s)
     key = f"visitors-mails:{at:%Y%m%d%H}"
     cache.add(key, 0, timeout=3_700)
     if cache.incr(key) > VISITORS_MAILS_AN_HOUR:
-        wait_s = 3_600 - at.minute * 60 - at.second
-        hint = Phrase("Try again in {minutes} minutes.", minutes=wait_s // 60 + 1)
         raise TooMany("This registry sends no more codes in this hour.", hint, retry_after_s=wait_s)
 
 

@@ -26,9 +26,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 
 from muniment.accounts.models import Account
-from muniment.accounts.security import origin
+from muniment.accounts.security import origin, shares
 from muniment.encryption import seal, unseal_under
 from muniment.kernel import fairness
+from muniment.kernel.fairness import VISITOR_SESSIONS_AN_HOUR, too_many
 from muniment.kernel.http.addresses import rate_key
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
@@ -46,6 +47,8 @@ MAX_VISITOR_CHARACTERS: Final = 8_000
 """Of the data of such a session, as it is stored."""
 MAX_VISITOR_SESSIONS: Final = 10_000
 """Beyond it, those that end first are removed."""
+HOURS: Final = 3
+"""Hours of the clock in which a session of two hours counts."""
 _COUNTED_EVERY: Final = 50
 _made = count()
 
@@ -113,6 +116,10 @@ class SessionStore(Rows):
     def _take_place(self) -> None:
         try:
             fairness.current().take("visitor_sessions", rate_key(origin.current().address))
+            most, least = MAX_VISITOR_SESSIONS, VISITOR_SESSIONS_AN_HOUR
+            if not shares.take_share("sessions", in_all=most, least=least, hours=HOURS):
+                fairness.current().count_refusal("visitor_sessions")
+                raise too_many("visitor_sessions", 3_600)
         except TooMany:
             self._session_key = None  # it has no row
             raise

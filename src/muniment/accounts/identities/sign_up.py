@@ -10,7 +10,11 @@ from django.utils.translation import gettext
 from muniment import config
 from muniment.accounts.identities import unconfirmed
 from muniment.accounts.models import Account
+from muniment.accounts.security import shares
 from muniment.setting_values import Provider, SignUp
+
+SIGN_UPS_OF_A_CLIENT = 60
+"""In an hour; `ACCOUNT_RATE_LIMITS` has the same."""
 
 
 def is_open() -> bool:
@@ -50,6 +54,12 @@ class SignUpForm(forms.Form):
         if email and not rule.admits(email):
             said = gettext("This registry creates accounts for addresses at %(domains)s. Use yours there.")
             self.add_error("email", said % {"domains": ", ".join(rule.domains)})
+        if not self.errors and not shares.take_share(
+            "sign-ups", in_all=unconfirmed.MAX_UNCONFIRMED, least=SIGN_UPS_OF_A_CLIENT, hours=unconfirmed.HOURS
+        ):
+            raise forms.ValidationError(
+                gettext("Too many people are signing up from your network now. Try again in an hour.")
+            )
         return self.cleaned_data
 
     def signup(self, request: HttpRequest, user: Account) -> None:

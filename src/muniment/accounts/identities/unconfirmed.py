@@ -19,6 +19,8 @@ from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.ids import now
 
 KEPT: Final = timedelta(hours=3)
+HOURS: Final = 4
+"""Hours of the clock in which an account of three hours counts."""
 MAX_UNCONFIRMED: Final = 5_000
 """Beyond it, sign-ups are refused until some of them end."""
 _BATCH: Final = 200
