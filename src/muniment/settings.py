@@ -105,7 +105,6 @@ INSTALLED_APPS = [
     # Its HTTP client takes a fifth of the start-up time and 6 MB.
     *(["allauth.socialaccount.providers.openid_connect"] if config.providers else []),
     "allauth.usersessions",
-    "django_htmx",
 ]
 MIDDLEWARE = [
     "muniment.web.wording.visitor_language.LanguageMiddleware",
@@ -121,7 +120,6 @@ MIDDLEWARE = [
     "muniment.web.requests.limits.LimitsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "muniment.web.requests.errors.ProblemMiddleware",
 ]
 ROOT_URLCONF = "muniment.web.urls"
