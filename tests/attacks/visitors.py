@@ -1,6 +1,7 @@
 """Visitors without an account who send everything that one can: every page and form, tool, route and OAuth request."""
 
 import asyncio
+import contextlib
 import itertools
 import json
 import random
@@ -189,7 +190,11 @@ def rows(data: Path) -> dict[str, int]:
 
 def areas(data: Path) -> dict[str, int]:
     """Return the bytes in each file and folder at the top of the data folder."""
-    return {
-        each.name: sum(file.stat().st_size for file in (each.rglob("*") if each.is_dir() else [each]) if file.is_file())
-        for each in data.iterdir()
-    }
+    sizes: dict[str, int] = {}
+    for top in data.iterdir():
+        sizes[top.name] = 0
+        for file in top.rglob("*") if top.is_dir() else [top]:
+            # The product deletes files meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                sizes[top.name] += file.stat().st_size if file.is_file() else 0
+    return sizes
