@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from search import SLIPS, slipped
 
 from make.published import AT, company, person
-from muniment.registry.publishing import search_texts
+from muniment.registry.publishing import rendering
 from muniment.store import published
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
@@ -132,8 +132,8 @@ class Registry:
         )  # fmt: skip
         return structs.replace(
             made,
-            texts=(search_texts.label_of(row), row["description"], row["body"]),
-            search=search_texts.of_company(row, row["people"]),
+            texts=(rendering.label_of(row), row["description"], row["body"]),
+            search=rendering.search_texts_of_company(row, row["people"]),
         )
 
     def person(self, number):

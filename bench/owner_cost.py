@@ -107,8 +107,8 @@ def measure(calls: int, *, profile: bool) -> int:
     from muniment.accounts.models import Account
     from muniment.accounts.tokens import create_token
     from muniment.kernel.actor import SCOPES
-    from muniment.registry.company.company_change import CompanyChange
-    from muniment.registry.company.operations import update_company
+    from muniment.registry.company.changes import CompanyChange
+    from muniment.registry.company.listings import update_company
     from muniment.registry.demo_accounts import demo_sign_ins
     from muniment.registry.exchange.importer import import_registry
     from muniment.registry.models import Ownership

@@ -135,8 +135,8 @@ def write_here(calls: int) -> None:
     from django.db import connection, connections
 
     from muniment.accounts.models import Account
-    from muniment.registry.company.company_change import CompanyChange
-    from muniment.registry.company.operations import update_company
+    from muniment.registry.company.changes import CompanyChange
+    from muniment.registry.company.listings import update_company
     from muniment.registry.demo_accounts import demo_sign_ins
     from muniment.registry.exchange.importer import import_registry
     from muniment.registry.models import Ownership

@@ -57,7 +57,7 @@ def owner(data: Path) -> tuple[str, list[str], list[tuple[str, str]]]:
     from muniment.accounts.tokens import create_token
     from muniment.credits.operations import grant
     from muniment.kernel.actor import COMMAND, SCOPES
-    from muniment.registry.company.owners import make_owner
+    from muniment.registry.company.listings import make_owner
     from muniment.registry.models import Company, FrameworkSpecification, Ownership
 
     email = "bench@load.example"

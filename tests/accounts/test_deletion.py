@@ -25,9 +25,9 @@ from muniment.kernel.actor import COMMAND, SCOPES, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.mail import outgoing
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import add_owner
 from muniment.registry.models import Company, HistoryEntry, Ownership, Person, Petition
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
@@ -60,7 +60,7 @@ def owner():
     profiles.create_profile(actor, ProfileChange(name="Ottoline Ferrisbrook", bio="Sails."))
     other = registry.published(registry.owner(), name="Quay Trust")
     claims.claim_company(actor, other.slug, "I keep the quay.")
-    operations.update_company(
+    listings.update_company(
         made.actor("token", "Ottoline's laptop"), mine.slug, CompanyChange(description="Keeps the harbour well.")
     )
     return made
@@ -191,7 +191,7 @@ def test_a_listing_whose_last_owner_leaves_stays_published_and_can_be_claimed(ow
     claimant, judge = registry.owner(), registry.reviewer()
     petition = claims.claim_company(claimant, "harbour-board", "I am the new chair.")
     claims.decide_request(judge, petition.pk, approve=True)
-    assert operations.get_company(claimant, "harbour-board").slug == "harbour-board"
+    assert listings.get_company(claimant, "harbour-board").slug == "harbour-board"
     actions = HistoryEntry.objects.filter(company__slug="harbour-board", account=owner)
     assert {(str(each.account), each.credential) for each in actions} == {("former account", "")}
     page = signed_in(Account.objects.get(pk=claimant.account_id)).get("/manage/companies/harbour-board/history")
@@ -204,7 +204,7 @@ def test_a_draft_with_another_owner_and_a_public_profile_stay(owner):
     add_owner(owner.actor("web"), "not-yet-known", other.account_id)
     profiles.join_person(registry.reviewer(), "ottoline-ferrisbrook", owner.pk)
     deletion.delete_account(COMMAND, EMAIL)
-    assert operations.get_company(other, "not-yet-known").state == "draft"
+    assert listings.get_company(other, "not-yet-known").state == "draft"
     assert registry.document("person", "ottoline-ferrisbrook")["bio"] == "Sails."
     assert Person.objects.get(slug="ottoline-ferrisbrook").account is None
 

@@ -10,7 +10,7 @@ from muniment.assessments import operations as runs
 from muniment.assessments.models import Application
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company.listings import add_owner
 from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry
 from muniment.registry.review import withdrawal

@@ -9,8 +9,8 @@ from muniment.assessments import operations as runs
 from muniment.assessments.models import ReportRun
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 
 pytestmark = pytest.mark.django_db
 

@@ -13,8 +13,8 @@ from muniment.assessments.models import Report
 from muniment.assessments.personal_data import PART
 from muniment.assessments.scores import publish_score
 from muniment.kernel.actor import SCOPES
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.models import Score
 from services.manage import manage
 

@@ -27,9 +27,8 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.wire import timestamp
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import add_owner, update_company
 from muniment.registry.frameworks.operations import author_framework, update_framework
 from muniment.registry.models import Company, Framework
 from muniment.registry.review import withdrawal

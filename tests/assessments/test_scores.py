@@ -12,12 +12,11 @@ from muniment.assessments import scores
 from muniment.assessments.models import Report
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
-from muniment.registry.company.owners import leave_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import leave_company, update_company
 from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import HistoryEntry, Ownership, Score
-from muniment.registry.publishing import comparison
+from muniment.registry.publishing import republishing
 from muniment.registry.review.decisions import unlist_company
 from muniment.registry.review.withdrawal import relist_own_company, unlist_own_company
 from muniment.store.lists import scores as lists
@@ -51,8 +50,8 @@ def league(framework_id):
 def no_difference():
     """Whatever is published is what its source says."""
     for kind in ("company", "framework"):
-        keys = comparison.public_keys(kind, 0, 1_000)
-        assert list(comparison.differences(kind, keys)) == []
+        keys = republishing.public_keys(kind, 0, 1_000)
+        assert list(republishing.differences(kind, keys)) == []
 
 
 def test_a_published_score_is_on_the_company_and_in_the_list_of_its_framework(me):

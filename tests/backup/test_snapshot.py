@@ -33,8 +33,8 @@ from muniment.documents.uploads import remove_blob
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.kernel.wire import timestamp
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
 from muniment.store.database.snapshots import snapshot
@@ -112,7 +112,7 @@ def test_a_backup_restores_to_the_same_rows_answers_and_blobs_under_a_new_epoch(
 
 def test_a_restored_change_feed_still_says_which_fields_changed(tmp_path):
     me = registry.owner()
-    operations.update_company(me, registry.published(me).slug, CompanyChange(description="Ferries."))
+    listings.update_company(me, registry.published(me).slug, CompanyChange(description="Ferries."))
     back_up(config.current(), tmp_path / "b")
     instances.emptied()
     restore(config.current(), tmp_path / "b")

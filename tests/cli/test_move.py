@@ -20,7 +20,7 @@ FILL = """
 import django; django.setup()
 from django.contrib.auth import get_user_model
 from muniment.documents.uploads import store_document
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company.listings import add_owner
 from muniment.kernel.actor import COMMAND
 keeper = get_user_model().objects.create_user("keeper@harbour.example")
 from muniment.registry.models import Company

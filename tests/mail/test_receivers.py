@@ -10,8 +10,8 @@ from muniment.accounts.tokens import create_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.languages.speaking import speaking
 from muniment.mail.receivers import in_language_at
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.review import decisions
 from muniment.web.translating import gettext
 
@@ -33,7 +33,7 @@ def owner():
 
 
 def test_an_owner_reads_german_about_what_an_english_reviewer_decides(owner, letters):
-    company = operations.create_company(owner.actor("web"), CompanyChange(name="Tidal Works"))
+    company = listings.create_company(owner.actor("web"), CompanyChange(name="Tidal Works"))
     decisions.submit_company(owner.actor("web"), company.slug)
     letters.to(OWNER)
     reviewer = account("reviewer@harbour.example", "reviewer")

@@ -10,8 +10,8 @@ from django.db import connection
 
 from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import OwnedCompany, create_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import OwnedCompany, create_company
 from muniment.registry.exchange.importer import Summary, import_registry
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.people.unlinked import link_position, list_unlinked

@@ -18,8 +18,8 @@ from muniment.assessments.models import Application
 from muniment.kernel.actor import SCOPES
 from muniment.mcp import provenance
 from muniment.mcp.declarations import PROVENANCE
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.people import profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange
 from muniment.schema.objects import registry_schema

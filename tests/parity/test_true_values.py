@@ -12,8 +12,8 @@ from make.registry import document
 from muniment.accounts import tokens
 from muniment.cli import main
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.review import decisions
 from muniment.schema.objects import registry_schema
@@ -172,7 +172,7 @@ def server():
 
 def listing(owner):
     slug = f"tidal-{next(_numbers)}"
-    operations.create_company(owner.actor("web"), CompanyChange(BASE), slug=slug)
+    listings.create_company(owner.actor("web"), CompanyChange(BASE), slug=slug)
     decisions.submit_company(owner.actor("web"), slug)
     decisions.approve_company(COMMAND, slug)
     return slug

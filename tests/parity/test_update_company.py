@@ -9,8 +9,8 @@ from click.testing import CliRunner
 from make.accounts import account, signed_in
 from muniment.cli import main
 from muniment.kernel.actor import COMMAND
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.review import decisions
 from muniment.web.forms import plain
@@ -31,14 +31,14 @@ def owner():
 
 
 def listing(owner, slug):
-    operations.create_company(owner.actor("web"), CompanyChange(BASE), slug=slug)
+    listings.create_company(owner.actor("web"), CompanyChange(BASE), slug=slug)
     decisions.submit_company(owner.actor("web"), slug)
     decisions.approve_company(COMMAND, slug)
     return slug
 
 
 def facts(slug):
-    bundle = plain(operations.get_company(COMMAND, slug).bundle)
+    bundle = plain(listings.get_company(COMMAND, slug).bundle)
     company = {key: value for key, value in bundle["company"].items() if key not in {"id", "updatedAt", "reviewedAt"}}
     return {**bundle, "company": company}
 
@@ -60,7 +60,7 @@ def test_the_same_change_comes_to_the_same_facts(owner, tmp_path):
     page, command, operation = (listing(owner, slug) for slug in ("by-page", "by-command", "by-operation"))
     assert through_the_page(owner, page, CHANGE).status_code == 302
     assert through_the_command(tmp_path, command, CHANGE).exit_code == 0
-    operations.update_company(owner.actor("token", "an app"), operation, CompanyChange(CHANGE))
+    listings.update_company(owner.actor("token", "an app"), operation, CompanyChange(CHANGE))
     assert facts(page) == facts(command) == facts(operation)
     assert facts(page)["company"]["treasury"] == "$1.2M"
 
@@ -69,7 +69,7 @@ def test_the_same_change_comes_to_the_same_facts(owner, tmp_path):
 def test_the_same_fault_is_refused_with_the_same_words(owner, tmp_path, change):
     page, command, operation = (listing(owner, slug) for slug in ("by-page", "by-command", "by-operation"))
     with pytest.raises(BadFields) as refusal:
-        operations.update_company(owner.actor("token", "an app"), operation, CompanyChange(change))
+        listings.update_company(owner.actor("token", "an app"), operation, CompanyChange(change))
     reason = refusal.value.faults[0].reason
     answer = through_the_page(owner, page, {"description": "Tides.", "body": "", **change})
     assert answer.status_code == 422

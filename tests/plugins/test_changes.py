@@ -5,8 +5,8 @@ import pytest
 from make.registry import draft, lines, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
 from muniment.plugins import Refusal, hook
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, Person
 from muniment.registry.people import moderation, profiles
@@ -46,18 +46,18 @@ def test_an_owner_a_draft_and_a_dry_run_are_refused_at_the_field():
     mine = draft(me)
     for dry_run in (False, True):
         with pytest.raises(BadFields) as refused:
-            operations.update_company(me, mine.slug, CompanyChange(PLAIN), dry_run=dry_run)
+            listings.update_company(me, mine.slug, CompanyChange(PLAIN), dry_run=dry_run)
         assert [fault.field for fault in refused.value.faults] == ["website"]
     assert not Company.objects.get(slug=mine.slug).website
-    operations.update_company(me, mine.slug, CompanyChange(website="https://harbour.example"))
+    listings.update_company(me, mine.slug, CompanyChange(website="https://harbour.example"))
 
 
 def test_a_change_that_waits_for_review_is_refused_before_it_waits_and_again_when_it_is_approved():
     me, noting = owner(), Noting("Tide")
     mine = published(me)
     with plugged(noting=noting), pytest.raises(BadFields, match="name is refused"):
-        operations.update_company(me, mine.slug, CompanyChange(name="Tide"))
-    operations.update_company(me, mine.slug, CompanyChange(name="Tide"))
+        listings.update_company(me, mine.slug, CompanyChange(name="Tide"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Tide"))
     pending = Company.objects.get(slug=mine.slug).pending_changes.get(decision="")
     with plugged(noting=noting), pytest.raises(BadFields, match="name is refused"):
         decisions.decide_change(reviewer(), pending.pk, approve=True)
@@ -82,7 +82,7 @@ def test_a_plugin_sees_the_change_before_and_after_in_wire_form_and_cannot_reach
         change = CompanyChange(
             website="https://two.example", positions=[{"person": {"name": "Ines"}, "title": "Chair"}]
         )
-        operations.update_company(me, mine.slug, change)
+        listings.update_company(me, mine.slug, change)
         [seen] = noting.seen
         assert (seen.kind, seen.id, seen.is_public, seen.via, seen.is_import) == (
             "company",
@@ -161,7 +161,7 @@ def test_without_a_working_plugin_nothing_is_saved_and_the_operator_is_told(plug
     file = lines(tmp_path / "companies.jsonl", {"company": {"id": "two", "name": "Two"}})
     with plugged(lei_check=plugin):
         with pytest.raises(PluginFailed, match="The plugin lei_check of this registry does not work") as refused:
-            operations.update_company(me, mine.slug, CompanyChange(description="New."))
+            listings.update_company(me, mine.slug, CompanyChange(description="New."))
         assert "secret detail" not in refused.value.message + refused.value.hint
         assert "muniment plugins" in refused.value.hint
         with pytest.raises(PluginFailed):

@@ -8,8 +8,8 @@ from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.worker import Worker
 from muniment.plugins import hook
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.plugged import publications
 from services.plugins import plugged
 
@@ -52,7 +52,7 @@ def test_what_is_rolled_back_is_not_heard_of():
     mine = published(me)
     with plugged(hearing=hearing):
         with transaction.atomic():
-            operations.update_company(me, mine.slug, CompanyChange(description="Not kept."))
+            listings.update_company(me, mine.slug, CompanyChange(description="Not kept."))
             transaction.set_rollback(True)
         assert work() == []
         assert hearing.heard == []

@@ -14,8 +14,8 @@ from muniment.cli import main
 from muniment.credits import operations as credits_
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import Conflict
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.imports import undoing
@@ -76,7 +76,7 @@ def test_a_refused_act_is_not_recorded(judge):
 def test_decisions_on_changes_and_requests(judge):
     me, other = owner(), owner()
     slug = published(me).slug
-    operations.update_company(me, slug, CompanyChange(name="Quillmere Tidal"))
+    listings.update_company(me, slug, CompanyChange(name="Quillmere Tidal"))
     change = PendingChange.objects.get()
     decisions.decide_change(judge, change.pk, approve=False, note="Too similar.")
     detail = {"change": change.pk, "decision": "rejected"}

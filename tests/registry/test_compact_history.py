@@ -8,10 +8,9 @@ import pytest
 from make.registry import draft, lines, link_names, owner, published, reviewer
 from muniment.accounts.models import Account
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.editing import compare
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import add_owner, compare
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Person
 from muniment.registry.own_data import PART
@@ -92,14 +91,14 @@ def make_edits(me, slug: str) -> list[tuple[HistoryEntry, dict[str, Any]]]:
     for change in edits(slug):
         before = now(slug)
         totals = {name: len(before[name]) for name in change if isinstance(change[name], list)}
-        operations.update_company(me, slug, CompanyChange(change), expected_totals=totals)
+        listings.update_company(me, slug, CompanyChange(change), expected_totals=totals)
         found.append((HistoryEntry.objects.latest("pk"), before))
     return found
 
 
 def reverted(me, slug: str, entry: HistoryEntry, **options: Any) -> dict[str, Any]:
     """Return the values that reverting *entry* would write."""
-    done = operations.revert_company(me, slug, entry.pk, overwrite=True, dry_run=True, **options)
+    done = listings.revert_company(me, slug, entry.pk, overwrite=True, dry_run=True, **options)
     after = now(slug) | {name: sides["after"] for name, sides in done.diff.items()}
     return {name: after[name] for name in entry.before if name in FIELDS}
 
@@ -124,7 +123,7 @@ def test_undoing_everything_from_the_end_leads_back_to_the_first_values(me, mine
     made = make_edits(me, mine.slug)
     for entry, before in reversed(made):
         if set(entry.before) - {"fundingRound"}:
-            operations.revert_company(me, mine.slug, entry.pk, overwrite=True)
+            listings.revert_company(me, mine.slug, entry.pk, overwrite=True)
             assert expected(entry, now(mine.slug)) == expected(entry, before)
     assert {**now(mine.slug), "fundingRounds": None} == {**first, "fundingRounds": None}
     again = HistoryEntry.objects.filter(action="reverted").latest("pk")
@@ -135,9 +134,9 @@ def test_later_changes_of_the_same_field_are_named_and_replaced_only_when_told(m
     made = make_edits(me, mine.slug)
     entry, before = made[0]
     with pytest.raises(LaterChanges) as conflict:
-        operations.revert_company(me, mine.slug, entry.pk)
+        listings.revert_company(me, mine.slug, entry.pk)
     assert conflict.value.fields == ["capTable"]
-    operations.revert_company(me, mine.slug, entry.pk, overwrite=True)
+    listings.revert_company(me, mine.slug, entry.pk, overwrite=True)
     assert now(mine.slug)["capTable"] == before["capTable"]
     assert now(mine.slug)["description"] == "Changed."
 
@@ -145,7 +144,7 @@ def test_later_changes_of_the_same_field_are_named_and_replaced_only_when_told(m
 def test_reverts_after_a_merge_of_two_people_restore_what_they_restored_before(me, mine):
     link_names(mine.slug)
     team = ids(mine.slug, "positions")
-    operations.update_company(me, mine.slug, CompanyChange(positions={"set": [{"id": team[1], "title": "Post 0"}]}))
+    listings.update_company(me, mine.slug, CompanyChange(positions={"set": [{"id": team[1], "title": "Post 0"}]}))
     entry, before = HistoryEntry.objects.latest("pk"), now(mine.slug)
     slugs = [row["person"]["slug"] for row in before["positions"]]
     merge_people(reviewer(), slugs[1], slugs[0])
@@ -158,7 +157,7 @@ def test_reverts_after_a_merge_of_two_people_restore_what_they_restored_before(m
         (team[1], "Post 1", slugs[0]),
     ]
     with pytest.raises(BadRequest, match="no change that can be reverted"):
-        operations.revert_company(me, mine.slug, merged.pk)
+        listings.revert_company(me, mine.slug, merged.pk)
 
 
 def test_reverts_after_an_erasure_lack_the_person_alone(me, mine):
@@ -166,7 +165,7 @@ def test_reverts_after_an_erasure_lack_the_person_alone(me, mine):
     team = ids(mine.slug, "positions")
     for change in ({"remove": [team[3]]}, {"remove": [team[1]]}, {"set": [{"id": team[4], "title": "Chief"}]}):
         before = now(mine.slug)["positions"]
-        operations.update_company(me, mine.slug, CompanyChange(positions=change))
+        listings.update_company(me, mine.slug, CompanyChange(positions=change))
     first = HistoryEntry.objects.filter(action="updated").order_by("pk")[0]
     erase_person(reviewer(), Person.objects.get(name="Person 2").slug)
     assert [row["id"] for row in reverted(me, mine.slug, first)["positions"]] == [team[n] for n in (0, 1, 3, 4)]
@@ -176,7 +175,7 @@ def test_reverts_after_an_erasure_lack_the_person_alone(me, mine):
 def test_an_erased_person_leaves_the_places_of_rows_too(me, mine):
     link_names(mine.slug)
     team = ids(mine.slug, "positions")
-    operations.update_company(me, mine.slug, CompanyChange(positions={"remove": team[1:3]}))
+    listings.update_company(me, mine.slug, CompanyChange(positions={"remove": team[1:3]}))
     entry = HistoryEntry.objects.latest("pk")
     assert entry.parts["positions"]["from"] == [[team[0], team[3], 1, team[1], team[2]]]
     erase_person(reviewer(), Person.objects.get(name="Person 1").slug)
@@ -200,13 +199,13 @@ def test_one_row_of_ten_thousand_writes_a_few_hundred_bytes(me):
         [rows[9], *(row for row in rows if row["id"] not in {"h9", "h77", "h5000"})],
     ):
         totals = {"capTable": company.cap_table.count()} if isinstance(change, list) else None
-        operations.update_company(me, mine.slug, CompanyChange(capTable=change), expected_totals=totals)
+        listings.update_company(me, mine.slug, CompanyChange(capTable=change), expected_totals=totals)
         assert size_of(HistoryEntry.objects.latest("pk")) < 600
 
 
 def test_one_member_of_a_large_object_writes_a_few_hundred_bytes(me):
     mine = draft(me, distribution={f"note{n}": "x" * 40_000 for n in range(5)})
-    operations.update_company(me, mine.slug, CompanyChange(distribution={"method": "sale"}))
+    listings.update_company(me, mine.slug, CompanyChange(distribution={"method": "sale"}))
     entry = HistoryEntry.objects.latest("pk")
     assert (entry.before, entry.after) == ({"distribution": {}}, {"distribution": {"method": "sale"}})
     assert size_of(entry) < 200
@@ -237,7 +236,7 @@ def test_an_import_recognizes_edits_of_single_rows(tmp_path, me):
         {"distribution": {"schedule": "Of the owner."}},
         {"distribution": {"schedule": None}},
     ):
-        operations.update_company(me, "quay", CompanyChange(change))
+        listings.update_company(me, "quay", CompanyChange(change))
     row["capTable"] = [{**each, "name": each["name"].upper()} for each in rows]
     row["distribution"] = {**distribution, "details": "Of the next file."}
     import_registry(lines(tmp_path / "companies.jsonl", row))
@@ -265,5 +264,5 @@ def test_a_stranger_reverts_nothing(me, mine):
     made = make_edits(me, mine.slug)
     before = now(mine.slug)
     with pytest.raises(NotFound):
-        operations.revert_company(owner(), mine.slug, made[0][0].pk, overwrite=True)
+        listings.revert_company(owner(), mine.slug, made[0][0].pk, overwrite=True)
     assert now(mine.slug) == before

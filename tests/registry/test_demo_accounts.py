@@ -10,7 +10,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.tokens import token_digest
 from muniment.mail import delivery, outgoing
-from muniment.registry.company import operations
+from muniment.registry.company import listings
 from muniment.registry.demo_accounts import OWNED, RealRegistry, load_demo
 from muniment.registry.models import Company, PendingChange, Petition
 
@@ -56,7 +56,7 @@ def test_a_process_that_does_not_renew_the_sign_ins_makes_no_account():
 def test_the_demo_owner_has_listings_in_every_state_and_the_reviewer_a_queue():
     _, (owner, _) = load_demo(renews=True)
     actor = Account.objects.get(email=owner.email).actor("web")
-    states = [each.state for each in operations.list_companies(actor).items]
+    states = [each.state for each in listings.list_companies(actor).items]
     assert sorted(states) == ["draft", *["published"] * OWNED, "submitted"]
     assert list(PendingChange.objects.get().changes) == ["name"]
     suggestion = Petition.objects.get()

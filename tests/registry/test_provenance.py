@@ -8,8 +8,8 @@ from django.apps import apps
 from make import registry as make
 from muniment.kernel.actor import COMMAND
 from muniment.registry import provenance
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import revert_company, update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import revert_company, update_company
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Company, Framework, HistoryEntry, Person

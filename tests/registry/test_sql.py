@@ -10,8 +10,8 @@ from muniment.assessments import operations as runs
 from muniment.kernel.problems import BadRequest
 from muniment.registry import history
 from muniment.registry.company.access import owned
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import create_company, update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import create_company, update_company
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, Position
 from muniment.registry.sql import insert, insert_from, insert_values, rows, stored
 

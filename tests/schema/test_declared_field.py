@@ -17,8 +17,8 @@ from muniment.config import Config
 from muniment.kernel.actor import SCOPES
 from muniment.mcp.tools.form_options import form_options
 from muniment.mcp.tools.public import public_declarations
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry
@@ -98,11 +98,11 @@ def test_an_owner_changes_it_sees_it_in_the_history_and_reverts_it():
     me = owner()
     made = published(me, berthNumber=" QUAY 1 ")
     assert document("company", made.slug)["company"]["berthNumber"] == "QUAY 1"
-    operations.update_company(me, made.slug, CompanyChange(berthNumber="QUAY 2", fleetSize="large"))
+    listings.update_company(me, made.slug, CompanyChange(berthNumber="QUAY 2", fleetSize="large"))
     entry = HistoryEntry.objects.filter(company__slug=made.slug, action="updated").get()
     assert entry.before == {"berthNumber": "QUAY 1", "fleetSize": None}
     assert entry.after == {"berthNumber": "QUAY 2", "fleetSize": "large"}
-    operations.revert_company(me, made.slug, entry.pk)
+    listings.revert_company(me, made.slug, entry.pk)
     shown = document("company", made.slug)["company"]
     assert shown["berthNumber"] == "QUAY 1"
     assert "fleetSize" not in shown

@@ -18,8 +18,8 @@ from muniment.accounts import tokens
 from muniment.api.contract import openapi_document
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.company.operations import create_company, revert_company, update_company
+from muniment.registry.company.changes import BadFields, CompanyChange
+from muniment.registry.company.listings import create_company, revert_company, update_company
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, Person

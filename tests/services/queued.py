@@ -8,9 +8,8 @@ def main() -> None:
 
     django.setup()
     from muniment.accounts.models import Account
-    from muniment.registry.company.company_change import CompanyChange
-    from muniment.registry.company.operations import create_company
-    from muniment.registry.company.owners import MAX_DRAFTS
+    from muniment.registry.company.changes import CompanyChange
+    from muniment.registry.company.listings import MAX_DRAFTS, create_company
     from muniment.registry.review.decisions import submit_company
 
     number, email = int(sys.argv[1]), sys.argv[2]

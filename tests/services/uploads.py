@@ -15,8 +15,8 @@ django.setup()
 from muniment.accounts import tokens
 from muniment.accounts.operations import create_account
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import create_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import create_company
 actor = create_account(COMMAND, sys.argv[1], sys.argv[2] or None).actor("web")
 company = create_company(actor, CompanyChange(name="Harbour Cooperative"))
 print(company.slug, tokens.create_token(actor, "tests", permitted=SCOPES).text)

@@ -18,9 +18,8 @@ def main() -> None:
     django.setup()
     from muniment.accounts.models import Account
     from muniment.kernel.actor import COMMAND
-    from muniment.registry.company.company_change import CompanyChange
-    from muniment.registry.company.operations import update_company
-    from muniment.registry.company.owners import add_owner
+    from muniment.registry.company.changes import CompanyChange
+    from muniment.registry.company.listings import add_owner, update_company
     from muniment.registry.publishing import publisher
     from muniment.store.database.retry import with_retry
 

@@ -26,7 +26,7 @@ django.setup()
 from muniment.accounts.operations import create_account
 from muniment.accounts.tokens import create_token
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company.listings import add_owner
 lanes, chosen, found = int(sys.argv[1]), json.loads(sys.argv[2]), []
 for lane in range(lanes):
     account = create_account(COMMAND, f"lane{lane}@harbour.example")

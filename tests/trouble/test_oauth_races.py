@@ -16,8 +16,8 @@ from muniment.kernel.problems import Conflict
 from muniment.oauth import clients, grants, token_authentication
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Grant
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 
 pytestmark = pytest.mark.django_db(transaction=True)
 BOUND = "http://testserver/api/manage/mcp"
@@ -162,16 +162,16 @@ def test_of_six_updates_of_one_version_one_is_applied(six):
     owner = account("writer@harbour.example").actor("web")
     company = published(owner)
     by_token = Actor(owner.account_id, "owner", "token", "laptop")
-    version = operations.get_company(owner, company.slug).version
+    version = listings.get_company(owner, company.slug).version
     found = six(
-        lambda n: operations.update_company(
+        lambda n: listings.update_company(
             by_token, company.slug, CompanyChange(description=f"By {n}"), expected_version=version
         )
     )
     applied = [each for each in found if not isinstance(each, Exception)]
     assert len(applied) == 1, found
     assert {type(each) for each in found if isinstance(each, Exception)} == {Conflict}
-    assert operations.get_company(owner, company.slug).version == version + 1
+    assert listings.get_company(owner, company.slug).version == version + 1
 
 
 def test_a_failed_transaction_leaves_no_half_connection():

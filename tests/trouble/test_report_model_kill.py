@@ -22,8 +22,8 @@ import django
 django.setup()
 from muniment.accounts.models import Account
 from muniment.kernel.actor import SYSTEM
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import create_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import create_company
 owner = Account.objects.get(email="owner@harbour.example").actor("command")
 print(create_company(owner, CompanyChange(name="Tide Works", teamSize=5, description="We mend boats.")).slug)
 """

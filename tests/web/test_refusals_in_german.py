@@ -11,8 +11,8 @@ from muniment.cli.command import problems_as_errors
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.languages.speaking import speaking
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.searches.operations import MAX_NAME_CHARACTERS, save_search
 from muniment.web.requests.errors import problem_page
 
@@ -28,7 +28,7 @@ def owner(db):
 
 @pytest.fixture
 def slug(owner):
-    return operations.create_company(owner.actor("web"), CompanyChange(name="Harbour")).slug
+    return listings.create_company(owner.actor("web"), CompanyChange(name="Harbour")).slug
 
 
 def _html(answer):
@@ -78,9 +78,9 @@ def test_operations_raise_the_same_english_whatever_the_language(owner):
     for code in ("en", "de"):
         with speaking(code):
             with pytest.raises(NotFound) as unknown:
-                operations.get_company(actor, "nowhere")
+                listings.get_company(actor, "nowhere")
             with pytest.raises(BadFields) as bad:
-                operations.create_company(actor, CompanyChange(name=5, treasury="a lot"))
+                listings.create_company(actor, CompanyChange(name=5, treasury="a lot"))
             said.append([json.dumps(each.value.to_wire()) for each in (unknown, bad)])
     assert said[0] == said[1]
     error = json.loads(said[1][1])["error"]

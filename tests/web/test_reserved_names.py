@@ -8,8 +8,8 @@ import pytest
 from make.accounts import account, signed_in
 from muniment.mcp.tools.owner.server import owner_declarations
 from muniment.mcp.tools.public import public_declarations
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.schema.declared.declarations import declare, read_declarations
 from muniment.schema.declared.faults import FieldsError
 from muniment.schema.objects import registry_schema
@@ -49,7 +49,7 @@ class Controls(HTMLParser):
 def test_no_field_has_the_name_of_a_control_of_the_forms_of_listings(page):
     owner = account()
     basics = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
-    slug = operations.create_company(owner.actor("web"), CompanyChange(basics)).slug
+    slug = listings.create_company(owner.actor("web"), CompanyChange(basics)).slug
     controls = Controls(signed_in(owner).get(f"/manage/companies/{page.format(slug=slug)}").content.decode()).names
     assert {"csrfmiddlewaretoken", "once"} <= controls
     assert free(controls) == []

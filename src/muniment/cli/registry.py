@@ -191,7 +191,7 @@ def own(email: str, slug: str) -> None:
     """Make the account EMAIL an owner of the listing SLUG."""
     migrated()
     from muniment.accounts.operations import find_account
-    from muniment.registry.company.owners import add_owner
+    from muniment.registry.company.listings import add_owner
 
     with problems_as_errors():
         account = find_account(email)

@@ -23,7 +23,7 @@ class RegistryConfig(AppConfig):
 
     def ready(self) -> None:
         """Create the tables of published documents with the others, and register the jobs."""
-        import muniment.registry.company.tasks
+        import muniment.registry.company.funding
         import muniment.registry.imports.stages
         import muniment.registry.inbox.tasks
         import muniment.registry.logos.tasks
@@ -38,7 +38,7 @@ class RegistryConfig(AppConfig):
         from muniment.registry.inviting.operations import forget_ended
         from muniment.registry.people import suppression
         from muniment.registry.plugged import publications
-        from muniment.registry.publishing import comparison, upgrade
+        from muniment.registry.publishing import republishing, upgrade
         from muniment.registry.settings.mail_mark import declared_mark
         from muniment.registry.verification.proofs import CODE_VALID_FOR
         from muniment.registry.verification.repeating import repeat_proofs
@@ -48,8 +48,8 @@ class RegistryConfig(AppConfig):
         personal_data.register(own_data.PART)
         kept.register(suppression.SECRET)
         signed.register("codes that prove a domain", CODE_VALID_FOR)
-        checks.register(comparison.CHECK)
-        checks.register(comparison.CHAIN)
+        checks.register(republishing.CHECK)
+        checks.register(republishing.CHAIN)
         checks.register(pictures.CHECK)
         register(upgrade.HANDLER)
         register(applying.HANDLER)

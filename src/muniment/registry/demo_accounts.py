@@ -13,9 +13,8 @@ from muniment.accounts.operations import create_account
 from muniment.accounts.tokens import create_token, list_tokens, regenerate_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.mail import delivery, outgoing
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import create_company, update_company
-from muniment.registry.company.owners import make_owner
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import create_company, make_owner, update_company
 from muniment.registry.exchange.importer import Summary, import_registry
 from muniment.registry.models import Company, Framework, Person, State
 from muniment.registry.review.claims import suggest_edit

@@ -11,8 +11,7 @@ from muniment.accounts.personal_data.parts import ArchiveEntry, Part
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry import history
-from muniment.registry.company.editing import publish_owners
-from muniment.registry.company.operations import get_company
+from muniment.registry.company.listings import get_company, publish_owners
 from muniment.registry.models import (
     AccountInvitation,
     Company,

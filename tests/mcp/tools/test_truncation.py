@@ -13,8 +13,8 @@ from muniment.credits import operations as credits_
 from muniment.documents.models import Document
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.mcp.tools.truncation import BUDGET_BYTES
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, Ownership
 from muniment.registry.people import profiles
 from services.manage import manage
@@ -38,21 +38,21 @@ def text(owner):
     return tokens.create_token(owner.actor("web"), "laptop", permitted=SCOPES).text
 
 
-def listings(owner, number, name):
+def make_listings(owner, number, name):
     for n in range(number):
-        operations.create_company(owner.actor("web"), CompanyChange(name=f"{n} {name}"), slug=f"one-{n}")
+        listings.create_company(owner.actor("web"), CompanyChange(name=f"{n} {name}"), slug=f"one-{n}")
 
 
 def test_a_page_of_listings_takes_as_many_questions_as_one_listing(owner):
     def asked():
         with CaptureQueriesContext(connection) as found:
-            operations.list_companies(owner.actor("token"), page_size=100)
+            listings.list_companies(owner.actor("token"), page_size=100)
         return len(found)
 
-    listings(owner, 1, "Quay")
+    make_listings(owner, 1, "Quay")
     alone = asked()
-    operations.create_company(owner.actor("web"), CompanyChange(name="Another quay"))
-    operations.create_company(owner.actor("web"), CompanyChange(name="A third quay"))
+    listings.create_company(owner.actor("web"), CompanyChange(name="Another quay"))
+    listings.create_company(owner.actor("web"), CompanyChange(name="A third quay"))
     assert asked() == alone
 
 
@@ -135,7 +135,7 @@ def when(number):
 @pytest.mark.requirement("mcp.size")
 def test_a_later_page_that_does_not_fit_begins_where_it_was_asked_to(server, owner, text):
     listings_by_rows(owner, 260)
-    whole = [each.slug for each in operations.list_companies(owner.actor("token"), page_size=300).items]
+    whole = [each.slug for each in listings.list_companies(owner.actor("token"), page_size=300).items]
     for page, page_size in ((2, 100), (3, 100), (2, 99), (3, 97)):
         answer = server.call(text, "list_my_companies", page=page, pageSize=page_size)
         start, told = (page - 1) * page_size, answer["pagination"]

@@ -6,8 +6,8 @@ import pytest
 
 from make.registry import changes, document, draft, owner, published
 from muniment.kernel.problems import NotFound
-from muniment.registry.company import funding, operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import funding, listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry
 
 pytestmark = pytest.mark.django_db
@@ -58,7 +58,7 @@ def test_raising_follows_the_dates(opened, closed, is_raising):
 def on_day(monkeypatch):
     def travel(offset):
         moment = datetime.now(UTC) + timedelta(days=offset)
-        for module in ("company.funding", "publishing.rendering", "company.editing"):
+        for module in ("company.funding", "publishing.rendering", "company.listings"):
             monkeypatch.setattr(f"muniment.registry.{module}.now", lambda: moment)
 
     return travel
@@ -82,7 +82,7 @@ def test_the_listing_is_published_on_the_day_the_round_opens_and_again_when_it_c
 def test_a_round_that_an_owner_opens_today_is_not_published_twice():
     me = owner()
     mine = published(me)
-    operations.open_funding_round(me, mine.slug, name="Seed")
+    listings.open_funding_round(me, mine.slug, name="Seed")
     assert raising(mine) is True
     assert funding.publish_by_date() == 0
 
@@ -104,7 +104,7 @@ def test_drafts_are_left_alone_by_the_dates(on_day):
 
 def private(mine):
     FundingRound.objects.filter(company__slug=mine.slug).update(public=False)
-    operations.update_company(owner_of[mine.slug], mine.slug, CompanyChange(description="Shown again."))
+    listings.update_company(owner_of[mine.slug], mine.slug, CompanyChange(description="Shown again."))
     (found,) = rounds(mine)
     return found
 
@@ -123,25 +123,25 @@ def test_of_an_older_round_only_the_dates_are_public_until_its_owner_publishes_i
     me, mine, found = private_listing()
     assert found == {"id": found["id"], "opened": day(-3), "public": False}
     assert raising(mine) is True
-    (own,) = operations.get_company(me, mine.slug).bundle["fundingRounds"]
+    (own,) = listings.get_company(me, mine.slug).bundle["fundingRounds"]
     assert (own["name"], own["target"], own["public"]) == ("Round 0", "$2M", False)
-    operations.publish_funding_round(me, mine.slug, found["id"])
+    listings.publish_funding_round(me, mine.slug, found["id"])
     assert rounds(mine) == [{"id": found["id"], "name": "Round 0", "target": "$2M", "opened": day(-3)}]
 
 
 def test_an_older_round_stays_private_when_its_list_is_written_back_or_it_is_closed():
     me, mine, found = private_listing()
-    own = operations.get_company(me, mine.slug).bundle["fundingRounds"]
+    own = listings.get_company(me, mine.slug).bundle["fundingRounds"]
     without = [{name: value for name, value in each.items() if name != "public"} for each in own]
-    assert operations.update_company(me, mine.slug, CompanyChange(fundingRounds=without)).applied == []
-    operations.close_funding_round(me, mine.slug)
+    assert listings.update_company(me, mine.slug, CompanyChange(fundingRounds=without)).applied == []
+    listings.close_funding_round(me, mine.slug)
     assert rounds(mine) == [{"id": found["id"], "opened": day(-3), "closed": day(0), "public": False}]
 
 
 def test_a_stranger_publishes_no_round():
     _, mine, found = private_listing()
     with pytest.raises(NotFound):
-        operations.publish_funding_round(owner(), mine.slug, found["id"])
+        listings.publish_funding_round(owner(), mine.slug, found["id"])
     assert "name" not in rounds(mine)[0]
 
 
@@ -150,10 +150,10 @@ def test_rounds_are_edited_by_id_and_reverted():
     mine = with_rounds(me, {"opened": day(-9), "closed": day(-5)}, {"opened": day(-3)})
     first, second = rounds(mine)
     change = {"set": [{"id": first["id"], "closed": day(-4)}], "remove": [second["id"]], "add": [{"name": "Series A"}]}
-    operations.update_company(me, mine.slug, CompanyChange(fundingRounds=change))
+    listings.update_company(me, mine.slug, CompanyChange(fundingRounds=change))
     assert [each["name"] for each in rounds(mine)] == ["Round 0", "Series A"]
     assert rounds(mine)[0]["closed"] == day(-4)
-    operations.revert_company(me, mine.slug, operations.company_history(me, mine.slug).items[0].pk)
+    listings.revert_company(me, mine.slug, listings.company_history(me, mine.slug).items[0].pk)
     assert rounds(mine) == [first, second]
 
 
@@ -173,14 +173,14 @@ def test_rounds_that_cannot_be_are_refused(given, fault):
     me = owner()
     mine = draft(me)
     with pytest.raises(BadFields, match=fault):
-        operations.update_company(me, mine.slug, CompanyChange(fundingRounds=given))
+        listings.update_company(me, mine.slug, CompanyChange(fundingRounds=given))
 
 
 def test_another_round_opens_only_after_a_planned_end():
     me = owner()
     mine = with_rounds(me, {"opened": day(-3), "closed": day(3)})
     with pytest.raises(Exception, match="already open"):
-        operations.open_funding_round(me, mine.slug, name="Next")
-    operations.close_funding_round(me, mine.slug)
-    operations.open_funding_round(me, mine.slug, name="Next")
+        listings.open_funding_round(me, mine.slug, name="Next")
+    listings.close_funding_round(me, mine.slug)
+    listings.open_funding_round(me, mine.slug, name="Next")
     assert [each["name"] for each in rounds(mine)] == ["Round 0", "Next"]

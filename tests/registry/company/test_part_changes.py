@@ -3,8 +3,8 @@
 import pytest
 
 from make.registry import changes, document, draft, owner, published
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import CapTableEntry, HistoryEntry, Person, Position
 from services.items import without_ids
 
@@ -16,7 +16,7 @@ def holders(number):
 
 
 def update(me, mine, **change):
-    return operations.update_company(me, mine.slug, CompanyChange(change))
+    return listings.update_company(me, mine.slug, CompanyChange(change))
 
 
 def stored_ids(mine, part):
@@ -82,7 +82,7 @@ def test_what_was_read_is_written_back_without_a_change():
         me, capTable=holders(3), positions=[{"person": {"name": "Ada Moss"}}], address=[{"city": "Port"}],
         proposals=[{"id": "p1", "title": "Go"}], distribution={"pools": [{"name": "Team", "percentage": 5}]},
     )  # fmt: skip
-    bundle = operations.get_company(me, mine.slug).bundle
+    bundle = listings.get_company(me, mine.slug).bundle
     count, entries = changes(), HistoryEntry.objects.count()
     done = update(
         me, mine, capTable=document("company", mine.slug)["capTable"], positions=bundle["positions"],
@@ -97,12 +97,12 @@ def test_the_read_change_write_of_a_caller_that_saw_a_part_is_refused_with_both_
     mine = published(me, capTable=holders(150))
     seen = document("company", mine.slug)["capTable"][:100]
     with pytest.raises(BadFields) as refusal:
-        operations.update_company(me, mine.slug, CompanyChange(capTable=seen), expected_version=mine.version + 2)
+        listings.update_company(me, mine.slug, CompanyChange(capTable=seen), expected_version=mine.version + 2)
     assert "capTable has 100 rows, but 150 are stored" in refusal.value.message
     assert '"remove": [ids]' in refusal.value.hint
     assert 'expectedTotals {"capTable": 150}' in refusal.value.hint
     assert len(document("company", mine.slug)["capTable"]) == 150
-    done = operations.update_company(me, mine.slug, CompanyChange(capTable=seen), expected_totals={"capTable": 150})
+    done = listings.update_company(me, mine.slug, CompanyChange(capTable=seen), expected_totals={"capTable": 150})
     assert done.applied == ["capTable"]
     assert document("company", mine.slug)["capTable"] == seen
 
@@ -113,7 +113,7 @@ def test_a_short_list_gets_shorter_with_the_present_version_and_not_without():
     with pytest.raises(BadFields, match="capTable has 49 rows") as refusal:
         update(me, mine, capTable=holders(49))
     assert "expectedVersion" in refusal.value.hint
-    done = operations.update_company(me, mine.slug, CompanyChange(capTable=holders(49)), expected_version=1)
+    done = listings.update_company(me, mine.slug, CompanyChange(capTable=holders(49)), expected_version=1)
     assert done.applied == ["capTable"]
 
 
@@ -121,15 +121,15 @@ def test_a_list_of_few_large_rows_is_not_short():
     me = owner()
     mine = draft(me, proposals=[{"id": str(n), "title": "x" * 1_000} for n in range(13)])
     with pytest.raises(BadFields, match="proposals has 1 rows"):
-        operations.update_company(me, mine.slug, CompanyChange(proposals=[{"id": "0"}]), expected_version=1)
+        listings.update_company(me, mine.slug, CompanyChange(proposals=[{"id": "0"}]), expected_version=1)
 
 
 def test_a_null_clears_a_list_only_if_it_is_meant():
     me = owner()
     mine = draft(me, positions=[{"person": {"name": f"Person {n}"}} for n in range(60)])
     with pytest.raises(BadFields, match="positions has 0 rows, but 60 are stored"):
-        operations.update_company(me, mine.slug, CompanyChange(positions=None), expected_version=1)
-    operations.update_company(me, mine.slug, CompanyChange(positions=None), expected_totals={"positions": 60})
+        listings.update_company(me, mine.slug, CompanyChange(positions=None), expected_version=1)
+    listings.update_company(me, mine.slug, CompanyChange(positions=None), expected_totals={"positions": 60})
     assert Position.objects.filter(company__slug=mine.slug).count() == 0
 
 
@@ -137,7 +137,7 @@ def test_another_total_than_the_present_one_is_refused():
     me = owner()
     mine = draft(me, capTable=holders(3))
     with pytest.raises(BadFields, match=r"expectedTotals.capTable is 2, but the list has 3 rows"):
-        operations.update_company(me, mine.slug, CompanyChange(capTable=[]), expected_totals={"capTable": 2})
+        listings.update_company(me, mine.slug, CompanyChange(capTable=[]), expected_totals={"capTable": 2})
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_revert_brings_the_rows_back_with_their_ids():
     )
     before = document("company", mine.slug)["positions"]
     update(me, mine, positions={"remove": [before[0]["id"]]})
-    operations.revert_company(me, mine.slug, operations.company_history(me, mine.slug).items[0].pk)
+    listings.revert_company(me, mine.slug, listings.company_history(me, mine.slug).items[0].pk)
     assert document("company", mine.slug)["positions"] == before
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from make.registry import document, draft, owner, published, reviewer
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Person, Proposal
 from muniment.registry.people import profiles
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -46,11 +46,11 @@ def mine(me):
     for table, rows in ((Proposal, PROPOSALS), (CapTableEntry, HOLDERS)):
         table.objects.bulk_create([table(company=company, rank=n, document=row) for n, row in enumerate(rows)])
     publish(AffectedRows().company(company.pk))
-    return operations.get_company(me, made.slug)
+    return listings.get_company(me, made.slug)
 
 
 def update(me, mine, **change):
-    return operations.update_company(me, mine.slug, CompanyChange(change))
+    return listings.update_company(me, mine.slug, CompanyChange(change))
 
 
 def refused(me, mine, **change):
@@ -239,7 +239,7 @@ def test_reverting_to_a_value_that_breaks_a_rule_is_refused(me, mine):
     entry = HistoryEntry.objects.filter(company__slug=mine.slug).latest("pk")
     assert entry.before == {"website": FACTS["website"]}
     with pytest.raises(BadFields, match="website must be a web address"):
-        operations.revert_company(me, mine.slug, entry.pk)
+        listings.revert_company(me, mine.slug, entry.pk)
 
 
 def test_what_breaks_a_rule_is_listed(me, mine):
@@ -248,7 +248,7 @@ def test_what_breaks_a_rule_is_listed(me, mine):
         *("distribution.pools", "proposals[0].votes.for", "proposals[0].endDate", "proposals[1].title"),
         *("proposals[1].id", "capTable"),
     ]
-    assert [fault.field for fault in broken_values(operations.get_company(me, mine.slug).bundle)] == expected
+    assert [fault.field for fault in broken_values(listings.get_company(me, mine.slug).bundle)] == expected
     Person.objects.create(slug="ada", name="Ada \u202eMoss")
     found = list(all_broken_values())
     assert [fault.field for of, fault in found if of == f"companies/{mine.slug}"] == expected

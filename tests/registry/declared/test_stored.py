@@ -10,8 +10,8 @@ from muniment import config, declared_fields
 from muniment.cli.declared.fields import fields
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND
-from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import BadFields, CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.declared.current import refresh
 from muniment.registry.declared.stored import mark_of, stored_values
 from muniment.registry.exchange.exporter import export_registry

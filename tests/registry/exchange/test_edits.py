@@ -6,9 +6,8 @@ import pytest
 
 from make.registry import SPECIFICATION, agent_of, document, lines, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import close_funding_round, revert_company, update_company
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import add_owner, close_funding_round, revert_company, update_company
 from muniment.registry.exchange.importer import Summary, import_registry
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.frameworks.operations import author_framework, update_framework

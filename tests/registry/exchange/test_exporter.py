@@ -7,8 +7,8 @@ import pytest
 
 from make.registry import SPECIFICATION, draft, owner, published
 from muniment.kernel.actor import COMMAND
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange import exporter
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
@@ -33,7 +33,7 @@ def filled():
         treasury="$1,234.56",
         positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}],
     )
-    operations.open_funding_round(me, first.slug, name="Seed", target="$2M", opened="2024-05-01")
+    listings.open_funding_round(me, first.slug, name="Seed", target="$2M", opened="2024-05-01")
     second = published(me, name="Harbour Fund", positions=[{"person": {"name": "Bo Reef"}}])
     draft(me, name="Not Yet Known", positions=[{"person": {"name": "Cy Vale"}}])
     frameworks.create_framework(COMMAND, name="Score", kind="score")
@@ -95,7 +95,7 @@ def test_progress_is_reported_every_chunk(filled, tmp_path, monkeypatch):
 def test_an_export_that_fails_leaves_the_former_files(filled, tmp_path, monkeypatch):
     export_registry(tmp_path)
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
-    operations.update_company(COMMAND, "tidal-works", CompanyChange(description="Later."))
+    listings.update_company(COMMAND, "tidal-works", CompanyChange(description="Later."))
     monkeypatch.setattr(os, "fsync", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         export_registry(tmp_path)

@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 
 from make.registry import bring, changes, document, item, keys, lines, owner, published
 from muniment.kernel.problems import BadRequest
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.exchange import companies, exporter, frameworks, importer, people
 from muniment.registry.exchange.batch import existing_rows
 from muniment.registry.exchange.companies import import_companies

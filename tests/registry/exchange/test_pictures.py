@@ -8,7 +8,7 @@ from django.apps import apps
 
 from make.pictures import picture
 from make.registry import document, lines, owner, published
-from muniment.registry.company import operations, pictures
+from muniment.registry.company import listings, pictures
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, Person, Picture
@@ -32,7 +32,7 @@ def paths():
     create_profile(me, {"name": "Ada Moss"})
     Person.objects.update(listed=True)
     found = [pictures.store_picture(picture(side=side)) for side in (300, 400)]
-    operations.set_icon(me, mine.slug, found[0])
+    listings.set_icon(me, mine.slug, found[0])
     set_portrait(me, found[1])
     return found
 

@@ -6,8 +6,8 @@ import pytest
 
 from make.registry import document, lines, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Person, PositionRequest
@@ -74,7 +74,7 @@ def test_an_import_does_not_bring_back_what_a_person_declined(ada, load):
     mine = owner()
     slug = published(mine, name="Tidal").slug
     row = {"title": "Adviser", "person": ADA}
-    operations.update_company(mine, slug, CompanyChange(positions=[row]))
+    listings.update_company(mine, slug, CompanyChange(positions=[row]))
     positions.answer_positions(ada, decline=[positions.list_positions(ada)[0].id])
     (warning,) = load(row, slug=slug, overwrite=True)
     assert "was declined or ended by the person" in warning
@@ -84,7 +84,7 @@ def test_an_import_does_not_bring_back_what_a_person_declined(ada, load):
 def test_an_import_confirms_a_request(ada, load):
     mine = owner()
     slug = published(mine, name="Tidal").slug
-    operations.update_company(mine, slug, CompanyChange(positions=[{"title": "Adviser", "person": ADA}]))
+    listings.update_company(mine, slug, CompanyChange(positions=[{"title": "Adviser", "person": ADA}]))
     row = document("company", slug)["positions"][0]
     load({**row, "person": ADA}, slug=slug, overwrite=True)
     assert team(slug) == [("Adviser", ADA)]
@@ -95,7 +95,7 @@ def test_an_import_confirms_a_request(ada, load):
 def test_an_import_that_drops_a_requested_position_withdraws_the_request(ada, load):
     mine = owner()
     slug = published(mine, name="Tidal").slug
-    operations.update_company(mine, slug, CompanyChange(positions=[{"title": "Adviser", "person": ADA}]))
+    listings.update_company(mine, slug, CompanyChange(positions=[{"title": "Adviser", "person": ADA}]))
     load({"title": "Cook", "person": {"name": "Bo", "slug": "bo"}}, slug=slug, overwrite=True)
     assert PositionRequest.objects.get().decision == "withdrawn"
     assert positions.list_positions(ada) == []
@@ -105,7 +105,7 @@ def test_an_export_keeps_a_name_alone(ada, load, tmp_path):
     mine = owner()
     slug = published(mine, name="Tidal").slug
     rows = [{"title": "Adviser", "person": ADA}, {"title": "Cook", "person": {"name": "Cy Weir"}}]
-    operations.update_company(mine, slug, CompanyChange(positions=rows))
+    listings.update_company(mine, slug, CompanyChange(positions=rows))
     export_registry(tmp_path / "out")
     (line,) = (tmp_path / "out" / "companies.jsonl").read_text().splitlines()
     assert [each["person"] for each in json.loads(line)["positions"]] == [{"name": "Ada Moss"}, {"name": "Cy Weir"}]

@@ -9,7 +9,7 @@ from make.registry import document, item, lines, owner
 from make.reports import framework, program
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import Forbidden
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.frameworks.operations import update_framework

@@ -5,8 +5,8 @@ import pytest
 from make.registry import document, lines, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, NotFound
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.imports.undoing import list_imports, undo_import
 from muniment.registry.models import Company, HistoryEntry, Person, State

@@ -8,8 +8,8 @@ from make.registry import draft, owner, published, reviewer
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox import checks, links
 from muniment.registry.inbox.links import Finding
 from muniment.registry.inbox.waiting import CHECK
@@ -105,7 +105,7 @@ def test_a_claim_passes_by_the_claimants_domain():
 def test_a_claim_of_a_profile_passes_by_the_domain_of_an_organization_that_names_the_person():
     team = [{"title": "Chair", "person": {"name": "Ottoline Brand"}}]
     listing = published(owner(), website=WEBSITE, positions=team)
-    person = operations.get_company(reviewer(), listing.slug).bundle["positions"][0]["person"]["slug"]
+    person = listings.get_company(reviewer(), listing.slug).bundle["positions"][0]["person"]["slug"]
     for email, passed in (("ottoline@other.example", False), ("ottoline@kelp.example", True)):
         claim = claims.claim_person(owner(email), person, "It is me.")
         assert made(f"petition:{claim.pk}")["domain"].passed is passed
@@ -130,7 +130,7 @@ def test_a_change_is_checked_with_what_it_changes():
     me = owner()
     listing = published(me, name="Kelp Works", website=WEBSITE)
     published(owner(), name="Tide Works")
-    operations.update_company(me, listing.slug, CompanyChange(name="Tide Works"))
+    listings.update_company(me, listing.slug, CompanyChange(name="Tide Works"))
     assert made(f"change:{PendingChange.objects.get().pk}")["duplicates"].passed is False
     assert made("change:999") == made("petition:999") == {}
 
@@ -163,7 +163,7 @@ def test_each_kind_of_item_is_checked_when_it_waits(monkeypatch, kind):
         worked_off()
         asked.clear()
         if kind == "change":
-            operations.update_company(me, listing, CompanyChange(name="Tide Works"))
+            listings.update_company(me, listing, CompanyChange(name="Tide Works"))
         else:
             claims.suggest_edit(owner(), listing, CompanyChange(website=WEBSITE + "/new"), "")
     worked_off()
@@ -204,7 +204,7 @@ def test_the_sweep_announces_what_has_no_checks_or_old_ones_and_deletes_the_rest
     ItemChecks.objects.update(at=Company.objects.get().updated_at - timedelta(days=2))
     assert announced() == [subject]
     worked_off()
-    operations.update_company(me, subject.partition(":")[2], CompanyChange(description="Other."))
+    listings.update_company(me, subject.partition(":")[2], CompanyChange(description="Other."))
     assert announced() == [subject]
     ItemChecks.objects.all().delete()
     assert announced() == [subject]
@@ -213,6 +213,6 @@ def test_the_sweep_announces_what_has_no_checks_or_old_ones_and_deletes_the_rest
 def test_the_sum_of_a_stored_cap_table_is_checked():
     me = owner("ida@kelp.example")
     listing = draft(me, type="cooperative", description="Kelp.", website=WEBSITE)
-    operations.update_company(me, listing.slug, CompanyChange(capTable=[{"name": "Treasury", "percentage": 70}]))
+    listings.update_company(me, listing.slug, CompanyChange(capTable=[{"name": "Treasury", "percentage": 70}]))
     decisions.submit_company(me, listing.slug)
     assert made(f"company:{listing.slug}")["numbers"].passed is True

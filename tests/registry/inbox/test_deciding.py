@@ -7,8 +7,8 @@ from make.registry import agent_of, draft, owner, published, reviewer
 from muniment.accounts.models import Account
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox import assigning, deciding, items
 from muniment.registry.inbox.deciding import MAX_TOGETHER, Chosen
 from muniment.registry.models import Company, HistoryEntry, PendingChange, Petition, Taking
@@ -31,7 +31,7 @@ def three():
     """A new listing, a change and a claim."""
     me = owner()
     listed = published(me, name="Harbour Fund")
-    operations.update_company(me, listed.slug, CompanyChange(name="Harbour Trust"))
+    listings.update_company(me, listed.slug, CompanyChange(name="Harbour Trust"))
     claim = claims.claim_company(owner(), listed.slug, "I chair it.")
     new = submitted(me)
     return [of_listing(new), Chosen(f"change:{PendingChange.objects.get().pk}"), Chosen(f"petition:{claim.pk}")]
@@ -58,7 +58,7 @@ def test_several_items_are_declined_with_one_note(three):
 def test_an_item_that_changed_meanwhile_is_reported_and_not_decided(three):
     judge, me = reviewer(), owner()
     stale = submitted(me)
-    operations.update_company(me, stale.slug, CompanyChange(description="Something else."))
+    listings.update_company(me, stale.slug, CompanyChange(description="Something else."))
     decided = submitted(me)
     decisions.approve_company(judge, decided.slug)
     results = deciding.decide_several(judge, [of_listing(stale), *three, of_listing(decided)], "decline", "No.")
@@ -155,11 +155,11 @@ def test_a_change_is_not_reopened_beside_another_one_or_without_effect(three):
     deciding.decide(judge, three[1], "decline", "No.")
     change.company.refresh_from_db()
     by = Account.objects.get(pk=change.account_id).actor("web")
-    operations.update_company(by, change.company.slug, CompanyChange(name="Harbour Union"))
+    listings.update_company(by, change.company.slug, CompanyChange(name="Harbour Union"))
     with pytest.raises(Conflict, match="another change"):
         deciding.reopen(judge, three[1].subject)
-    operations.update_company(by, change.company.slug, CompanyChange(name="Harbour Fund"))
-    operations.update_company(judge, change.company.slug, CompanyChange(name="Harbour Trust"))
+    listings.update_company(by, change.company.slug, CompanyChange(name="Harbour Fund"))
+    listings.update_company(judge, change.company.slug, CompanyChange(name="Harbour Trust"))
     with pytest.raises(Conflict, match="already has these values"):
         deciding.reopen(judge, three[1].subject)
 

@@ -10,8 +10,8 @@ from make.registry import agent_of, draft, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox import assigning, items
 from muniment.registry.inbox.items import InboxFilter
 from muniment.registry.models import Company, ItemChecks, PendingChange, Petition
@@ -32,9 +32,9 @@ def queue():
     """One item of each kind, an hour apart, by the name of its kind."""
     me = owner("keeper@harbour.example")
     listed = published(me, name="Harbour Fund", positions=[{"title": "Chair", "person": {"name": "Ottoline Brand"}}])
-    person = operations.get_company(reviewer(), listed.slug).bundle["positions"][0]["person"]["slug"]
+    person = listings.get_company(reviewer(), listed.slug).bundle["positions"][0]["person"]["slug"]
     subjects = {"listing": f"company:{submitted(me, name='Kelp Works')}"}
-    operations.update_company(me, listed.slug, CompanyChange(name="Harbour Trust"))
+    listings.update_company(me, listed.slug, CompanyChange(name="Harbour Trust"))
     subjects["change"] = f"change:{PendingChange.objects.get().pk}"
     claimant = owner("claimant@kelp.example")
     subjects["claim"] = f"petition:{claims.claim_company(claimant, listed.slug, 'I chair it.').pk}"

@@ -9,8 +9,8 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox import assigning, items
 from muniment.registry.models import PendingChange, Taking
 from muniment.registry.review import claims, decisions
@@ -36,7 +36,7 @@ def subjects(actor, **page):
 def test_submissions_changes_and_claims_wait_in_one_queue_oldest_first():
     me, judge = owner(), reviewer()
     slug = published(me, name="Harbour Fund").slug
-    operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
+    listings.update_company(me, slug, CompanyChange(name="Harbour Trust"))
     claim = claims.claim_company(owner(), slug, "I chair it.")
     new = submitted()
     change = PendingChange.objects.get()
@@ -50,7 +50,7 @@ def test_submissions_changes_and_claims_wait_in_one_queue_oldest_first():
 def test_a_decided_item_leaves_the_queue():
     me, judge = owner(), reviewer()
     slug = published(me).slug
-    operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
+    listings.update_company(me, slug, CompanyChange(name="Harbour Trust"))
     claim = claims.claim_company(owner(), slug, "I chair it.")
     new = submitted()
     decisions.approve_company(judge, new)
@@ -119,7 +119,7 @@ def test_the_command_line_has_no_account_to_assign_to():
 def test_a_decided_item_cannot_be_assigned(decided):
     me, judge = owner(), reviewer()
     slug = published(me).slug
-    operations.update_company(me, slug, CompanyChange(name="Harbour Trust"))
+    listings.update_company(me, slug, CompanyChange(name="Harbour Trust"))
     change, claim = PendingChange.objects.get(), claims.claim_company(owner(), slug, "I chair it.")
     decisions.decide_change(judge, change.pk, approve=True)
     claims.decide_request(judge, claim.pk, approve=True)

@@ -5,7 +5,7 @@ import pytest
 from make.registry import agent_of, owner, reviewer
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.inbox import replies, working
 from muniment.registry.models import ReviewerSettings, SavedReply
 

@@ -15,8 +15,8 @@ from muniment.config import Config
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import create_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import create_company
 from muniment.registry.inviting import operations
 from muniment.registry.inviting.tables import AccountInvitation
 from muniment.registry.models import Ownership

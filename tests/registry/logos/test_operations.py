@@ -10,11 +10,11 @@ from muniment import config
 from muniment.jobs import queue
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
-from muniment.registry.company import operations as companies
-from muniment.registry.company import owners, pictures
+from muniment.registry.company import listings, pictures
+from muniment.registry.company import listings as companies
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.logos import operations, tasks
+from muniment.registry.logos import tasks
 from muniment.registry.logos.operations import due, fetch_due, remove_all, remove_unused, retry_failed
 from muniment.registry.models import Company, FetchedLogo, Picture
 from muniment.registry.review import decisions
@@ -135,7 +135,7 @@ def test_an_upload_of_the_same_picture_is_never_removed_with_the_fetched_one(nam
     named(one=f"{SITE}/one.png")
     fetch_due()
     actor = owner()
-    owners.add_owner(COMMAND, "one", actor.account_id)
+    listings.add_owner(COMMAND, "one", actor.account_id)
     content = pictures.picture_bytes(path_of("one")[10:42], 512)
     path = pictures.store_picture(content)
     same = Picture.objects.get(digest=path[10:42])
@@ -166,14 +166,14 @@ def test_drafts_are_not_asked_for(site):
 
 def test_a_listing_that_changed_while_its_logo_was_fetched_keeps_what_it_names_now(named, monkeypatch):
     named(one=f"{SITE}/one.png")
-    fetched = operations.fetch_all
+    fetched = listings.fetch_all
 
     def then_changed(*given, **options):
         found = list(fetched(*given, **options))
         named(one=f"{SITE}/two.png")
         return iter(found)
 
-    monkeypatch.setattr(operations, "fetch_all", then_changed)
+    monkeypatch.setattr(listings, "fetch_all", then_changed)
     assert fetch_due() == (0, 0, 1)
     assert logo("one") is None
 
@@ -246,7 +246,7 @@ def test_the_registry_s_settings_say_so_where_the_process_does_not(monkeypatch, 
 def test_a_job_without_time_for_all_continues_in_another_one(named, site, monkeypatch):
     named(one=f"{SITE}/one.png", two=f"{SITE}/two.png")
     monkeypatch.setattr(config, "_current", config.Config({}, data=config.current().data, fetch_logos=True))
-    monkeypatch.setattr(operations, "PER_RUN", 1)
+    monkeypatch.setattr(listings, "PER_RUN", 1)
     assert run_job() == {"fetched": 1, "failed": 0, "left": 1}
     job = queue.claim("test", "logos")
     assert tasks.run(job) == {"fetched": 1, "failed": 0, "left": 0}

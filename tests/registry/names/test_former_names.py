@@ -9,14 +9,14 @@ from muniment.backup.operations import back_up, restore
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, PendingChange
 from muniment.registry.names import operations as names
 from muniment.registry.people.mentions import find_mentions
-from muniment.registry.publishing import comparison
+from muniment.registry.publishing import republishing
 from muniment.registry.review import decisions, withdrawal
 
 FIRST = "Ottoline Ferrisbrook & Sons"
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def rename(slug, name):
-    operations.update_company(reviewer(), slug, CompanyChange(name=name))
+    listings.update_company(reviewer(), slug, CompanyChange(name=name))
 
 
 def former(slug):
@@ -50,7 +50,7 @@ def renamed():
 def test_an_approved_change_of_name_keeps_the_former_one():
     me = owner()
     mine = published(me, name=FIRST)
-    operations.update_company(me, mine.slug, CompanyChange(name="Quillmere"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Quillmere"))
     assert former(mine.slug) == []
     decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=True)
     assert document("company", mine.slug)["company"]["formerNames"] == [
@@ -66,7 +66,7 @@ def test_the_latest_comes_first_and_a_rename_back_removes_it(renamed):
     rename(slug, FIRST)
     assert former(slug) == ["Tern", "Quillmere"]
     latest = HistoryEntry.objects.filter(company__slug=slug, action="updated").latest("pk")
-    operations.revert_company(reviewer(), slug, latest.pk)
+    listings.revert_company(reviewer(), slug, latest.pk)
     assert former(slug) == [FIRST, "Quillmere"]
 
 
@@ -79,7 +79,7 @@ def test_another_form_of_the_same_name_is_no_former_name(renamed):
 def test_names_of_drafts_are_no_former_names():
     me = owner()
     mine = draft(me, name=FIRST)
-    operations.update_company(me, mine.slug, CompanyChange(name="Quillmere"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Quillmere"))
     decisions.submit_company(me, mine.slug)
     decisions.approve_company(reviewer(), mine.slug)
     assert former(mine.slug) == []
@@ -191,7 +191,7 @@ def test_nothing_of_a_removed_name_stays(renamed, tmp_path):
     me, slug = renamed
     names.hide_former_name(me, slug, FIRST)
     names.show_former_name(me, slug, FIRST)
-    operations.update_company(me, slug, CompanyChange(name=FIRST))
+    listings.update_company(me, slug, CompanyChange(name=FIRST))
     decisions.decide_change(reviewer(), PendingChange.objects.latest("pk").pk, approve=False, note="No.")
     assert {"registry_company", "registry_historyentry", "registry_pendingchange"} <= tables_with_first()
     names.remove_former_name(reviewer(), slug, FIRST)
@@ -227,18 +227,18 @@ def test_a_former_name_with_the_name_of_a_person_is_told_when_the_person_is_eras
 
 def test_what_is_published_is_what_the_source_says(renamed):
     _, slug = renamed
-    assert list(comparison.differences("company", [Company.objects.get(slug=slug).pk])) == []
+    assert list(republishing.differences("company", [Company.objects.get(slug=slug).pk])) == []
 
 
 def test_the_history_of_a_removed_name_can_be_read_and_reverted(renamed):
     me, slug = renamed
-    operations.update_company(me, slug, CompanyChange(description="Boats."))
+    listings.update_company(me, slug, CompanyChange(description="Boats."))
     names.remove_former_name(reviewer(), slug, FIRST)
-    page = operations.company_history(me, slug)
+    page = listings.company_history(me, slug)
     assert page.items[0].action == "former name removed"
     assert all(each.is_loaded for each in page.items)
     described = next(each for each in page.items if each.changed == ["description"])
-    operations.revert_company(me, slug, described.pk)
+    listings.revert_company(me, slug, described.pk)
     assert former(slug) == []
 
 

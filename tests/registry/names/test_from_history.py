@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from make.registry import owner, published, reviewer
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, HistoryEntry
 from muniment.registry.names import keeping
 from muniment.registry.names.from_history import Recorded, fill, names_of
@@ -57,7 +57,7 @@ def test_an_instance_with_a_history_gets_its_former_names():
     first, second, third, other = (published(owner(), name=name).slug for name in ("Ash", "Birch", "Cedar", "Dill"))
     for slug in (first, second, third):
         for name in (f"{slug} two", f"{slug} three"):
-            operations.update_company(reviewer(), slug, CompanyChange(name=name))
+            listings.update_company(reviewer(), slug, CompanyChange(name=name))
     expected = dict(Company.objects.values_list("slug", "former_names"))
     assert [each["name"] for each in expected[first]] == ["ash two", "Ash"]
     assert expected[other] is None
@@ -72,7 +72,7 @@ def test_an_instance_with_a_history_gets_its_former_names():
 def test_what_was_hidden_or_removed_stays_so_when_the_history_is_read_again():
     slug = published(owner(), name="Ash").slug
     for name in ("Birch", "Cedar"):
-        operations.update_company(reviewer(), slug, CompanyChange(name=name))
+        listings.update_company(reviewer(), slug, CompanyChange(name=name))
     hide_former_name(reviewer(), slug, "Ash")
     remove_former_name(reviewer(), slug, "Birch")
     before = Company.objects.get(slug=slug).former_names

@@ -14,9 +14,9 @@ from muniment import config
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
-from muniment.registry.company import operations, pictures
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company import listings, pictures
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import add_owner
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import (
     FeedTombstone,
@@ -82,7 +82,7 @@ def test_the_person_leaves_every_public_document_and_the_companies_remain(compan
 def test_no_row_keeps_the_name_or_the_slug_but_the_latest_feed_entry(company):
     me = owner()
     positions = [{"person": {"name": NAME}}, {"title": "Cook", "person": {"name": "Bo"}}]
-    operations.update_company(reviewer(), company.slug, CompanyChange(positions=positions))
+    listings.update_company(reviewer(), company.slug, CompanyChange(positions=positions))
     claims.claim_person(me, SLUG, "It is me.")
     claims.suggest_edit(
         owner(), company.slug, CompanyChange(positions=[{"title": "Head", "person": {"slug": SLUG, "name": NAME}}]), ""
@@ -104,7 +104,7 @@ def test_no_row_keeps_what_an_import_brought(tmp_path):
     mine = owner()
     add_owner(reviewer(), "quay-trust", mine.account_id)
     edited = [{"title": "Chef", "person": {"name": NAME, "slug": SLUG}}, {"person": {"name": "Bo"}}]
-    operations.update_company(mine, "quay-trust", CompanyChange(positions=edited))
+    listings.update_company(mine, "quay-trust", CompanyChange(positions=edited))
     lines(tmp_path / "in" / "people.jsonl", {**person, "bio": "Collects barometers."})
     positions = [{"title": "Sous-chef", "person": {"name": NAME, "slug": SLUG}}]
     lines(tmp_path / "in" / "companies.jsonl", {"company": company, "positions": positions})
@@ -121,7 +121,7 @@ def test_no_row_keeps_what_owners_asked_of_a_claimed_profile(company):
     published(asking, name="Quay Trust")
     for title in ("Cook", "Chef"):
         named = [{"title": title, "person": {"slug": SLUG}}]
-        operations.update_company(asking, "quay-trust", CompanyChange(positions={"add": named}))
+        listings.update_company(asking, "quay-trust", CompanyChange(positions={"add": named}))
     assert document("company", "quay-trust")["positions"][0]["person"] == {"name": NAME}
     erase_person(reviewer(), SLUG)
     assert tables_with(NAME, SLUG) == ["published_change"]
@@ -131,7 +131,7 @@ def test_no_row_keeps_what_owners_asked_of_a_claimed_profile(company):
 def test_the_history_keeps_its_other_values_and_names_the_erasure(company):
     positions = [{"person": {"name": NAME}}, {"title": "Cook", "person": {"name": "Bo"}}]
     change = CompanyChange(positions=positions, description="Keeps the quay.")
-    operations.update_company(reviewer(), company.slug, change)
+    listings.update_company(reviewer(), company.slug, change)
     judge = reviewer()
     erase_person(judge, SLUG)
     entries = HistoryEntry.objects.filter(company__slug=company.slug).order_by("pk")
@@ -146,7 +146,7 @@ def test_the_history_keeps_its_other_values_and_names_the_erasure(company):
 def test_a_change_that_was_only_about_the_person_leaves_an_empty_entry(company):
     (row, _) = document("company", company.slug)["positions"]
     change = {"set": [{"id": row["id"], "title": "President"}]}
-    operations.update_company(reviewer(), company.slug, CompanyChange(positions=change))
+    listings.update_company(reviewer(), company.slug, CompanyChange(positions=change))
     erase_person(reviewer(), SLUG)
     updated = HistoryEntry.objects.get(company__slug=company.slug, action="updated")
     assert (updated.before, updated.after) == ({}, {})
@@ -166,7 +166,7 @@ def test_the_picture_goes_unless_another_shows_the_same(company):
     profiles.join_person(reviewer(), SLUG, me.account_id)
     mine, shared = pictures.store_picture(picture(side=300)), pictures.store_picture(picture(side=200))
     profiles.set_portrait(me, mine)
-    operations.set_icon(reviewer(), company.slug, shared)
+    listings.set_icon(reviewer(), company.slug, shared)
     erase_person(reviewer(), SLUG)
     assert [f"/pictures/{digest}-512.webp" for digest in Picture.objects.values_list("digest", flat=True)] == [shared]
     profiles.create_profile(other, ProfileChange(name="Ada Moss"))
@@ -187,7 +187,7 @@ def test_a_private_profile_is_erased_too_and_the_account_is_named():
 
 def test_texts_that_name_the_person_are_listed_for_the_operator(company):
     text = f"Founded by {NAME.upper()}."
-    operations.update_company(reviewer(), company.slug, CompanyChange(description=text))
+    listings.update_company(reviewer(), company.slug, CompanyChange(description=text))
     published(owner(), name="Quay Trust", capTable=[{"name": NAME, "percentage": 5}])
     dry = erase_person(reviewer(), SLUG, dry_run=True)
     erased = erase_person(reviewer(), SLUG)

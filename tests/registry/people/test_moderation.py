@@ -6,7 +6,7 @@ from make.accounts import Letters
 from make.registry import agent_of, changes, document, lines, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry, MergedPerson, Person
 from muniment.registry.people import moderation, profiles, withdrawal

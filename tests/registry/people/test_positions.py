@@ -12,8 +12,8 @@ from muniment.jobs import queue
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry, Person, Position, PositionRequest
 from muniment.registry.people import moderation, positions, profiles, tasks, withdrawal
@@ -52,7 +52,7 @@ def tidal(mine):
 
 def name(actor, slug, *rows, **options):
     change = CompanyChange(positions={"add": [{"title": title, "person": person} for title, person in rows]})
-    return operations.update_company(actor, slug, change, **options)
+    return listings.update_company(actor, slug, change, **options)
 
 
 def ask(actor, slug, title=TITLE):
@@ -160,7 +160,7 @@ def test_the_history_does_not_bring_a_declined_position_back(ada, mine, tidal):
     entry = HistoryEntry.objects.filter(company__slug=tidal).latest("pk")
     assert entry.action == "position declined"
     with pytest.raises(BadFields, match="who declined a position here"):
-        operations.revert_company(mine, tidal, entry.pk)
+        listings.revert_company(mine, tidal, entry.pk)
     assert len(team(tidal)) == 1
 
 
@@ -172,7 +172,7 @@ def test_an_account_asks_ten_times_a_day(ada, mine, monkeypatch):
     name(mine, slug, ("Tenth", {"slug": "ada-moss"}))
     with pytest.raises(TooMany):
         ask(mine, slug)
-    operations.update_company(mine, slug, CompanyChange(positions=None), expected_totals={"positions": 10})
+    listings.update_company(mine, slug, CompanyChange(positions=None), expected_totals={"positions": 10})
     with pytest.raises(TooMany):  # withdrawn requests count too
         ask(mine, slug)
     with later(1.1, monkeypatch):
@@ -183,7 +183,7 @@ def test_a_change_of_a_confirmed_position_is_a_new_request(ada, mine, tidal):
     positions.answer_positions(ada, confirm=[ask(mine, tidal, "Adviser")])
     row = document("company", tidal)["positions"][1]
     change = CompanyChange(positions={"set": [{"id": row["id"], "title": TITLE}]})
-    assert operations.update_company(mine, tidal, change).awaiting_people == ["ada-moss"]
+    assert listings.update_company(mine, tidal, change).awaiting_people == ["ada-moss"]
     assert team(tidal)[1] == (TITLE, {"name": "Ada Moss"})
     assert titles("ada-moss") == ["Chair"]
 
@@ -191,7 +191,7 @@ def test_a_change_of_a_confirmed_position_is_a_new_request(ada, mine, tidal):
 def test_an_answer_is_about_the_title_that_was_seen(ada, mine, tidal):
     request = ask(mine, tidal, "Adviser")
     row = document("company", tidal)["positions"][1]
-    operations.update_company(mine, tidal, CompanyChange(positions={"set": [{"id": row["id"], "title": TITLE}]}))
+    listings.update_company(mine, tidal, CompanyChange(positions={"set": [{"id": row["id"], "title": TITLE}]}))
     with pytest.raises(Conflict, match="was changed, answered or withdrawn"):
         positions.answer_positions(ada, confirm=[request])
     assert titles("ada-moss") == ["Chair"]
@@ -202,7 +202,7 @@ def test_an_answer_is_about_the_title_that_was_seen(ada, mine, tidal):
 def test_a_removed_position_withdraws_its_request(ada, mine, tidal):
     request = ask(mine, tidal)
     row = document("company", tidal)["positions"][1]
-    operations.update_company(mine, tidal, CompanyChange(positions={"remove": [row["id"]]}))
+    listings.update_company(mine, tidal, CompanyChange(positions={"remove": [row["id"]]}))
     assert len(held(ada)) == 1
     with pytest.raises(Conflict):
         positions.answer_positions(ada, confirm=[request])
@@ -211,13 +211,13 @@ def test_a_removed_position_withdraws_its_request(ada, mine, tidal):
 @pytest.mark.parametrize("form", ["as read", "with slugs"])
 def test_a_write_back_neither_asks_again_nor_withdraws(ada, mine, tidal, form):
     ask(mine, tidal)
-    read = operations.get_company(mine, tidal).bundle["positions"]
+    read = listings.get_company(mine, tidal).bundle["positions"]
     if form == "with slugs":
         read[1]["person"]["slug"] = "ada-moss"
-    done = operations.update_company(mine, tidal, CompanyChange(positions=read))
+    done = listings.update_company(mine, tidal, CompanyChange(positions=read))
     assert (done.applied, done.awaiting_people) == ([], [])
     cut = [{**row, "title": "Head"} if row["title"] == "Chair" else row for row in read]
-    assert operations.update_company(mine, tidal, CompanyChange(positions=cut)).applied == ["positions"]
+    assert listings.update_company(mine, tidal, CompanyChange(positions=cut)).applied == ["positions"]
     assert PositionRequest.objects.count() == 1
     assert len(held(ada)) == 2
 
@@ -359,10 +359,10 @@ def test_a_dry_run_sends_no_request(ada, mine, tidal):
 def test_a_revert_restores_names_that_public_people_have_by_now(mine):
     slug = published(mine, name="Tidal").slug
     name(mine, slug, ("Cook", {"name": "Cy Weir"}))
-    operations.update_company(mine, slug, CompanyChange(positions=None), expected_totals={"positions": 1})
+    listings.update_company(mine, slug, CompanyChange(positions=None), expected_totals={"positions": 1})
     published(owner(), positions=[{"person": {"name": "Cy Weir"}}])
     entry = HistoryEntry.objects.filter(company__slug=slug, action="updated").latest("pk")
-    operations.revert_company(mine, slug, entry.pk)
+    listings.revert_company(mine, slug, entry.pk)
     assert team(slug) == [("Cook", {"name": "Cy Weir"})]
 
 

@@ -6,8 +6,8 @@ from make import registry as make
 from make.accounts import account, signed_in
 from muniment.accounts import tokens
 from muniment.kernel.actor import SCOPES
-from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import BadFields, CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.frameworks.operations import create_framework
 from muniment.registry.models import Company, Person

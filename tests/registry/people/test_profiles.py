@@ -12,7 +12,7 @@ from make.registry import (
 )
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.models import HistoryEntry, Person
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange

@@ -11,8 +11,8 @@ from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.people import positions, profiles, tasks, unlinked
 from muniment.registry.people.profiles import ProfileChange
 
@@ -43,7 +43,7 @@ def tidal(mine, ada):
     """Return the slug of a listing that names Ada and Bo without a link."""
     slug = published(mine, name="Tidal").slug
     rows = [{"title": "Adviser", "person": {"slug": "ada-moss"}}, {"title": "Cook", "person": {"name": "Bo Reef"}}]
-    operations.update_company(mine, slug, CompanyChange(positions=rows))
+    listings.update_company(mine, slug, CompanyChange(positions=rows))
     return slug
 
 

@@ -5,8 +5,8 @@ import pytest
 from make.registry import agent_of, changes, document, keys, link_names, owner, published, reviewer
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import HistoryEntry, Person
 from muniment.registry.people import profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange
@@ -73,8 +73,8 @@ def test_an_unlisted_person_stays_unlisted_whatever_names_them(ada):
 def test_an_owner_s_write_back_of_a_name_alone_changes_nothing(ada):
     holder = Person.objects.get(slug="ada-moss").positions.get().company.owners.get().actor("web")
     withdrawal.unlist_profile(ada)
-    read = operations.get_company(holder, "harbour").bundle["positions"]
-    assert operations.update_company(holder, "harbour", CompanyChange(positions=read)).applied == []
+    read = listings.get_company(holder, "harbour").bundle["positions"]
+    assert listings.update_company(holder, "harbour", CompanyChange(positions=read)).applied == []
     assert Person.objects.get(slug="ada-moss").positions.count() == 1
 
 
@@ -85,9 +85,9 @@ def test_namesakes_are_told_apart_by_the_position_when_one_is_unlisted():
     slug = published(mine, positions=[{"person": {"slug": "ada-moss"}}, {"person": {"slug": "ada-moss-2"}}]).slug
     profiles.join_person(reviewer(), "ada-moss-2", me.account_id)
     withdrawal.unlist_profile(me)
-    read = operations.get_company(mine, slug).bundle["positions"]
+    read = listings.get_company(mine, slug).bundle["positions"]
     assert [each["person"].get("slug") for each in read] == ["ada-moss", None]
-    assert operations.update_company(mine, slug, CompanyChange(positions=read)).applied == []
+    assert listings.update_company(mine, slug, CompanyChange(positions=read)).applied == []
 
 
 @pytest.mark.parametrize("stranger", ["visitor", "other owner", "reviewer", "reviewer's token"])

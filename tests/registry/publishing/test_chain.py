@@ -7,8 +7,8 @@ from django.db import connection
 
 from make.registry import bodies, changes, owner, published, reviewer
 from muniment.kernel.ids import now
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.redaction import replace_due_tombstones

@@ -7,9 +7,9 @@ from django.db import connection
 
 from make.registry import document, lines, owner, published
 from muniment.kernel.wire import timestamp
-from muniment.registry.company import editing
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.exchange import batch
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company
@@ -27,7 +27,7 @@ def clock(monkeypatch):
         def earlier():
             return datetime.now(UTC) - timedelta(days=days)
 
-        for module in (publisher, editing, batch):
+        for module in (publisher, listings, batch):
             monkeypatch.setattr(module, "now", earlier)
 
     return back

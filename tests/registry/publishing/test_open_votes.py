@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 
 from make.registry import owner, published
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.store.lists.highlights import VOTES_END
 
 pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
@@ -29,5 +29,5 @@ def test_only_votes_that_can_be_cast_count_and_each_day_once():
     slug = published(me, proposals=proposals).slug
     assert days() == ["2199-11-30", "2199-12-05"]
     change = CompanyChange(proposals=[{**proposals[0], "status": "passed"}])
-    operations.update_company(me, slug, change, expected_totals={"proposals": 5})
+    listings.update_company(me, slug, change, expected_totals={"proposals": 5})
     assert days() == []

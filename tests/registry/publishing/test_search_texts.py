@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.registry.publishing.search_texts import of_company
+from muniment.registry.publishing.rendering import search_texts_of_company
 from muniment.store.search.keys import SITE
 
 ADDRESS = "0x00000000000000000000000000000000000A11CE"
@@ -24,19 +24,19 @@ ROW = {
     ],
 )
 def test_on_chain_addresses_are_keys_in_lower_case(row):
-    assert SITE + ADDRESS.lower() in of_company({**ROW, **row}, (), ()).keys
+    assert SITE + ADDRESS.lower() in search_texts_of_company({**ROW, **row}, (), ()).keys
 
 
 def test_what_is_longer_than_an_address_is_none():
-    assert of_company({**ROW, "body": ADDRESS + "0"}, (), ()).keys == ()
+    assert search_texts_of_company({**ROW, "body": ADDRESS + "0"}, (), ()).keys == ()
 
 
 def test_identifiers_are_bounded_by_company():
     body = " ".join(f"0x{number:040x}" for number in range(1_000))
     extra = {f"number{number}": f"NO-{number:09}" for number in range(1_000)}
-    assert len(of_company({**ROW, "body": body, "extra": extra}, (), ()).keys) == 250
+    assert len(search_texts_of_company({**ROW, "body": body, "extra": extra}, (), ()).keys) == 250
 
 
 def test_a_country_is_found_by_its_code_and_its_name():
-    place = of_company({**ROW, "address": [{"city": "Havnsund", "country": "NO"}]}, (), ()).place
+    place = search_texts_of_company({**ROW, "address": [{"city": "Havnsund", "country": "NO"}]}, (), ()).place
     assert place.split("\n") == ["Havnsund", "NO", "Norway"]

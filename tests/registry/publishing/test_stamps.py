@@ -6,8 +6,8 @@ import pytest
 from django.db import connection
 
 from make.registry import owner, published
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
 from muniment.registry.review.withdrawal import relist_own_company, unlist_own_company

@@ -7,8 +7,8 @@ from make.registry import agent_of, document, draft, owner, published, reviewer
 from muniment.accounts.models import Account
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
@@ -228,7 +228,7 @@ def test_an_approved_suggestion_is_published_with_the_reviewer_in_the_history():
     judge = reviewer()
     claims.decide_request(judge, asked.pk, approve=True)
     assert document("company", slug)["company"]["description"] == "Boats and nets."
-    assert operations.company_history(me, slug).items[0].account_id == judge.account_id
+    assert listings.company_history(me, slug).items[0].account_id == judge.account_id
     assert owners(slug) == {me.account_id}
 
 

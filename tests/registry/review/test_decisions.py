@@ -23,9 +23,9 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company import operations, owners
+from muniment.registry.company import listings
 from muniment.registry.company.access import owned
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.people import profiles
@@ -40,10 +40,10 @@ def test_a_listing_goes_from_draft_over_changes_requested_to_published():
     mine = draft(me)
     decisions.submit_company(me, mine.slug)
     decisions.request_changes(judge, mine.slug, "Name your board.")
-    seen = operations.get_company(me, mine.slug)
+    seen = listings.get_company(me, mine.slug)
     assert (seen.state, seen.reviewer_note) == ("changes_requested", "Name your board.")
     assert document("company", mine.slug) is None
-    operations.update_company(
+    listings.update_company(
         me, mine.slug, CompanyChange(positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
     )
     assert document("person", "ada-moss") is None
@@ -51,7 +51,7 @@ def test_a_listing_goes_from_draft_over_changes_requested_to_published():
     decisions.approve_company(judge, mine.slug, expected_version=version)
     assert "createdAt" in document("company", mine.slug)["company"]
     assert document("person", "ada-moss")["positions"][0]["company"]["slug"] == mine.slug
-    assert [entry.action for entry in operations.company_history(me, mine.slug).items] == [
+    assert [entry.action for entry in listings.company_history(me, mine.slug).items] == [
         "approved", "submitted", "updated", "changes requested", "submitted", "created"
     ]  # fmt: skip
 
@@ -82,7 +82,7 @@ def test_each_decision_is_taken_once():
     decisions.submit_company(me, mine.slug)
     with pytest.raises(Conflict, match="submitted and cannot be submitted"):
         decisions.submit_company(me, mine.slug)
-    operations.update_company(me, mine.slug, CompanyChange(industry="Energy"))
+    listings.update_company(me, mine.slug, CompanyChange(industry="Energy"))
     with pytest.raises(Conflict, match="it has changed since"):
         decisions.approve_company(judge, mine.slug, expected_version=2)
     decisions.reject_company(judge, mine.slug, "Not an organization.")
@@ -136,7 +136,7 @@ def test_each_step_moves_the_listing_and_is_in_the_history(step):
     assert kept.reviewer_note == ("See the letter." if step in WITH_NOTE else "")
     assert (kept.submitted_at is not None) is (step == "submitted")
     assert kept.listed_on == (now().date() if step == "approved" else None)
-    entry = operations.company_history(me, mine.slug).items[0]
+    entry = listings.company_history(me, mine.slug).items[0]
     assert (entry.action, entry.before, entry.after) == (step, {"state": before}, {"state": after})
     assert entry.note == ("See the letter." if step in WITH_NOTE else "")
     assert (document("company", mine.slug) is not None) is (after == "published")
@@ -154,7 +154,7 @@ def test_a_step_starts_from_its_own_state_alone(step, state):
     with pytest.raises(Conflict):
         decide(me if step == "submitted" else reviewer(), mine.slug, *(["No."] if step in WITH_NOTE else []))
     kept = Company.objects.get()
-    assert (kept.state, kept.version, len(operations.company_history(me, mine.slug).items)) == (state, 1, 1)
+    assert (kept.state, kept.version, len(listings.company_history(me, mine.slug).items)) == (state, 1, 1)
 
 
 def test_a_listing_that_returns_keeps_the_day_it_was_first_listed():
@@ -164,7 +164,7 @@ def test_a_listing_that_returns_keeps_the_day_it_was_first_listed():
     decisions.unlist_company(judge, mine.slug, "Closed.")
     decisions.relist_company(judge, mine.slug, note="Open again.")
     assert Company.objects.get().listed_on.isoformat() == "2024-05-01"
-    assert operations.company_history(me, mine.slug).items[0].note == "Open again."
+    assert listings.company_history(me, mine.slug).items[0].note == "Open again."
 
 
 @pytest.mark.parametrize("note", ["", " \n"])
@@ -184,9 +184,9 @@ def test_the_owners_are_mailed_each_decision_with_its_note(approve, settings, dj
     me, other, left = (Account.objects.create_user(f"{name}@harbour.example") for name in ("me", "other", "left"))
     mine = published(me.actor("web"), name="Tidal Works")
     for more in (other, left):
-        owners.add_owner(me.actor("web"), mine.slug, more.pk)
+        listings.add_owner(me.actor("web"), mine.slug, more.pk)
     Account.objects.filter(pk=left.pk).update(is_active=False)
-    operations.update_company(me.actor("web"), mine.slug, CompanyChange(name="Newer"))
+    listings.update_company(me.actor("web"), mine.slug, CompanyChange(name="Newer"))
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
         decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=approve, note="Seen your letter.")
@@ -214,7 +214,7 @@ def test_a_change_that_does_not_exist_is_not_found(approve):
 def test_a_change_is_declined_with_a_reason_only():
     me = owner()
     mine = published(me)
-    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Newer"))
     change = PendingChange.objects.get()
     with pytest.raises(BadRequest):
         decisions.decide_change(reviewer(), change.pk, approve=False, note=" ")
@@ -236,8 +236,8 @@ def test_hooks_are_called_after_the_commit_and_not_after_a_rollback(monkeypatch)
     mine = published(me)
     assert (editions, decided) == ([1], ["submitted", "approved"])
     with pytest.raises(BadFields):
-        operations.update_company(me, mine.slug, CompanyChange(description="x", website="no address"))
-    operations.update_company(me, mine.slug, CompanyChange(description="y"))
+        listings.update_company(me, mine.slug, CompanyChange(description="x", website="no address"))
+    listings.update_company(me, mine.slug, CompanyChange(description="y"))
     assert editions == [1, 2]
 
 
@@ -246,7 +246,7 @@ def test_hooks_are_called_after_the_commit_and_not_after_a_rollback(monkeypatch)
 def test_a_decision_locks_the_listing_before_the_change_as_an_edit_does():
     me = owner()
     mine = published(me, name="Old Name")
-    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Newer"))
     change, judge = PendingChange.objects.get(), reviewer()
 
     def decide():
@@ -268,7 +268,7 @@ def test_a_decision_locks_the_listing_before_the_change_as_an_edit_does():
 def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
     me = owner()
     mine = published(me, name="Old Name")
-    update = operations.update_company(me, mine.slug, CompanyChange(name="New Name", symbol="NEW", industry="Energy"))
+    update = listings.update_company(me, mine.slug, CompanyChange(name="New Name", symbol="NEW", industry="Energy"))
     assert (update.applied, update.awaiting_review) == (["industry"], ["name", "symbol"])
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     assert update.company.pending_changes == {"name": "New Name", "symbol": "NEW"}
@@ -282,26 +282,26 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
 def test_a_pending_change_names_the_credential_that_made_it():
     me = owner()
     mine = published(me, name="Old Name")
-    operations.update_company(agent_of(me), mine.slug, CompanyChange(name="New Name", industry="Energy"))
+    listings.update_company(agent_of(me), mine.slug, CompanyChange(name="New Name", industry="Energy"))
     waiting = PendingChange.objects.get()
     assert (waiting.account_id, waiting.via, waiting.credential) == (me.account_id, "token", "my token")
     assert waiting.changes == {"name": "New Name"}
-    asked = next(entry for entry in operations.company_history(me, mine.slug).items if entry.action == "asked")
+    asked = next(entry for entry in listings.company_history(me, mine.slug).items if entry.action == "asked")
     assert (asked.before, asked.after) == ({"name": "Old Name"}, {"name": "New Name"})
 
 
 def test_a_reviewer_approves_the_change_that_was_shown_and_no_later_one():
     me = owner()
     mine = published(me, name="Old Name")
-    operations.update_company(me, mine.slug, CompanyChange(name="Harmless"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Harmless"))
     seen = PendingChange.objects.get()
-    operations.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
     with pytest.raises(Conflict, match="already withdrawn"):
         decisions.decide_change(reviewer(), seen.pk, approve=True)
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     waits = PendingChange.objects.get(decision="")
     assert (waits.changes, waits.asked_at) == ({"name": "Something Else", "symbol": "ELSE"}, seen.asked_at)
-    operations.update_company(me, mine.slug, CompanyChange(symbol="ELSE"))
+    listings.update_company(me, mine.slug, CompanyChange(symbol="ELSE"))
     decisions.decide_change(reviewer(), waits.pk, approve=True)
     assert document("company", mine.slug)["company"]["name"] == "Something Else"
 
@@ -309,7 +309,7 @@ def test_a_reviewer_approves_the_change_that_was_shown_and_no_later_one():
 def test_a_declined_change_leaves_the_published_value_and_a_withdrawn_one_is_gone():
     me = owner()
     mine = published(me, name="Old Name")
-    operations.update_company(me, mine.slug, CompanyChange(name="Newer"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Newer"))
     judge = reviewer()
     declined = decisions.decide_change(judge, PendingChange.objects.get().pk, approve=False, note=" Not your mark. ")
     assert (declined.decision, declined.note, declined.decided_by_id) == (
@@ -319,9 +319,9 @@ def test_a_declined_change_leaves_the_published_value_and_a_withdrawn_one_is_gon
     )
     assert declined.decided_at >= declined.asked_at
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
-    entry = operations.company_history(me, mine.slug).items[0]
+    entry = listings.company_history(me, mine.slug).items[0]
     assert (entry.action, entry.account_id, entry.note) == ("change refused", judge.account_id, " Not your mark. ")
     assert (entry.before, entry.after) == ({}, {})
-    operations.update_company(me, mine.slug, CompanyChange(name="Newest"))
-    operations.update_company(me, mine.slug, CompanyChange(name="Old Name"))
-    assert operations.get_company(me, mine.slug).pending_changes == {}
+    listings.update_company(me, mine.slug, CompanyChange(name="Newest"))
+    listings.update_company(me, mine.slug, CompanyChange(name="Old Name"))
+    assert listings.get_company(me, mine.slug).pending_changes == {}

@@ -14,8 +14,8 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound, TooMany
 from muniment.mail import outgoing
-from muniment.registry.company import operations, owners
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields
 from muniment.registry.models import HistoryEntry, Invitation, Ownership
 from muniment.registry.review import invitations
 from services.crowd import at_once
@@ -46,7 +46,7 @@ def test_an_invited_account_becomes_an_owner_and_the_history_says_so(tokens):
     assert not owns(guest, slug)
     assert invitations.accept_invitation(guest, "token 1").slug == slug
     assert owns(guest, slug)
-    newest, before = operations.company_history(me, slug).items[:2]
+    newest, before = listings.company_history(me, slug).items[:2]
     assert (newest.action, newest.account_id, newest.after) == (
         "owner added",
         guest.account_id,
@@ -127,12 +127,12 @@ def test_a_second_invitation_of_the_same_address_replaces_the_first(tokens):
 def test_an_invitation_is_void_when_its_sender_stops_owning_the_listing(tokens, end):
     me, partner, guest = owner(), owner(), owner(GUEST)
     slug = draft(me).slug
-    owners.add_owner(me, slug, partner.account_id)
+    listings.add_owner(me, slug, partner.account_id)
     invite(partner, slug, "alt@harbour.example")
     invite(me, slug)
     held = Ownership.objects.filter(account=partner.account_id)
     if end.startswith("left"):
-        owners.leave_company(partner, slug)
+        listings.leave_company(partner, slug)
     elif end.startswith("removed"):
         held.delete()
     elif end == "deleted":
@@ -140,7 +140,7 @@ def test_an_invitation_is_void_when_its_sender_stops_owning_the_listing(tokens, 
     else:
         Account.objects.filter(pk=partner.account_id).update(is_active=False)
     if end.endswith("back"):
-        owners.add_owner(me, slug, partner.account_id)
+        listings.add_owner(me, slug, partner.account_id)
     for attempt in (partial(invitations.accept_invitation, partner), invitations.find_invitation):
         with pytest.raises(NotFound, match="used or has expired"):
             attempt("token 1")
@@ -222,7 +222,7 @@ def test_twenty_invitations_of_a_listing_may_wait():
 
 
 def _key(slug):
-    return operations.owned(COMMAND, slug).pk
+    return listings.owned(COMMAND, slug).pk
 
 
 def test_an_account_sends_twenty_invitations_an_hour(monkeypatch):
@@ -333,10 +333,10 @@ def test_an_account_sends_a_bounded_number_of_invitations_a_day(monkeypatch):
 def test_ownership_is_in_the_logs_of_everyone_it_concerns(tokens):
     me, partner, guest = owner(), owner(), owner(GUEST)
     slug = draft(me).slug
-    owners.add_owner(me, slug, partner.account_id)
+    listings.add_owner(me, slug, partner.account_id)
     invite(me, slug)
     invitations.accept_invitation(guest, "token 1")
-    owners.leave_company(guest, slug)
+    listings.leave_company(guest, slug)
     seen = {
         each.account_id: list(
             SecurityEvent.objects.filter(account=each.account_id).order_by("pk").values_list("event", flat=True)

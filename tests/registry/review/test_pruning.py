@@ -8,7 +8,7 @@ from django.core import mail
 from make.registry import document, keys, lines, owner, published
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Forbidden
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company.listings import add_owner
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, MergedPerson, Person
 from muniment.registry.people.profiles import join_person

@@ -11,8 +11,8 @@ from make.registry import agent_of, changes, document, draft, keys, owner, publi
 from make.reports import finished
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry.company import operations, owners
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.inbox import assigning, items
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, PendingChange, Person, Taking
@@ -40,8 +40,8 @@ def test_a_stranger_takes_nothing_back(who, state):
     slug = (published if state == "published" else draft)(me).slug
     if state == "submitted":
         decisions.submit_company(me, slug)
-    owners.add_owner(me, slug, former.account_id)
-    owners.leave_company(former, slug)
+    listings.add_owner(me, slug, former.account_id)
+    listings.leave_company(former, slug)
     actor = {
         "visitor": lambda: VISITOR,
         "other owner": owner,
@@ -51,7 +51,7 @@ def test_a_stranger_takes_nothing_back(who, state):
     for step in STEPS:
         with pytest.raises(NotFound, match="no company with the slug"):
             step(actor, slug)
-    assert operations.get_company(me, slug).state == state
+    assert listings.get_company(me, slug).state == state
 
 
 @pytest.mark.parametrize("actor", [reviewer, lambda: COMMAND])
@@ -69,7 +69,7 @@ def test_a_deleted_draft_leaves_nothing_but_its_slug_and_its_owners_are_told(
     settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me, partner = Letters(), owner("me@example.org"), owner("partner@example.org")
     slug = draft(me, name="Tidal Works", positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}]).slug
-    owners.add_owner(me, slug, partner.account_id)
+    listings.add_owner(me, slug, partner.account_id)
     with django_capture_on_commit_callbacks(execute=True):
         withdrawal.delete_draft(me, slug)
     assert not Company.objects.exists()
@@ -102,7 +102,7 @@ def test_a_listing_is_deleted_while_it_was_never_public_and_is_not_under_review(
         with pytest.raises(Conflict, match="cannot be deleted") as refused:
             withdrawal.delete_draft(me, public)
         assert refused.value.hint == "Unlist it instead."
-        if operations.get_company(me, public).state == "published":
+        if listings.get_company(me, public).state == "published":
             withdrawal.unlist_own_company(me, public)
     decisions.reject_company(judge, waiting, "No.")
     withdrawal.delete_draft(me, waiting)
@@ -123,7 +123,7 @@ def test_a_draft_with_a_report_is_kept(settings):
     with pytest.raises(Conflict, match="report runs") as refused:
         withdrawal.delete_draft(me, slug)
     assert "Leave the listing" in refused.value.hint
-    assert operations.get_company(me, slug).slug == slug
+    assert listings.get_company(me, slug).slug == slug
 
 
 def test_a_withdrawn_submission_leaves_the_queue_and_can_be_submitted_again(
@@ -158,7 +158,7 @@ def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_ca
         withdrawal.unlist_own_company(me, mine.slug)
     assert (keys("company"), keys("person"), keys("framework")) == ([other.slug], [], [])
     assert ("company", mine.slug, "unlisted") in changes()
-    assert operations.get_company(me, mine.slug).unlisted_by == "owner"
+    assert listings.get_company(me, mine.slug).unlisted_by == "owner"
     assert newest(mine.slug) == (
         "unlisted by owner",
         me.account_id,
@@ -168,7 +168,7 @@ def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_ca
     with django_capture_on_commit_callbacks(execute=True):
         withdrawal.relist_own_company(me, mine.slug)
     assert (keys("company"), keys("person"), keys("framework")) == (order, ["ada-moss"], [program.slug])
-    assert operations.get_company(me, mine.slug).unlisted_by == ""
+    assert listings.get_company(me, mine.slug).unlisted_by == ""
     assert [subject.partition("] ")[2] for subject, _ in letters.to("me@example.org")] == [
         f"{mine.name}: submitted",
         f"{mine.name}: approved",
@@ -185,7 +185,7 @@ def test_what_a_reviewer_took_down_its_owner_does_not_publish_again():
         withdrawal.relist_own_company(me, slug)
     with pytest.raises(Conflict, match="unlisted and cannot be unlisted"):
         decisions.unlist_company(judge, slug, "Once more.")
-    assert (document("company", slug), operations.get_company(me, slug).unlisted_by) == (None, "reviewer")
+    assert (document("company", slug), listings.get_company(me, slug).unlisted_by) == (None, "reviewer")
     decisions.relist_company(judge, slug)
     withdrawal.unlist_own_company(me, slug)
     withdrawal.relist_own_company(me, slug)
@@ -222,7 +222,7 @@ def test_while_unlisted_name_symbol_and_type_wait_for_a_reviewer():
     me, judge = owner(), reviewer()
     slug = published(me, name="Honest Harbour").slug
     withdrawal.unlist_own_company(me, slug)
-    update = operations.update_company(me, slug, CompanyChange(name="Rival Bank", type="bank", industry="Energy"))
+    update = listings.update_company(me, slug, CompanyChange(name="Rival Bank", type="bank", industry="Energy"))
     assert (update.applied, update.awaiting_review) == (["industry"], ["name", "type"])
     withdrawal.relist_own_company(me, slug)
     assert document("company", slug)["company"]["name"] == "Honest Harbour"
@@ -236,54 +236,54 @@ def test_while_unlisted_name_symbol_and_type_wait_for_a_reviewer():
 def test_a_pending_rename_that_an_edit_withdraws_is_named_also_by_a_dry_run():
     me = owner()
     slug = published(me, name="Old Name").slug
-    operations.update_company(me, slug, CompanyChange(name="New Name", symbol="NEW"))
+    listings.update_company(me, slug, CompanyChange(name="New Name", symbol="NEW"))
     change = CompanyChange(name="Old Name", industry="Land")
-    tried = operations.update_company(me, slug, change, dry_run=True)
+    tried = listings.update_company(me, slug, change, dry_run=True)
     assert (tried.applied, tried.withdrawn) == (["industry"], ["name"])
     assert tried.company.pending_changes == {"name": "New Name", "symbol": "NEW"}
-    done = operations.update_company(me, slug, change)
+    done = listings.update_company(me, slug, change)
     assert (done.applied, done.awaiting_review, done.withdrawn) == (["industry"], [], ["name"])
     assert done.company.pending_changes == {"symbol": "NEW"}
     assert newest(slug) == ("request withdrawn", me.account_id, {"name": "New Name"}, {})
-    assert operations.update_company(me, slug, change).withdrawn == []
+    assert listings.update_company(me, slug, change).withdrawn == []
 
 
 def test_reverting_an_old_change_warns_when_later_changes_touched_the_same_field():
     me = owner()
     slug = published(me, industry="Energy", status="active").slug
     for change in ({"industry": "Land"}, {"industry": "Health"}, {"status": "upcoming"}):
-        operations.update_company(me, slug, CompanyChange(change))
+        listings.update_company(me, slug, CompanyChange(change))
     entry = HistoryEntry.objects.filter(action="updated").earliest("pk")
     with pytest.raises(Conflict, match="Later changes touched the same fields: industry") as warned:
-        operations.revert_company(me, slug, entry.pk)
+        listings.revert_company(me, slug, entry.pk)
     assert warned.value.fields == ["industry"]
-    assert operations.revert_company(me, slug, entry.pk, dry_run=True).diff == {
+    assert listings.revert_company(me, slug, entry.pk, dry_run=True).diff == {
         "industry": {"before": "Health", "after": "Energy"}
     }
     assert document("company", slug)["company"]["industry"] == "Health"
-    operations.revert_company(me, slug, entry.pk, overwrite=True)
+    listings.revert_company(me, slug, entry.pk, overwrite=True)
     assert document("company", slug)["company"]["industry"] == "Energy"
     latest = HistoryEntry.objects.filter(action="updated").latest("pk")
-    assert operations.revert_company(me, slug, latest.pk).applied == ["status"]
+    assert listings.revert_company(me, slug, latest.pk).applied == ["status"]
 
 
 def test_reverting_what_is_reverted_already_needs_no_question():
     me = owner()
     slug = published(me, industry="Energy").slug
-    operations.update_company(me, slug, CompanyChange(industry="Land"))
+    listings.update_company(me, slug, CompanyChange(industry="Land"))
     entry = HistoryEntry.objects.filter(action="updated").latest("pk")
-    operations.revert_company(me, slug, entry.pk)
-    assert operations.revert_company(me, slug, entry.pk).applied == []
+    listings.revert_company(me, slug, entry.pk)
+    assert listings.revert_company(me, slug, entry.pk).applied == []
 
 
 def test_a_withdrawn_request_cannot_be_reverted():
     me = owner()
     slug = published(me, name="Old Name").slug
-    operations.update_company(me, slug, CompanyChange(name="New Name"))
-    operations.update_company(me, slug, CompanyChange(name="Old Name"))
+    listings.update_company(me, slug, CompanyChange(name="New Name"))
+    listings.update_company(me, slug, CompanyChange(name="Old Name"))
     for entry in HistoryEntry.objects.filter(action__in=["asked", "request withdrawn"]):
         with pytest.raises(BadRequest, match="no change that can be reverted"):
-            operations.revert_company(me, slug, entry.pk)
+            listings.revert_company(me, slug, entry.pk)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -307,4 +307,4 @@ def test_a_draft_that_runs_a_program_is_kept():
     frameworks.create_framework(reviewer(), name="Fund", kind="program", company=slug)
     with pytest.raises(Conflict, match="programs belong"):
         withdrawal.delete_draft(me, slug)
-    assert operations.get_company(me, slug).slug == slug
+    assert listings.get_company(me, slug).slug == slug

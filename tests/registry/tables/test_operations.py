@@ -8,8 +8,8 @@ from django.db import connection
 
 from make.registry import document, owner, published, reviewer
 from muniment.kernel.problems import BadRequest
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.exchange import importer
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person
 from muniment.registry.tables.columns import Column

@@ -15,8 +15,8 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.registry import own_data
-from muniment.registry.company import operations, owners
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Petition
 from muniment.registry.review import claims, decisions
@@ -77,7 +77,7 @@ def test_an_owner_proves_the_domain_by_a_record_and_it_is_shown_with_method_and_
     found = domain(slug)
     assert (found["domain"], found["method"]) == (HOST, "dns")
     assert found["verifiedAt"].startswith(f"{now():%Y-%m-%dT%H}")
-    entry = operations.company_history(me, slug).items[0]
+    entry = listings.company_history(me, slug).items[0]
     assert (entry.action, entry.after) == ("domain verified", {"verifiedDomain": f"{HOST} (dns)"})
 
 
@@ -221,10 +221,10 @@ def test_an_owner_who_leaves_takes_the_proof_along_and_the_listing_says_that_no_
     slug = listing(me)
     by_record(names, me, slug)
     assert shown("company", slug)["company"]["maintainedByOwner"] is True
-    owners.leave_company(me, slug)
+    listings.leave_company(me, slug)
     company = shown("company", slug)["company"]
     assert (company["maintainedByOwner"], company.get("verifiedDomain")) == (False, None)
-    owners.add_owner(COMMAND, slug, owner().account_id)
+    listings.add_owner(COMMAND, slug, owner().account_id)
     assert shown("company", slug)["company"]["maintainedByOwner"] is True
     assert domain(slug) is None
 
@@ -310,9 +310,9 @@ def test_a_website_that_changes_ends_its_proofs_for_good_also_if_it_changes_back
     me = owner()
     slug = listing(me)
     value = by_record(names, me, slug).value
-    operations.update_company(me, slug, CompanyChange(website="https://other.example/"))
+    listings.update_company(me, slug, CompanyChange(website="https://other.example/"))
     assert domain(slug) is None
-    operations.update_company(me, slug, CompanyChange(website=WEBSITE))
+    listings.update_company(me, slug, CompanyChange(website=WEBSITE))
     assert domain(slug) is None
     assert DomainProof.objects.get().state == "ended"
     with pytest.raises(NotFound):
@@ -325,18 +325,18 @@ def test_a_website_that_changes_ends_its_proofs_for_good_also_if_it_changes_back
 def test_a_revert_that_changes_the_website_ends_proofs_too(names):
     me = owner()
     slug = listing(me)
-    operations.update_company(me, slug, CompanyChange(website="https://earlier.example"))
+    listings.update_company(me, slug, CompanyChange(website="https://earlier.example"))
     entry = HistoryEntry.objects.filter(company__slug=slug, action="updated").latest("pk")
     names.records["earlier.example"] = {"A": ["127.0.0.1"]}
     by_record(names, me, slug, "_muniment-challenge.earlier.example")
-    operations.revert_company(me, slug, entry.pk)
+    listings.revert_company(me, slug, entry.pk)
     assert (domain(slug), DomainProof.objects.get().state) == (None, "ended")
 
 
 def test_an_import_that_changes_the_website_ends_proofs_too(names, tmp_path):
     me, row = owner(), {"id": "kelp", "name": "Kelp", "website": WEBSITE}
     import_registry(lines(tmp_path / "companies.jsonl", {"company": row}))
-    owners.add_owner(COMMAND, "kelp", me.account_id)
+    listings.add_owner(COMMAND, "kelp", me.account_id)
     by_record(names, me, "kelp")
     import_registry(lines(tmp_path / "companies.jsonl", {"company": {**row, "description": "Kelp."}}))
     assert domain("kelp")["domain"] == HOST
@@ -348,7 +348,7 @@ def test_an_edit_of_anything_else_keeps_the_proof(names):
     me = owner()
     slug = listing(me)
     by_record(names, me, slug)
-    operations.update_company(me, slug, CompanyChange(description="Ferries.", website=WEBSITE))
+    listings.update_company(me, slug, CompanyChange(description="Ferries.", website=WEBSITE))
     assert domain(slug)["domain"] == HOST
 
 
@@ -360,7 +360,7 @@ def test_a_website_that_changes_during_the_look_is_not_verified(names, monkeypat
 
     def meanwhile(claim, proof):
         found = look(claim, proof)
-        operations.update_company(me, slug, CompanyChange(website="https://other.example/"))
+        listings.update_company(me, slug, CompanyChange(website="https://other.example/"))
         return found
 
     monkeypatch.setattr(checks, "look", meanwhile)
@@ -441,7 +441,7 @@ def test_the_address_of_an_imported_listing_is_what_the_operator_brought(tmp_pat
     me, address = owner(), f"ida@{HOST}"
     row = {"id": "kelp", "name": "Kelp", "website": WEBSITE, "socials": {"email": address}}
     import_registry(lines(tmp_path / "companies.jsonl", {"company": row}))
-    owners.add_owner(COMMAND, "kelp", me.account_id)
+    listings.add_owner(COMMAND, "kelp", me.account_id)
     assert address in proofs.find_verification(me, "kelp").addresses
 
 
@@ -449,13 +449,13 @@ def test_an_address_that_an_owner_put_there_afterwards_is_no_evidence():
     """A student or a customer has a mailbox at the domain too."""
     me, address = owner(), f"ida@{HOST}"
     slug = listing(me)
-    operations.update_company(me, slug, CompanyChange(socials={"email": address}))
-    operations.update_company(me, slug, CompanyChange(description="Ferries."))
+    listings.update_company(me, slug, CompanyChange(socials={"email": address}))
+    listings.update_company(me, slug, CompanyChange(description="Ferries."))
     assert address not in proofs.find_verification(me, slug).addresses
     with pytest.raises(BadRequest):
         proofs.send_code(me, slug, address)
-    operations.update_company(reviewer(), slug, CompanyChange(socials={"email": "x@y.example"}))
-    operations.update_company(reviewer(), slug, CompanyChange(socials={"email": address}))
+    listings.update_company(reviewer(), slug, CompanyChange(socials={"email": "x@y.example"}))
+    listings.update_company(reviewer(), slug, CompanyChange(socials={"email": address}))
     assert address in proofs.find_verification(me, slug).addresses
 
 
@@ -491,9 +491,9 @@ def test_a_listing_says_when_a_reviewer_last_approved_it(tmp_path):
     me = owner()
     slug = listing(me)
     first = shown("company", slug)["company"]["reviewedAt"]
-    operations.update_company(me, slug, CompanyChange(description="Ferries."))
+    listings.update_company(me, slug, CompanyChange(description="Ferries."))
     assert shown("company", slug)["company"]["reviewedAt"] == first
-    operations.update_company(me, slug, CompanyChange(name="Harbour United"))
+    listings.update_company(me, slug, CompanyChange(name="Harbour United"))
     change = Company.objects.get(slug=slug).pending_changes.get(decision="")
     decisions.decide_change(reviewer(), change.pk, approve=True)
     second = shown("company", slug)["company"]["reviewedAt"]

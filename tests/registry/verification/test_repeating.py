@@ -11,7 +11,7 @@ from make.registry import owner, published
 from muniment.accounts.models import Account
 from muniment.jobs import handlers
 from muniment.kernel.ids import now
-from muniment.registry.company import operations
+from muniment.registry.company import listings
 from muniment.registry.models import Company, DomainProof, Ownership
 from muniment.registry.review import claims
 from muniment.registry.verification import checks, proofs
@@ -89,7 +89,7 @@ def test_a_proof_that_fails_for_14_days_is_hidden_and_its_account_is_told(
     assert subject.endswith(f"{HOST}: no longer verified")
     assert "no TXT record" in text
     assert f"/companies/{proven}/domain" in text
-    history = operations.company_history(Account.objects.get(email="ida@kelp.example").actor("web"), proven).items
+    history = listings.company_history(Account.objects.get(email="ida@kelp.example").actor("web"), proven).items
     assert history[0].action == "domain proof failed"
     later(100)
     assert repeat_proofs() == 0

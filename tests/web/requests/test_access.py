@@ -11,8 +11,8 @@ from django.test import Client
 from make.accounts import PASSWORD, Letters, account, sign_in, signed_in
 from muniment.accounts import tokens
 from muniment.kernel.ids import now
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.review import decisions, invitations
 from muniment.web.requests import kept_forms
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES, MAX_KEPT_FORMS
@@ -38,7 +38,7 @@ def browser(owner):
 
 @pytest.fixture
 def draft(owner):
-    return operations.create_company(owner.actor("web"), CompanyChange(BASICS)).slug
+    return listings.create_company(owner.actor("web"), CompanyChange(BASICS)).slug
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_numbers_that_are_none_are_refused_beside_their_field(browser, draft, ow
         assert answer.status_code == 422
         assert answer.content.count(b'class="fault"') == 3
         assert f'value="{odd}"' in answer.content.decode()
-    assert operations.get_company(owner.actor("web"), draft).bundle["capTable"] == []
+    assert listings.get_company(owner.actor("web"), draft).bundle["capTable"] == []
 
 
 def test_tampered_hidden_fields_cause_no_error(browser, draft, reviewer):

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from make.accounts import account
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.review import decisions
 from muniment.web.templatetags.signing_in import reason_of
 
@@ -16,10 +16,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def slugs():
     owner = account()
     change = CompanyChange(name="Tidal & <Works>", positions=[{"title": "Chair", "person": {"name": "Ada Reef"}}])
-    published = operations.create_company(owner.actor("web"), change).slug
+    published = listings.create_company(owner.actor("web"), change).slug
     decisions.submit_company(owner.actor("web"), published)
     decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), published)
-    return published, operations.create_company(owner.actor("web"), CompanyChange(name="Secret Works")).slug
+    return published, listings.create_company(owner.actor("web"), CompanyChange(name="Secret Works")).slug
 
 
 def test_a_visitor_who_claims_a_listing_reads_why_a_sign_in_is_asked(slugs):

@@ -22,8 +22,8 @@ from muniment.accounts.security.models import SecurityEvent
 from muniment.accounts.sessions import Key, SessionStore
 from muniment.kernel.problems import Forbidden
 from muniment.oauth.models import AuthorizationCode
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Invitation, Ownership
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ def browser(owner):
 
 @pytest.fixture
 def listing(owner):
-    return operations.create_company(owner.actor("web"), CompanyChange(BASICS)).slug
+    return listings.create_company(owner.actor("web"), CompanyChange(BASICS)).slug
 
 
 def totp(secret=SECRET):

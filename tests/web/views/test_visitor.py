@@ -8,8 +8,8 @@ from django.urls import reverse
 from make.accounts import PASSWORD, account, signed_in
 from muniment.accounts.sessions import HINT_COOKIE, SessionStore
 from muniment.kernel.actor import COMMAND
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Person
 from muniment.registry.review import decisions
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def owner():
     me = account("ida@kelp.example")
-    operations.create_company(me.actor("web"), CompanyChange(name="Harbour", description="Tides."), slug="harbour")
+    listings.create_company(me.actor("web"), CompanyChange(name="Harbour", description="Tides."), slug="harbour")
     decisions.submit_company(me.actor("web"), "harbour")
     decisions.approve_company(COMMAND, "harbour")
     return me

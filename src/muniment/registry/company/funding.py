@@ -10,11 +10,10 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from muniment.jobs import handlers
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.difference import Difference
-from muniment.registry.company.part_changes import ListGuard, StoredRow, kind_of, write_rows
+from muniment.registry.company.changes import BadFields, Difference, ListGuard, StoredRow, kind_of, write_rows
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.models import Company, FundingRound, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -158,3 +157,6 @@ def publish_due(keys: list[int]) -> int:
         Company.objects.bulk_update(rows, ["raising", "updated_at"])
         publish(AffectedRows().company(*(company.pk for company in rows)))
     return len(rows)
+
+
+handlers.register(handlers.Handler(kind="registry.rounds_due", work=lambda _: publish_by_date()), every_s=600)

@@ -20,7 +20,7 @@ from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history, provenance
 from muniment.registry.company.access import require_reviewer
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug

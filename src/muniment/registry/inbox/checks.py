@@ -18,8 +18,8 @@ from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.languages.translated import translated
-from muniment.registry.company import operations
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company import listings
+from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.inbox import links, numbers
 from muniment.registry.inbox.links import Finding
 from muniment.registry.inbox.waiting import announce
@@ -59,12 +59,12 @@ def checks_of(actor: Actor, subject: str) -> list[Check]:
     kind, _, key = subject.partition(":")
     stored = ItemChecks.objects.filter(subject=subject).first()
     if kind == "company":
-        return company_checks(actor, operations.get_company(actor, key), stored=stored)
+        return company_checks(actor, listings.get_company(actor, key), stored=stored)
     if kind == "change":
         change = PendingChange.objects.filter(pk=key).select_related("company").first()
         if change is None:
             return []
-        mine = operations.get_company(actor, change.company.slug)
+        mine = listings.get_company(actor, change.company.slug)
         return company_checks(actor, mine, change.changes, stored=stored)
     petition = Petition.objects.filter(pk=key).select_related("company", "person", "account").first()
     return petition_checks(actor, petition, stored=stored) if petition else []
@@ -97,7 +97,7 @@ def list_dead_links(actor: Actor, slug: str) -> list[Finding]:
     Raises:
         NotFound: no such listing, or not the actor's.
     """
-    wanted = links.links_in(operations.get_company(actor, slug).bundle["company"])
+    wanted = links.links_in(listings.get_company(actor, slug).bundle["company"])
     changes = PendingChange.objects.filter(company__slug=slug).values_list("pk", flat=True)
     subjects = [f"company:{slug}", *(f"change:{pk}" for pk in changes)]
     rows = ItemChecks.objects.filter(subject__in=subjects).order_by("at").values_list("links", flat=True)
@@ -114,7 +114,7 @@ def petition_checks(actor: Actor, petition: Petition, *, stored: ItemChecks | No
     difference = claims.describe(petition)
     before = {name: each["before"] for name, each in difference.items()}
     after = {name: each["after"] for name, each in difference.items()}
-    mine = operations.get_company(actor, petition.company.slug)
+    mine = listings.get_company(actor, petition.company.slug)
     facts = {**mine.bundle["company"], **after}
     odd = [f"{_label(name)}: {what}" for name, what in numbers.jumps(before, after)]
     if after.keys() & {"distribution", "capTable"}:
@@ -229,11 +229,11 @@ def _missing(lacking: list[str], *, has_body: bool) -> Check:
 
 def open_stamps() -> dict[str, str]:
     """Return what there is to check of each open item, by subject."""
-    listings = Company.objects.filter(state=State.SUBMITTED).values_list("slug", "version")
+    submitted = Company.objects.filter(state=State.SUBMITTED).values_list("slug", "version")
     changes = PendingChange.objects.filter(decision="").values_list("pk", "company__version")
     petitions = Petition.objects.filter(decision="").values_list("pk", "company__version", "person__version")
     return {
-        **{f"company:{slug}": str(version) for slug, version in listings},
+        **{f"company:{slug}": str(version) for slug, version in submitted},
         **{f"change:{key}": str(version) for key, version in changes},
         **{f"petition:{key}": str(of_company or of_person) for key, of_company, of_person in petitions},
     }
@@ -273,10 +273,10 @@ def check_item(run: JobRun) -> None:
 def _links_of(subject: str) -> list[str]:
     kind, _, key = subject.partition(":")
     if kind == "company":
-        return links.links_in(operations.get_company(SYSTEM, key).bundle["company"])
+        return links.links_in(listings.get_company(SYSTEM, key).bundle["company"])
     if kind == "change":
         slug = PendingChange.objects.values_list("company__slug", flat=True).get(pk=key)
-        return links.links_in(operations.get_company(SYSTEM, slug).bundle["company"])
+        return links.links_in(listings.get_company(SYSTEM, slug).bundle["company"])
     petition = Petition.objects.select_related("company").get(pk=key)
     return links.links_in({name: each["after"] for name, each in claims.describe(petition).items()})
 

@@ -10,7 +10,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry.company.access import require_reviewer
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.models import SavedReply
 from muniment.schema.validation import Fault
 

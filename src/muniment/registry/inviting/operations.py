@@ -29,7 +29,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.tokens import token_digest
 from muniment.languages import writing
 from muniment.mail import outgoing
-from muniment.registry.company.owners import make_owner
+from muniment.registry.company.listings import make_owner
 from muniment.registry.inviting.tables import AccountInvitation
 from muniment.registry.models import Company
 from muniment.registry_toml import applied

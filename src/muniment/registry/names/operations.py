@@ -18,7 +18,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry import history
 from muniment.registry.company.access import decides, owned, require_reviewer
-from muniment.registry.company.editing import publish_company
+from muniment.registry.company.listings import publish_company
 from muniment.registry.models import Company, UnlistedBy
 from muniment.registry.names import erasing, former
 from muniment.registry.people import suppression

@@ -17,7 +17,7 @@ from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
 from muniment.registry import history, provenance
 from muniment.registry.company.access import require_reviewer
-from muniment.registry.company.company_change import read_fields
+from muniment.registry.company.changes import read_fields
 from muniment.registry.models import (
     Company,
     HistoryEntry,

@@ -8,9 +8,7 @@ from django.conf import settings
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.difference import Difference
-from muniment.registry.company.part_changes import ListGuard, StoredRow, write_rows
+from muniment.registry.company.changes import BadFields, Difference, ListGuard, StoredRow, write_rows
 from muniment.registry.company.parts import PositionRow
 from muniment.registry.exchange.batch import merged_slugs
 from muniment.registry.models import Company, Person, Position

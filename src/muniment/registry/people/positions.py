@@ -19,7 +19,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
-from muniment.registry.company.part_changes import retire
+from muniment.registry.company.changes import retire
 from muniment.registry.company.parts import PositionRow
 from muniment.registry.models import Company, Ownership, Person, Position, PositionRequest, State
 from muniment.registry.publishing.publisher import AffectedRows, publish

@@ -17,9 +17,14 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, require_account, require_reviewer
-from muniment.registry.company.company_change import BadFields, Edit, read_fields
-from muniment.registry.company.difference import Difference, compare_field
-from muniment.registry.company.rules import refuse_broken_fields
+from muniment.registry.company.changes import (
+    BadFields,
+    Difference,
+    Edit,
+    compare_field,
+    read_fields,
+    refuse_broken_fields,
+)
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import Company, Person
 from muniment.registry.plugged.checking import refuse_person

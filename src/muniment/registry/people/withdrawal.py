@@ -16,8 +16,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry import history, reverting
 from muniment.registry.company.access import expect_version
-from muniment.registry.company.company_change import read_fields
-from muniment.registry.company.difference import Difference
+from muniment.registry.company.changes import Difference, read_fields
 from muniment.registry.company.pictures import stored_path
 from muniment.registry.models import HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.profiles import (

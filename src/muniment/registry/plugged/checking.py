@@ -17,7 +17,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Unavailable
 from muniment.plugins.loading import installed
 from muniment.plugins.values import Change, Kind
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.models import Company, Person, State
 from muniment.schema.validation import MAX_FAULTS, Fault
 

@@ -16,6 +16,7 @@ from datetime import timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+import msgspec
 from django.conf import settings
 from django.db import connection, connections, transaction
 from django.dispatch import Signal
@@ -25,13 +26,12 @@ from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.registry.declared.current import use_fields_of
 from muniment.registry.declared.stored import mark_of
-from muniment.registry.models import Position
+from muniment.registry.models import Framework, Position, State
 from muniment.registry.plugged import publications
-from muniment.registry.publishing import scores, standing
-from muniment.registry.publishing.changed_fields import known_changes
+from muniment.registry.publishing import scores
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
-from muniment.registry.publishing.standing import Standing
+from muniment.registry.sql import marks, rows
 from muniment.store import modified
 from muniment.store.chain import links
 from muniment.store.change_feed import mark_in
@@ -97,6 +97,10 @@ class FeedIdentity(NamedTuple):
     edition: int
     chain: str
     state_digest: str
+
+
+Standing = tuple[int, str, bool, bool, int | None]
+"""A row: its key and slug, whether it is public and was public before, its publication number."""
 
 
 class _Move(NamedTuple):
@@ -272,12 +276,12 @@ def publish(affected: AffectedRows) -> int | None:
     with connection.wrap_database_errors:
         last: str = store.lock(raw)  # so that the following decisions stay valid
         use_fields_of(store.head(raw)[1])
-    frameworks = _moves("framework", affected.frameworks, standing.frameworks)
+    frameworks = _moves("framework", affected.frameworks, _framework_standings)
     turned = [move.pk for move in frameworks if move.change != "updated"]
     affected.company(*scores.companies_with(turned))  # they show scores of public frameworks only
     moves = [
-        *_moves("company", affected.companies, standing.companies),
-        *_moves("person", affected.people, standing.people),
+        *_moves("company", affected.companies, _company_standings),
+        *_moves("person", affected.people, _person_standings),
         *frameworks,
     ]
     if not moves:
@@ -337,10 +341,10 @@ def _stamp(moves: list[_Move], at: str) -> None:
         dated.update(updated_at=moment)
 
 
-def _moves(kind: str, keys: dict[int, None], find: Callable[[list[int]], Iterable[Standing]]) -> list[_Move]:
+def _moves(kind: str, keys: dict[int, None], standings: Callable[[list[int]], Iterable[Standing]]) -> list[_Move]:
     """Return the changes of the documents of *keys*, in their order."""
     moves = {}
-    for pk, slug, public, was_public, number in find(list(keys)) if keys else ():
+    for pk, slug, public, was_public, number in standings(list(keys)) if keys else ():
         if change := _CHANGES[bool(public), bool(was_public)]:
             moves[pk] = _Move(kind, pk, slug, change, number)
     return [moves[key] for key in keys if key in moves]
@@ -396,3 +400,58 @@ def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], tupl
         if keys := [move.slug for _, move in chunk if move.kind == kind and move.change == "updated"]:
             found.update({(kind, key): each for key, each in store.bodies(raw, kind, keys).items()})
     return found
+
+
+_MOMENTS = frozenset({"updatedAt"})
+_decode = msgspec.json.Decoder(dict[str, dict[str, msgspec.Raw]]).decode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def changed_fields(kind: str, before: bytes, after: bytes) -> tuple[str, ...]:
+    """Return the names of members that differ between two bodies of a document, in the order of the later one."""
+    old, new = _flat(kind, before), _flat(kind, after)
+    names = (*new, *(name for name in old if name not in new))
+    return tuple(name for name in names if name not in _MOMENTS and old.get(name) != new.get(name))
+
+
+def known_changes(kind: str, before: bytes, after: bytes) -> tuple[str, ...] | None:
+    """Return :func:`changed_fields`; None if the former body is damaged."""
+    try:
+        return changed_fields(kind, before, after)
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return None
+
+
+def _flat(kind: str, body: bytes) -> dict[str, bytes]:
+    """Return the encoded members of a document; the members of a company beside its parts."""
+    members = _decode(body)["data"]
+    every = {**_members(members.pop("company")), **members} if kind == "company" else members
+    return {name: bytes(value) for name, value in every.items()}
+
+
+def _company_standings(keys: list[int]) -> Iterator[Standing]:
+    statement = "SELECT id, slug, state, published, publication_number FROM registry_company"
+    for pk, slug, state, was_public, number in rows(f"{statement} WHERE id IN ({marks(keys)})", keys):
+        yield pk, slug, state == State.PUBLISHED, was_public, number
+
+
+def _person_standings(keys: list[int]) -> Iterator[Standing]:
+    places = (
+        "SELECT 1 FROM registry_position place JOIN registry_company company ON company.id = place.company_id"
+        " WHERE place.person_id = person.id AND company.state = %s"
+    )
+    for pk, slug, listed, unlisted_by, was_public, number, is_named in rows(
+        "SELECT id, slug, listed, unlisted_by, published, publication_number,"
+        f" EXISTS ({places}) FROM registry_person person WHERE id IN ({marks(keys)})",
+        [State.PUBLISHED.value, *keys],
+    ):
+        yield pk, slug, not unlisted_by and bool(listed or is_named), was_public, number
+
+
+def _framework_standings(keys: list[int]) -> Iterator[Standing]:
+    found = Framework.objects.filter(pk__in=keys)
+    for pk, slug, kind, listed, was_public, number, state in found.values_list(
+        "pk", "slug", "kind", "listed", "published", "publication_number", "company__state"
+    ):
+        public = listed and (kind == Framework.Kind.SCORE or state == State.PUBLISHED)
+        yield pk, slug, public, was_public, number

@@ -8,26 +8,30 @@ Source: service document, Resources; decisions, section 2, absent values.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from muniment.kernel.ids import now
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.logos.shown import shown_logo
 from muniment.registry.names import former
-from muniment.registry.publishing import search_texts
 from muniment.registry.publishing.scores import facets_of
 from muniment.schema.company_parts import person_key
 from muniment.schema.filters import Listing, values_at
 from muniment.schema.objects import Schema
+from muniment.schema.record import Record
+from muniment.schema.standard_kinds import Country, country_names
 from muniment.store.lists.highlights import VOTES_END
 from muniment.store.published_document import PublishedDocument
+from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked
+from muniment.store.search.text_index import SearchTexts
 from muniment.store.search.values import BOUND, KEY
 
 _encode = msgspec.json.Encoder().encode
@@ -145,7 +149,7 @@ def _place(place: PlaceView, other_end: JSONObject) -> JSONObject:
 
 def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
     row = view.columns
-    sites = search_texts.sites_of(row)
+    sites = sites_of(row)
     company = company_object(view, schema)
     item = _encode(company)
     return PublishedDocument(
@@ -162,8 +166,8 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
             **_open_votes(view),
             **facets_of(view.assessments),
         },
-        texts=(search_texts.label_of(row, sites), row["description"], row["body"]),
-        search=search_texts.of_company(
+        texts=(label_of(row, sites), row["description"], row["body"]),
+        search=search_texts_of_company(
             row,
             sites,
             ((place.person_slug, place.person_name, place.title) for place in view.positions),
@@ -227,7 +231,7 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
         name=columns["name"],
         facets=_facets(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
         texts=(columns["slug"], summary, columns["bio"]),
-        search=search_texts.of_person(columns["extra"] or {}, schema.person),
+        search=search_texts_of_person(columns["extra"] or {}, schema.person),
         company_count=count,
     )
 
@@ -272,3 +276,102 @@ def framework_document(
         facets=_facets(schema.listings["framework"], item),
         texts=(columns["slug"], columns["description"], ""),
     )
+
+
+MAX_PEOPLE: Final = 300
+"""Names and titles of one company, the first ones; each person is found under people."""
+MAX_IDENTIFIERS: Final = 50
+MAX_ON_CHAIN: Final = 200
+_IDENTIFIER: Final = re.compile(r"(?=[^\s]*\d)[\w.:/#-]{5,100}")
+"""One word with a digit: an LEI, a registration number, an on-chain address."""
+_ON_CHAIN: Final = re.compile(r"(?<![0-9A-Za-z])0x[0-9a-fA-F]{40}(?![0-9A-Za-z])")
+"""An on-chain address, also in a link or a table of a text."""
+_WEBSITES: Final = ("website", "dao_website")
+_PROFILES: Final = ("twitter", "facebook", "instagram", "tiktok", "linkedin", "youtube")
+_BARE: Final = Record("", ())
+_PLACE: Final = ("city", "state", "zip", "country")
+
+
+def sites_of(row: JSONMapping) -> list[str]:
+    """Return a company's domains and handles."""
+    hosts = [host_of(row[name]) for name in _WEBSITES if row[name]]
+    socials = row["socials"] or {}
+    return [*filter(None, hosts), *(handle_of(socials[name]) for name in _PROFILES if socials.get(name))]
+
+
+def label_of(row: JSONMapping, sites: Iterable[str]) -> str:
+    """Return a company's symbol, slug, domains and handles as words."""
+    return " ".join(dict.fromkeys(filter(None, (row["symbol"], row["slug"], *sites))))
+
+
+def search_texts_of_company(
+    row: JSONMapping,
+    sites: Iterable[str],
+    people: Iterable[tuple[str, str, str | None]],
+    record: Record = _BARE,
+) -> SearchTexts:
+    """
+    Return a company's search texts.
+
+    Args:
+        sites: its domains and handles.
+        people: of each position, the person's slug, name and title. Only listed people are found by their names.
+    """
+    retired = record.retired(row)
+    extra = {name: value for name, value in (row["extra"] or {}).items() if name not in retired}
+    texts = _texts(extra)
+    identifiers = [
+        *islice(filter(_IDENTIFIER.fullmatch, texts), MAX_IDENTIFIERS),
+        *islice(_on_chain([row["body"] or "", *texts]), MAX_ON_CHAIN),
+    ]
+    known = dict.fromkeys(text for slug, name, title in people for text in (name if slug else "", title) if text)
+    return SearchTexts(
+        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers])),
+        themes="\n".join(
+            filter(None, (*(row["themes"] or ()), row["type"], row["industry"], *_declared(extra, record)))
+        ),
+        place="\n".join(dict.fromkeys(_places(row["address"]))),
+        people="\n".join(list(known)[:MAX_PEOPLE]),
+        former=tuple(each["name"] for each in former.shown(row["former_names"]) or ()),
+    )
+
+
+def search_texts_of_person(extra: JSONMapping, record: Record) -> SearchTexts:
+    """Return a person's search texts: the declared fields; identifiers are also found without their spaces."""
+    found = list(_declared(extra, record))
+    return SearchTexts(keys=tuple(marked(SITE, filter(_IDENTIFIER.fullmatch, found))), themes="\n".join(found))
+
+
+def _declared(extra: JSONMapping, record: Record) -> Iterator[str]:
+    """Yield the texts of the declared fields that are shown, and the names of countries."""
+    for declared in record.declared:
+        value = extra.get(declared.name)
+        if isinstance(value, str):
+            yield value
+            if isinstance(declared.kind, Country):
+                yield str(country_names().get(value, ""))
+
+
+def _on_chain(texts: Iterable[str]) -> Iterable[str]:
+    """Return the on-chain addresses in *texts*, each once."""
+    found = (address for text in texts if "0x" in text for address in _ON_CHAIN.findall(text))
+    return dict.fromkeys(address.lower() for address in found)
+
+
+def _texts(value: Any) -> list[str]:
+    """Return the texts in *value* (JSON)."""
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, dict | list):
+        return []
+    return [text for each in (value.values() if isinstance(value, dict) else value) for text in _texts(each)]
+
+
+def _places(addresses: list[JSONMapping] | None) -> Iterator[str]:
+    for address in addresses or ():
+        for name in _PLACE:
+            text = address.get(name)
+            if text:
+                yield str(text)
+                if name == "country":
+                    yield str(country_names().get(text, ""))

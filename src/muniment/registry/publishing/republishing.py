@@ -1,4 +1,11 @@
-"""Publish everything again from the source: what differs row by row, or all of it in one transaction."""
+"""
+Publish again from the source: the check of published documents, what differs row by row, or all in one transaction.
+
+The check renders each document again from its source and compares it with what is published. Which of the two is
+damaged, the digests tell. A published body that has the digest of its publication is what was published, so its source
+has changed without an operation: such a document is reported and left alone, since a damaged source must not be
+published. Any other difference is mended from the source.
+"""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -7,10 +14,190 @@ from typing import Final, NamedTuple
 import msgspec
 from django.db import DatabaseError, connection, transaction
 
-from muniment.registry.publishing import comparison, publisher
+from muniment.registry.company.funding import due
+from muniment.registry.publishing import publisher
+from muniment.registry.publishing.documents import TABLES, render
+from muniment.registry.sql import rows
+from muniment.scrub.checks import RESTORE, Check, Damage, Slice
+from muniment.store.chain.hashes import body_digest
 from muniment.store.database.snapshots import snapshot
-from muniment.store.published_document import KINDS
+from muniment.store.published_document import KINDS, PublishedDocument
+from muniment.store.verifying import feed_rows, index_tables, published_rows
 from muniment.store.verifying.index_tables import faults_of_indexes
+from muniment.store.verifying.published_rows import RowFaults
+
+NAME: Final = "published documents"
+COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
+MOST_TO_REBUILD: Final = 50_000
+"""The scrub does not render more documents again in one transaction: writers wait for 12 s for so many."""
+_STRAYS: Final = "strays"
+_AGAIN: Final = "run muniment republish"
+_NEW_FEED: Final = (
+    f"{RESTORE}; or run muniment republish --rebuild, which begins a new feed, so that its followers start over"
+)
+_REPLACED: Final = "it was published again from its source"
+_UPGRADING: Final = "a job publishes it again within minutes of the last change by the earlier version"
+_UNSURE: Final = (
+    f"its source has changed without an operation: correct the source or {RESTORE}; {_AGAIN} to publish the source as"
+    " it is"
+)
+
+
+class Mismatch(NamedTuple):
+    """A document that is not published as its source says."""
+
+    kind: str
+    pk: int
+    key: str
+    faults: RowFaults
+
+    @property
+    def subject(self) -> str:
+        return f"{COLLECTIONS[self.kind]}/{self.key}"
+
+
+def differences(kind: str, keys: list[int]) -> Iterator[Mismatch]:
+    """Compare the published documents of rows with their source. Call it in a snapshot or a transaction."""
+    changing = set(due().filter(pk__in=keys).values_list("pk", flat=True)) if kind == "company" else set()
+    for pk, document in render(kind, keys).items():
+        found = _faults(document)
+        if found.names and pk not in changing:  # a round opens or closes today, and a job publishes it soon
+            yield Mismatch(kind, pk, document.key, found)
+
+
+def _faults(document: PublishedDocument) -> RowFaults:
+    if connection.vendor == "sqlite":
+        found = published_rows.faults_of(connection.connection, document)
+    else:
+        found = feed_rows.faults_of(connection.connection, document)
+    if not found.names or "body" not in found.names:
+        return found._replace(is_intact=False)
+    return found
+
+
+def public_keys(kind: str, after: int, limit: int) -> list[int]:
+    model = TABLES[kind]._default_manager  # noqa: SLF001 - Django's public name
+    found = model.filter(published=True, pk__gt=after).order_by("pk").values_list("pk", flat=True)
+    return list(found[:limit])
+
+
+def strays(kind: str) -> list[str]:
+    """Return the keys of published documents without a public source, at most a hundred."""
+    table = TABLES[kind]._meta.db_table  # noqa: SLF001 - documented by Django
+    statement = (
+        "SELECT d.key FROM published_document d WHERE d.kind = %s AND NOT EXISTS"
+        f" (SELECT 1 FROM {table} s WHERE s.slug = d.key AND s.published) ORDER BY d.key LIMIT 100"
+    )
+    return [key for (key,) in rows(statement, [kind])]
+
+
+def publish_again(found: list[Mismatch]) -> None:
+    """Publish rows that differ, in the caller's transaction; the change feed tells their followers."""
+    affected = publisher.AffectedRows()
+    for each in found:
+        {"company": affected.company, "person": affected.person, "framework": affected.framework}[each.kind](each.pk)
+    publisher.publish(affected)
+
+
+def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
+    kind, _, last = (after or f"{KINDS[0]} 0").partition(" ")
+    if kind == _STRAYS:
+        return Slice(1, [*_stray_damages(), *_index_damages(mend=mend)], None)
+    keys = public_keys(kind, int(last), limit)
+    with snapshot():
+        found = list(differences(kind, keys))
+    damages = [_damage(each, mend=mend) for each in found]
+    following = [*KINDS, _STRAYS][KINDS.index(kind) + 1]
+    return Slice(len(keys), damages, f"{kind} {keys[-1]}" if len(keys) == limit else f"{following} 0")
+
+
+def _damage(each: Mismatch, *, mend: bool) -> Damage:
+    says = f"{' and '.join(each.faults.names)} not as in the source"
+    if each.faults.names == ("missing",):
+        says = "is not published, though its source is public"
+    is_outdated = each.faults.is_outdated
+    if is_outdated:
+        says = "was published by a node of an earlier version, during an upgrade"
+    elif each.faults.is_intact and not _was_edited(each):
+        return Damage(check=NAME, subject=each.subject, says=says, remedy=_UNSURE)
+    if mend and _mended(each):
+        return Damage(check=NAME, subject=each.subject, says=says, remedy=_REPLACED, is_mended=True)
+    remedy = _UPGRADING if is_outdated else _AGAIN
+    return Damage(check=NAME, subject=each.subject, says=says, remedy=remedy, is_minor=is_outdated)
+
+
+def _was_edited(each: Mismatch) -> bool:
+    """Return whether the stored body is not the one that the chain of the change feed names."""
+    if connection.vendor == "sqlite":
+        body = published_rows.stored_body(connection.connection, each.kind, each.key)
+    else:
+        document = feed_rows.stored_document(connection.connection, each.kind, each.key)
+        body = document.body if document else None
+    statement = (
+        "SELECT l.digest FROM published_chain l JOIN published_change c ON c.sequence = l.sequence"
+        " WHERE c.kind = %s AND c.key = %s AND l.digest IS NOT NULL ORDER BY l.sequence DESC LIMIT 1"
+    )
+    found = rows(statement, [each.kind, each.key])
+    return bool(found) and body is not None and bytes(found[0][0]) != body_digest(body)
+
+
+def _mended(each: Mismatch) -> bool:
+    """Publish a document again, and return whether it is now as its source says."""
+    if each.faults.is_structural:
+        return rebuilt()
+    with transaction.atomic():
+        publish_again([each])
+        return not list(differences(each.kind, [each.pk]))
+
+
+def rebuilt() -> bool:
+    """Render all documents again if they are few enough to let writers wait; return whether that was so."""
+    if count() > MOST_TO_REBUILD:
+        return False
+    publisher.rebuild()
+    return True
+
+
+def _stray_damages() -> Iterator[Damage]:
+    for kind in KINDS:
+        for key in strays(kind):
+            yield Damage(
+                check=NAME,
+                subject=f"{COLLECTIONS[kind]}/{key}",
+                says="is published without a public source",
+                remedy=f"{RESTORE} if it should be public; {_AGAIN} to unlist it",
+            )
+
+
+def _index_damages(*, mend: bool) -> Iterator[Damage]:
+    if connection.vendor != "sqlite":
+        return
+    with snapshot():
+        found = index_tables.faults_of_indexes(connection.connection)
+    if not found:
+        return
+    is_mended = mend and rebuilt()
+    remedy = "all documents were published again" if is_mended else "run muniment republish --rebuild"
+    for says in found:
+        yield Damage(check=NAME, subject="index tables", says=says, remedy=remedy, is_mended=is_mended)
+
+
+def count() -> int:
+    return sum(model._default_manager.filter(published=True).count() for model in TABLES.values()) + 1  # noqa: SLF001 - Django's public name
+
+
+def _look_at_chain(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
+    with snapshot():
+        faults = publisher.chain_faults()
+    damages = [Damage(check=CHAIN.name, subject="the chain", says=says, remedy=_NEW_FEED) for says in faults]
+    return Slice(1, damages, None)
+
+
+CHECK: Final = Check(
+    name=NAME, fine="each is what its source says; lists, filters and search agree", count=count, look=_look
+)
+CHAIN: Final = Check(name="change feed", fine="its chain verifies", count=lambda: 1, look=_look_at_chain)
+
 
 _CHUNK: Final = 200
 """Documents in one transaction: writers wait for so many."""
@@ -51,7 +238,7 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
     before = _state_digest()
     for kind in KINDS if not rebuild else ():
         last = 0
-        while keys := comparison.public_keys(kind, last, _CHUNK):
+        while keys := public_keys(kind, last, _CHUNK):
             found, is_structural = _replace(kind, keys)
             rebuild = rebuild or is_structural
             replaced, examined, last = replaced + found, examined + len(keys), keys[-1]
@@ -60,7 +247,7 @@ def republish(*, rebuild: bool = False, told: Callable[[int], object] = lambda _
     rebuild = rebuild or _has_wrong_indexes()
     if rebuild:
         publisher.rebuild()
-        examined = max(examined, comparison.count() - 1)
+        examined = max(examined, count() - 1)
     return Republished(examined, replaced, unlisted, rebuild, before, _state_digest())
 
 
@@ -82,7 +269,7 @@ def replace_outdated(told: Callable[[int], object] = lambda _: None) -> int:
     examined = replaced = 0
     for kind in KINDS:
         last = 0
-        while keys := comparison.public_keys(kind, last, _CHUNK):
+        while keys := public_keys(kind, last, _CHUNK):
             found, _ = _replace(kind, keys, only_outdated=True)
             replaced, examined, last = replaced + found, examined + len(keys), keys[-1]
             told(examined)
@@ -92,8 +279,8 @@ def replace_outdated(told: Callable[[int], object] = lambda _: None) -> int:
 def _replace(kind: str, keys: list[int], *, only_outdated: bool = False) -> tuple[int, bool]:
     """Publish rows that differ; return how many did, and whether some cannot be replaced alone."""
 
-    def differing_of(keys: list[int]) -> Iterator[comparison.Mismatch]:
-        return (each for each in comparison.differences(kind, keys) if each.faults.is_outdated or not only_outdated)
+    def differing_of(keys: list[int]) -> Iterator[Mismatch]:
+        return (each for each in differences(kind, keys) if each.faults.is_outdated or not only_outdated)
 
     with snapshot():
         found = [each.pk for each in differing_of(keys)]
@@ -103,13 +290,13 @@ def _replace(kind: str, keys: list[int], *, only_outdated: bool = False) -> tupl
         publisher.lock()
         differing = list(differing_of(found))
         single = [each for each in differing if not each.faults.is_structural]
-        comparison.publish_again(single)
+        publish_again(single)
     return len(differing), len(single) < len(differing)
 
 
 def _unlist_strays(kind: str) -> int:
     unlisted = 0
-    while keys := comparison.strays(kind):
+    while keys := strays(kind):
         with transaction.atomic():
             publisher.lock()
             for key in keys:

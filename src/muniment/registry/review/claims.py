@@ -17,11 +17,8 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
 from muniment.registry.company.access import require_account, require_reviewer
-from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
-from muniment.registry.company.editing import compare
-from muniment.registry.company.operations import update_company
-from muniment.registry.company.owners import add_owner
-from muniment.registry.company.rules import refuse_broken_rules
+from muniment.registry.company.changes import BadFields, CompanyChange, read_change, refuse_broken_rules
+from muniment.registry.company.listings import add_owner, compare, update_company
 from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person

@@ -21,9 +21,8 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
-from muniment.registry.company.company_change import read_change
-from muniment.registry.company.editing import compare, write
-from muniment.registry.company.rules import refuse_broken_rules
+from muniment.registry.company.changes import read_change, refuse_broken_rules
+from muniment.registry.company.listings import compare, write
 from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.plugged.checking import refuse_company

@@ -29,8 +29,8 @@ from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_at
 from muniment.registry import history
 from muniment.registry.company.access import owned, require_account
-from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.owners import make_owner
+from muniment.registry.company.changes import BadFields
+from muniment.registry.company.listings import make_owner
 from muniment.registry.models import Company, Invitation, Ownership
 from muniment.registry_toml import applied
 from muniment.schema.validation import Fault

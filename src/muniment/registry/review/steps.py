@@ -14,7 +14,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, owned
-from muniment.registry.company.editing import publish_company
+from muniment.registry.company.listings import publish_company
 from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, State, Taking, UnlistedBy
 from muniment.registry.people import consent

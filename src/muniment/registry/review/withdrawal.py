@@ -15,9 +15,9 @@ from django.db.models import ProtectedError
 from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, Forbidden
-from muniment.registry.company import operations
+from muniment.registry.company import listings
 from muniment.registry.company.access import expect_version, owned
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, Person, State, Taking
 from muniment.registry.review import notifications
 from muniment.registry.review.steps import move_company
@@ -72,11 +72,11 @@ def withdraw_change(actor: Actor, slug: str) -> None:
         _own(actor, slug)
         if actor.is_reviewer:
             raise Forbidden("Reviewers decide on changes.", "Decide on this one in the queue at /review.")
-        mine = operations.get_company(actor, slug)
+        mine = listings.get_company(actor, slug)
         published = {name: mine.bundle["company"].get(name) for name in mine.pending_changes}
         if not published:
             raise Conflict("No change of this listing is waiting for a reviewer.", "See the history of the listing.")
-        operations.update_company(actor, slug, CompanyChange(published))
+        listings.update_company(actor, slug, CompanyChange(published))
 
 
 def unlist_own_company(actor: Actor, slug: str) -> Company:

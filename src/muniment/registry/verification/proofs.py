@@ -25,7 +25,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.company.access import require_account
-from muniment.registry.company.editing import publish_owners
+from muniment.registry.company.listings import publish_owners
 from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Ownership, Petition, State
 from muniment.registry.verification import checks, mailing

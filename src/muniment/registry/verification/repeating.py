@@ -14,7 +14,7 @@ from muniment.kernel.actor import SYSTEM
 from muniment.kernel.ids import now
 from muniment.kernel.problems import TooMany
 from muniment.registry import history
-from muniment.registry.company.editing import publish_owners
+from muniment.registry.company.listings import publish_owners
 from muniment.registry.models import DomainProof
 from muniment.registry.verification import mailing
 from muniment.registry.verification.proofs import ProofState, inspect, is_owners, locked, renew_code, verify

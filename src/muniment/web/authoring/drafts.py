@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.conf import settings
 
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company.listings import OwnedCompany
 from muniment.schema.company_parts import count_people
 from muniment.schema.validation import Validation
 from muniment.web.forms import plain

@@ -15,7 +15,7 @@ from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
 from muniment.mcp.tools.form_options import form_options
 from muniment.oauth.models import Grant
-from muniment.registry.company import operations
+from muniment.registry.company import listings
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, Ownership
 from muniment.registry.people import profiles
@@ -347,7 +347,7 @@ def test_history_names_the_token_and_the_page_reverts_it(server, owner):
     server.data(token_of(owner), "update_my_company", slug=made.slug, changes={"description": "After."})
     entry = HistoryEntry.objects.filter(company__slug=made.slug, action="updated").get()
     assert (entry.via, entry.credential, entry.account_id) == ("token", "laptop", owner.pk)
-    operations.revert_company(owner.actor("web"), made.slug, entry.pk)
+    listings.revert_company(owner.actor("web"), made.slug, entry.pk)
     assert make.document("company", made.slug)["company"]["description"] == "Before."
 
 

@@ -5,8 +5,8 @@ import pytest
 from make.accounts import account, signed_in
 from make.pages import fields_of, valid
 from muniment.kernel.problems import NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox.checks import list_dead_links
 from muniment.registry.models import Company, ItemChecks
 from muniment.registry.review import decisions
@@ -22,7 +22,7 @@ def owner():
 
 
 def listing(owner, **facts):
-    return operations.create_company(owner.actor("web"), CompanyChange({**FACTS, **facts})).slug
+    return listings.create_company(owner.actor("web"), CompanyChange({**FACTS, **facts})).slug
 
 
 def checked(who, slug):
@@ -32,7 +32,7 @@ def checked(who, slug):
 
 
 def test_a_listing_that_lacks_a_field_says_which_and_leads_there(owner):
-    slug = operations.create_company(owner.actor("web"), CompanyChange(name="Tidal Works")).slug
+    slug = listings.create_company(owner.actor("web"), CompanyChange(name="Tidal Works")).slug
     html = checked(owner, slug)
     for field, place in (("type", "basics#id_type"), ("website", "basics#id_website")):
         assert f"Missing: {field}." in html
@@ -51,7 +51,7 @@ def test_every_value_is_shown_and_the_listing_is_submitted_from_there(owner):
         "address": [{"city": "Port Ansel", "country": "FR"}],
         "socials": {"email": "office@tidal.example"},
     }
-    operations.update_company(owner.actor("web"), slug, CompanyChange(parts))
+    listings.update_company(owner.actor("web"), slug, CompanyChange(parts))
     html = checked(owner, slug)
     shown = ("TIDE", "energy", "Ada Reef, Chair", "Holder 9", "and 10 more", "Members", "Seed", "Port Ansel, France")
     assert "add up" not in html, "rounded shares are the whole"
@@ -72,7 +72,7 @@ def test_what_looks_unfinished_is_named(owner):
         "proposals": [{"title": "Dredge", "status": "active", "endDate": "2020-01-31"}],
         "fundingRounds": [{"opened": "2026-01-31"}],
     }
-    operations.update_company(owner.actor("web"), slug, CompanyChange(parts))
+    listings.update_company(owner.actor("web"), slug, CompanyChange(parts))
     html = checked(owner, slug)
     for words in (
         "Cap table: the shares add up to 60%.",
@@ -111,7 +111,7 @@ def test_of_a_published_listing_what_waits_for_a_reviewer_is_shown(owner):
     slug = listing(owner)
     decisions.submit_company(owner.actor("web"), slug)
     decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
-    operations.update_company(owner.actor("web"), slug, CompanyChange(name="Tidal Power"))
+    listings.update_company(owner.actor("web"), slug, CompanyChange(name="Tidal Power"))
     html = checked(owner, slug)
     assert "Changes to name, token symbol or type need review" in html
     assert "Pending review" in html
@@ -153,7 +153,7 @@ def test_the_team_is_counted_by_people_and_positions(owner):
     slug = listing(owner)
     ada = {"name": "Ada Reef", "isNew": True}
     parts = {"positions": [{"title": "Chair", "person": ada}, {"title": "Clerk", "person": {"name": "Bo Reef"}}]}
-    operations.update_company(owner.actor("web"), slug, CompanyChange(parts))
+    listings.update_company(owner.actor("web"), slug, CompanyChange(parts))
     assert "2 people" in checked(owner, slug)
     for step, words in (("about", "Counted from the team"), ("basics", "(needed to publish)")):
         assert words in signed_in(owner).get(f"/manage/companies/{slug}/edit/{step}").content.decode()
@@ -175,12 +175,12 @@ def test_a_team_is_counted_in_people_and_in_positions_where_they_differ(slugs, w
 def test_a_name_that_a_profile_has_is_offered_for_choice(owner):
     slug = listing(owner)
     new = {"add": [{"title": "Chair", "person": {"name": "Ada Reef", "isNew": True}}]}
-    operations.update_company(owner.actor("web"), slug, CompanyChange(positions=new))
+    listings.update_company(owner.actor("web"), slug, CompanyChange(positions=new))
     decisions.submit_company(owner.actor("web"), slug)
     decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
     other = account("other@reef.example")
-    second = operations.create_company(other.actor("web"), CompanyChange(name="Reef Works")).slug
-    operations.update_company(other.actor("web"), second, CompanyChange(positions=new))
+    second = listings.create_company(other.actor("web"), CompanyChange(name="Reef Works")).slug
+    listings.update_company(other.actor("web"), second, CompanyChange(positions=new))
     html = checked(other, second)
     assert "A profile with this name exists" in html or "Ada Reef" in html
 

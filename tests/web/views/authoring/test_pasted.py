@@ -5,8 +5,8 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from make.pages import fields_of, valid
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import CapTableEntry, Position
 from muniment.registry.review import decisions
 from muniment.web.authoring.tables import MAX_CHARACTERS
@@ -27,7 +27,7 @@ def client(owner):
 
 @pytest.fixture
 def draft(owner):
-    return operations.create_company(owner.actor("web"), CompanyChange(name="Tidal Works")).slug
+    return listings.create_company(owner.actor("web"), CompanyChange(name="Tidal Works")).slug
 
 
 def check(client, slug, text, name="capTable", status=200, **more):
@@ -91,7 +91,7 @@ def test_what_was_not_shown_is_not_saved(client, draft):
 
 def test_a_listing_that_changed_in_the_meantime_is_checked_again(client, draft, owner):
     html = check(client, draft, TABLE)
-    operations.update_company(owner.actor("web"), draft, CompanyChange(description="Tides."))
+    listings.update_company(owner.actor("web"), draft, CompanyChange(description="Tides."))
     answer = save(client, draft, html)
     assert answer.status_code == 422
     assert b"changed in the meantime" in answer.content
@@ -109,10 +109,10 @@ def test_a_column_is_what_a_person_says(client, draft):
 def test_a_team_is_pasted_and_a_known_name_is_chosen(client, draft, owner):
     reviewer = account("reviewer@harbour.example", "reviewer").actor("web")
     named = [{"title": "Clerk", "person": {"name": "Bo Marsh"}}]
-    operations.update_company(owner.actor("web"), draft, CompanyChange(positions=named))
+    listings.update_company(owner.actor("web"), draft, CompanyChange(positions=named))
     decisions.submit_company(owner.actor("web"), draft)
     decisions.approve_company(reviewer, draft)
-    second = operations.create_company(owner.actor("web"), CompanyChange(name="Reef Works")).slug
+    second = listings.create_company(owner.actor("web"), CompanyChange(name="Reef Works")).slug
     team = "Name\tPosition\nAda Reef\tChair\nBo Marsh\tTreasurer"
     html = check(client, second, team, "positions", 422)
     assert "bo-marsh" in html

@@ -5,8 +5,8 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from make.pages import fields_of
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Position
 from muniment.registry.people import profiles
 from muniment.registry.review import decisions
@@ -22,7 +22,7 @@ def owner():
 @pytest.fixture
 def published(owner):
     change = CompanyChange(name="Tidal <Works>", positions=[{"title": "Chair", "person": {"name": "Ada Reef"}}])
-    slug = operations.create_company(owner.actor("web"), change).slug
+    slug = listings.create_company(owner.actor("web"), change).slug
     decisions.submit_company(owner.actor("web"), slug)
     decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
     return slug
@@ -48,7 +48,7 @@ def test_a_private_profile_is_not_suggested_and_a_visitor_signs_in(owner):
 def test_without_a_script_a_name_that_exists_is_chosen_when_it_is_saved(owner, published):
     other = account("other@reef.example")
     client = signed_in(other)
-    slug = operations.create_company(other.actor("web"), CompanyChange(name="Reef Works")).slug
+    slug = listings.create_company(other.actor("web"), CompanyChange(name="Reef Works")).slug
     page = f"/manage/companies/{slug}/edit/team"
     form = fields_of(client.get(page).content.decode())
     refused = client.post(page, {**form, "positions-0-name": "Ada Reef"})

@@ -5,8 +5,8 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from make.pages import fields_of, valid
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.review import decisions
 
@@ -32,8 +32,8 @@ def owner():
 
 @pytest.fixture
 def draft(owner):
-    slug = operations.create_company(owner.actor("web"), CompanyChange(FACTS)).slug
-    operations.update_company(owner.actor("web"), slug, CompanyChange(PARTS))
+    slug = listings.create_company(owner.actor("web"), CompanyChange(FACTS)).slug
+    listings.update_company(owner.actor("web"), slug, CompanyChange(PARTS))
     return slug
 
 
@@ -112,14 +112,14 @@ def test_a_change_that_waits_for_a_reviewer_is_in_the_preview(owner, draft):
     reviewer = account("reviewer@harbour.example", "reviewer").actor("web")
     decisions.submit_company(owner.actor("web"), draft)
     decisions.approve_company(reviewer, draft)
-    operations.update_company(owner.actor("web"), draft, CompanyChange(name="Tidal Power"))
+    listings.update_company(owner.actor("web"), draft, CompanyChange(name="Tidal Power"))
     assert "Tidal Power" in page(owner, f"/manage/companies/{draft}/preview").content.decode()
 
 
 def test_a_round_that_is_not_public_is_not_named(owner, draft):
-    mine = operations.get_company(owner.actor("web"), draft)
+    mine = listings.get_company(owner.actor("web"), draft)
     (seed,) = mine.bundle["fundingRounds"]
-    operations.update_company(
+    listings.update_company(
         owner.actor("web"), draft, CompanyChange(fundingRounds={"set": [{"id": seed["id"], "public": False}]})
     )
     html = page(owner, f"/manage/companies/{draft}/preview").content.decode()

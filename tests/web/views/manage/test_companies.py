@@ -15,8 +15,8 @@ from make.pages import fields_of, valid
 from make.pictures import bomb, moving, picture
 from make.registry import link_names
 from muniment.kernel.ids import now
-from muniment.registry.company import operations, owners
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
 from muniment.registry.people import profiles
 from muniment.registry.review import decisions
@@ -51,7 +51,7 @@ def browser_of_owner(owner):
 @pytest.fixture
 def draft(owner):
     change = CompanyChange({**BASICS, "description": "Tidal power.", "body": "# About"})
-    return operations.create_company(owner.actor("web"), change).slug
+    return listings.create_company(owner.actor("web"), change).slug
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_a_listing_goes_from_its_first_step_to_the_public(
     assert where(client.post("/manage/companies/tidal-works/submit")) == "/manage/companies/tidal-works"
     with django_capture_on_commit_callbacks(execute=True):
         where(signed_in(reviewer).post("/review/companies/tidal-works/decide", {"do": "approve"}))
-    made = operations.get_company(owner.actor("web"), "tidal-works")
+    made = listings.get_company(owner.actor("web"), "tidal-works")
     company = made.bundle["company"]
     assert (made.state, company["themes"], company["treasury"]) == ("published", ["tidal", "energy"], "$1.2M")
     assert company["socials"]["email"] == "hello@tidal.example"
@@ -168,17 +168,17 @@ def test_an_error_in_a_row_is_shown_in_that_row(browser_of_owner, draft):
 def test_saving_a_page_again_changes_nothing(browser_of_owner, draft, owner):
     team = {"positions-0-name": "Ada Reef", "positions-0-title": "Chair", "address-0-city": "Port Ansel"}
     browser_of_owner.post(f"/manage/companies/{draft}/edit/team", team)
-    before = operations.get_company(owner.actor("web"), draft)
+    before = listings.get_company(owner.actor("web"), draft)
     for step in ("basics", "about", "links", "team", "token"):
         page = browser_of_owner.get(f"/manage/companies/{draft}/edit/{step}")
         where(browser_of_owner.post(f"/manage/companies/{draft}/edit/{step}", fields_of(page.content.decode())))
-    after = operations.get_company(owner.actor("web"), draft)
+    after = listings.get_company(owner.actor("web"), draft)
     assert (after.version, after.bundle) == (before.version, before.bundle)
 
 
 def test_a_stale_form_shows_both_versions_and_can_be_saved_then(browser_of_owner, draft, owner):
     page = browser_of_owner.get(f"/manage/companies/{draft}/edit/about").content.decode()
-    operations.update_company(owner.actor("web"), draft, CompanyChange(description="Theirs, saved meanwhile."))
+    listings.update_company(owner.actor("web"), draft, CompanyChange(description="Theirs, saved meanwhile."))
     answer = browser_of_owner.post(f"/manage/companies/{draft}/edit/about", {**fields_of(page), "description": "Mine."})
     html = answer.content.decode()
     assert answer.status_code == 409
@@ -292,17 +292,17 @@ def test_a_long_history_can_be_read_to_its_beginning(browser_of_owner, draft):
 
 def test_the_history_names_present_owners_alone_as_those_who_came_and_left(browser_of_owner, draft, owner):
     company, second = Company.objects.get(slug=draft), account("second@harbour.example")
-    owners.make_owner(owner.actor("web"), company, second.pk)
+    listings.make_owner(owner.actor("web"), company, second.pk)
     room = f"/manage/companies/{draft}/history"
     assert "second@harbour.example" in browser_of_owner.get(room).content.decode()
-    owners.leave_company(second.actor("command"), draft)
+    listings.leave_company(second.actor("command"), draft)
     html = browser_of_owner.get(room).content.decode()
     assert html.count("<bdi>a former owner</bdi>") == 2
     assert "<bdi>second@harbour.example</bdi> →" not in html
 
 
 def test_a_change_is_put_back_from_the_history(browser_of_owner, draft, owner):
-    operations.update_company(owner.actor("web"), draft, CompanyChange(description="A worse one."))
+    listings.update_company(owner.actor("web"), draft, CompanyChange(description="A worse one."))
     entry = HistoryEntry.objects.filter(action="updated").latest("pk")
     html = browser_of_owner.get(f"/manage/companies/{draft}/history").content.decode()
     assert "worse one.</ins>" in html
@@ -415,7 +415,7 @@ def test_a_claim_of_a_profile_joins_it_after_a_reviewer_agrees(
     browser_of_owner, published, owner, reviewer, django_capture_on_commit_callbacks
 ):
     letters = Letters()
-    operations.update_company(owner.actor("web"), published, CompanyChange(positions=[{"person": {"name": "Bo Reef"}}]))
+    listings.update_company(owner.actor("web"), published, CompanyChange(positions=[{"person": {"name": "Bo Reef"}}]))
     link_names(published)
     who = signed_in(account("bo@harbour.example"))
     valid(who.get("/people/bo-reef/claim").content.decode())
@@ -470,7 +470,7 @@ def rooms(slug):
 
 def test_a_stranger_finds_nothing_of_it_and_changes_nothing(draft, owner):
     stranger = signed_in(account("stranger@harbour.example"))
-    before = operations.get_company(owner.actor("web"), draft)
+    before = listings.get_company(owner.actor("web"), draft)
     form = {**BASICS, "do": "open", "email": "s@harbour.example", "description": "Taken over."}
     for method, path in rooms(draft):
         sent = {**form, "picture": SimpleUploadedFile("a.png", picture())} if method == "post" else {}
@@ -479,7 +479,7 @@ def test_a_stranger_finds_nothing_of_it_and_changes_nothing(draft, owner):
         unknown = getattr(stranger, method)(path.replace(draft, "no-such-listing"), form if method == "post" else {})
         assert unknown.status_code == 404
         assert unknown.content == answer.content, path
-    assert operations.get_company(owner.actor("web"), draft) == before
+    assert listings.get_company(owner.actor("web"), draft) == before
     assert draft not in stranger.get("/manage").content.decode()
 
 

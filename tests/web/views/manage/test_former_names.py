@@ -8,8 +8,8 @@ from django.test import Client
 from make import registry as make
 from make.accounts import account, signed_in
 from make.registry import document, reviewer
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 
 pytestmark = pytest.mark.django_db
 NAME = "Tidal <Works>"
@@ -24,7 +24,7 @@ def owner():
 def page(owner):
     """Return the address of a listing that had another name."""
     slug = make.published(owner.actor("web"), name=NAME).slug
-    operations.update_company(reviewer(), slug, CompanyChange(name="Quillmere"))
+    listings.update_company(reviewer(), slug, CompanyChange(name="Quillmere"))
     return f"/manage/companies/{slug}"
 
 

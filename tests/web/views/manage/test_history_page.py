@@ -7,8 +7,8 @@ import pytest
 
 from make.accounts import account, signed_in
 from make.registry import draft
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.history import MAX_READ
 from muniment.registry.models import Company, HistoryEntry
 from muniment.web.presenters import differences, marking
@@ -22,7 +22,7 @@ def me():
 
 
 def edit(me, slug, **change):
-    operations.update_company(me.actor("web"), slug, CompanyChange(change))
+    listings.update_company(me.actor("web"), slug, CompanyChange(change))
 
 
 def page_of(me, slug):
@@ -75,5 +75,5 @@ def test_an_entry_that_is_too_large_is_named_and_not_read(me):
     assert "Keeps the quay." in html
     (revert,) = re.findall(rf"/manage/companies/{mine}/history/(\d+)/revert", html)
     assert signed_in(me).post(f"/manage/companies/{mine}/history/{revert}/revert").status_code == 302
-    shown = operations.company_history(me.actor("web"), mine, with_values=False).items
+    shown = listings.company_history(me.actor("web"), mine, with_values=False).items
     assert [entry.changed for entry in shown] == [["capTable"], ["name", "description"]]

@@ -8,8 +8,8 @@ from make.accounts import Letters, account, signed_in
 from make.registry import document, published
 from make.registry import owner as actor_of
 from make.registry import reviewer as reviewer_actor
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Person
 from muniment.registry.people import positions, profiles
 from muniment.registry.people.profiles import ProfileChange
@@ -47,7 +47,7 @@ def tidal(owner, ada):
     """Return the slug of a listing that names Ada and Bo without a link."""
     slug = published(owner.actor("web"), name="Tidal").slug
     rows = [{"title": TITLE, "person": {"slug": "ada-moss"}}, {"title": "Cook", "person": {"name": "Bo Reef"}}]
-    operations.update_company(owner.actor("web"), slug, CompanyChange(positions=rows))
+    listings.update_company(owner.actor("web"), slug, CompanyChange(positions=rows))
     return slug
 
 
@@ -120,7 +120,7 @@ def test_an_answer_to_a_changed_position_is_explained(tidal, ada, owner):
     request = ids(page(client))[0]
     row = document("company", tidal)["positions"][0]
     change = CompanyChange(positions={"set": [{"id": row["id"], "title": "Adviser"}]})
-    operations.update_company(owner.actor("web"), tidal, change)
+    listings.update_company(owner.actor("web"), tidal, change)
     post(client, "/manage/profile/positions", position=request, do="confirm")
     assert "was changed, answered or withdrawn since" in page(client)
     assert team(tidal)[0] == ("Adviser", {"name": "Ada Moss"})

@@ -23,8 +23,8 @@ from muniment.documents.models import Document
 from muniment.documents.operations import delete_document
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import update_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import update_company
 from muniment.registry.frameworks.operations import author_framework
 from muniment.registry.models import Company, Score
 

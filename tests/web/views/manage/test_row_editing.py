@@ -9,8 +9,8 @@ import pytest
 from make import registry as make
 from make.accounts import account, signed_in
 from make.pages import fields_of, valid
-from muniment.registry.company import operations, owners
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Proposal
 from services.items import without_ids
@@ -58,7 +58,7 @@ def import_listing(owner, folder, positions, proposals, holders):
         "capTable": HOLDERS[:holders],
     }
     import_registry(make.lines(folder / "companies.jsonl", listing))
-    owners.add_owner(make.reviewer(), SLUG, owner.pk)
+    listings.add_owner(make.reviewer(), SLUG, owner.pk)
 
 
 @pytest.fixture
@@ -224,7 +224,7 @@ def test_an_edit_of_a_row_that_changed_meanwhile_is_compared_first(client, listi
     address, fields = page_of(client, TEAM)
     row, other = named(fields, "Person 3"), bundle()["positions"]
     theirs = {"set": [{"id": other[3]["id"], "title": "Theirs"}, {"id": other[4]["id"], "title": "Theirs too"}]}
-    operations.update_company(owner.actor("web"), SLUG, CompanyChange(positions=theirs))
+    listings.update_company(owner.actor("web"), SLUG, CompanyChange(positions=theirs))
     answer = client.post(address, {**fields, f"{row}-title": "Mine"})
     html = answer.content.decode()
     assert answer.status_code == 409
@@ -238,7 +238,7 @@ def test_an_edit_of_a_row_that_changed_meanwhile_is_compared_first(client, listi
 def test_an_edit_of_a_row_that_was_removed_meanwhile_is_asked_about(client, listing, owner):
     address, fields = page_of(client, TEAM)
     gone = bundle()["positions"][3]["id"]
-    operations.update_company(owner.actor("web"), SLUG, CompanyChange(positions={"remove": [gone]}))
+    listings.update_company(owner.actor("web"), SLUG, CompanyChange(positions={"remove": [gone]}))
     answer = client.post(address, {**fields, f"{named(fields, 'Person 3')}-title": "Mine"})
     assert answer.status_code == 422
     assert "This row was removed in the meantime." in answer.content.decode()
@@ -248,7 +248,7 @@ def test_an_edit_of_a_row_that_was_removed_meanwhile_is_asked_about(client, list
 def test_a_fault_does_not_hide_an_edit_that_came_between(client, listing, owner):
     address, fields = page_of(client, TOKEN)
     theirs = {"set": [{"id": bundle()["capTable"][0]["id"], "percentage": 3}]}
-    operations.update_company(owner.actor("web"), SLUG, CompanyChange(capTable=theirs))
+    listings.update_company(owner.actor("web"), SLUG, CompanyChange(capTable=theirs))
     wrong = client.post(address, {**fields, "capTable-0-percentage": "half"})
     assert wrong.status_code == 422
     between = client.post(address, {**fields_of(wrong.content.decode()), "capTable-0-percentage": "1"})

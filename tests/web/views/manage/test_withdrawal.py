@@ -9,8 +9,8 @@ from django.test import Client
 from make import registry as make
 from make.accounts import account, sign_in, signed_in
 from make.registry import document
-from muniment.registry.company import operations, owners
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, HistoryEntry, Invitation, Ownership
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
@@ -38,7 +38,7 @@ def judge():
 
 @pytest.fixture
 def listing(owner):
-    return operations.create_company(owner.actor("web"), CompanyChange(FACTS)).slug
+    return listings.create_company(owner.actor("web"), CompanyChange(FACTS)).slug
 
 
 @pytest.fixture
@@ -109,9 +109,9 @@ def test_the_last_owner_is_told_what_leaving_means(browser, published, owner):
     page = page_of(browser.get(f"{BASE}/leave"))
     assert "You are the last owner. The listing stays public, and anyone can ask to claim it." in page
     partner = account("partner@harbour.example")
-    owners.add_owner(owner.actor("web"), published, partner.pk)
+    listings.add_owner(owner.actor("web"), published, partner.pk)
     assert "You are the last owner" not in page_of(browser.get(f"{BASE}/leave"))
-    owners.leave_company(partner.actor("web"), published)
+    listings.leave_company(partner.actor("web"), published)
     Company.objects.update(published=False, state="draft")
     assert "only reviewers can open it" in page_of(browser.get(f"{BASE}/leave"))
     assert where(browser.post(f"{BASE}/leave", hidden(page))) == "/manage"
@@ -132,7 +132,7 @@ def test_a_reviewer_sees_who_unlisted_a_listing_and_can_take_it_down(browser, pu
 
 def test_reverting_asks_before_it_replaces_later_changes(browser, published, owner):
     for industry in ("Land", "Health"):
-        operations.update_company(owner.actor("web"), published, CompanyChange(industry=industry))
+        listings.update_company(owner.actor("web"), published, CompanyChange(industry=industry))
     entry = HistoryEntry.objects.filter(action="updated").earliest("pk").pk
     address = f"{BASE}/history/{entry}/revert"
     page = page_of(browser.post(address), 409)
@@ -144,12 +144,12 @@ def test_reverting_asks_before_it_replaces_later_changes(browser, published, own
 
 
 def test_a_form_keeps_a_pending_rename_and_says_when_it_withdraws_one(browser, published, owner):
-    operations.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Union"))
+    listings.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Union"))
     page = page_of(browser.get(f"{BASE}/edit/basics"))
     assert 'value="Tidal Union"' in page
     basics = {**FACTS, "name": "Tidal Union", "industry": "Land", "status": "", "version": "3"}
     where(browser.post(f"{BASE}/edit/basics", basics))
-    assert operations.get_company(owner.actor("web"), published).pending_changes == {"name": "Tidal Union"}
+    assert listings.get_company(owner.actor("web"), published).pending_changes == {"name": "Tidal Union"}
     assert HistoryEntry.objects.filter(action="asked").count() == 1
     where(browser.post(f"{BASE}/edit/basics", {**basics, "name": "Tidal Works", "version": ""}))
     assert "Your request to change name was withdrawn." in page_of(browser.get(BASE))
@@ -220,7 +220,7 @@ def test_a_visitor_signs_in_first(path):
 
 
 def test_a_change_that_waits_is_withdrawn_by_its_owner_alone(browser, owner, published):
-    operations.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Power"))
+    listings.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Power"))
     html = page_of(browser.get(BASE))
     assert f'href="{BASE}/withdraw-change"' in html
     stranger = signed_in(account("stranger@reef.example"))
@@ -228,7 +228,7 @@ def test_a_change_that_waits_is_withdrawn_by_its_owner_alone(browser, owner, pub
     question = page_of(browser.get(f"{BASE}/withdraw-change"))
     assert "Withdraw the pending change of Tidal Works?" in question
     assert browser.post(f"{BASE}/withdraw-change", hidden(question)).status_code == 302
-    mine = operations.get_company(owner.actor("web"), published)
+    mine = listings.get_company(owner.actor("web"), published)
     assert (mine.name, mine.pending_changes) == ("Tidal Works", {})
     assert HistoryEntry.objects.filter(action="request withdrawn").count() == 1
     html = page_of(browser.get(BASE))
@@ -239,14 +239,14 @@ def test_a_change_that_waits_is_withdrawn_by_its_owner_alone(browser, owner, pub
 
 
 def test_a_reviewer_who_owns_a_listing_decides_on_its_change_instead(browser, owner, published):
-    operations.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Power"))
+    listings.update_company(owner.actor("web"), published, CompanyChange(name="Tidal Power"))
     other = account("other@harbour.example", "reviewer")
     Ownership.objects.create(company=Company.objects.get(slug=published), account=other)
     desk = signed_in(other)
     assert "withdraw-change" not in page_of(desk.get(BASE))
     desk.post(f"{BASE}/withdraw-change", {"once": "first"})
     assert "Reviewers decide on changes." in page_of(desk.get(BASE))
-    assert operations.get_company(owner.actor("web"), published).pending_changes == {"name": "Tidal Power"}
+    assert listings.get_company(owner.actor("web"), published).pending_changes == {"name": "Tidal Power"}
 
 
 def test_an_open_invitation_is_shown_and_revoked_by_an_owner_alone(browser, owner, published):

@@ -8,8 +8,8 @@ from muniment.accounts.tokens import create_token, revoke_all
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.kernel.problems import Forbidden
 from muniment.oauth.clients import disconnect_all
-from muniment.registry.company.company_change import CompanyChange
-from muniment.registry.company.operations import create_company
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.listings import create_company
 from muniment.registry.models import Ownership
 from muniment.registry.people import suppression
 from muniment.registry.publishing import publisher

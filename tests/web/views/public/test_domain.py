@@ -10,8 +10,8 @@ from django.core.cache import cache
 from make.accounts import Letters, account, signed_in
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import DomainProof, Petition
 from muniment.registry.review import decisions
 from muniment.registry.verification import checks
@@ -31,7 +31,7 @@ def _clean():
 def owner():
     me = account("ida@kelp.example")
     change = CompanyChange(name="Harbour", website=f"https://{HOST}/", type="DAO", description="Tides.")
-    operations.create_company(me.actor("web"), change, slug="harbour")
+    listings.create_company(me.actor("web"), change, slug="harbour")
     decisions.submit_company(me.actor("web"), "harbour")
     decisions.approve_company(COMMAND, "harbour")
     return me
@@ -105,16 +105,16 @@ def test_a_claimant_comes_from_the_claim_to_the_proof_and_the_reviewer_sees_it(o
     after = text(judge.get(review))
     assert re.search(rf"{re.escape(HOST)} DNS record Verified {now():%-d %B %Y}", after)
     judge.post(f"{review}/decide", {"do": "approve"})
-    company = operations.get_company(COMMAND, "harbour").bundle["company"]
+    company = listings.get_company(COMMAND, "harbour").bundle["company"]
     assert company["verifiedDomain"]["domain"] == HOST
 
 
 def test_a_claim_of_a_listing_that_cannot_be_proven_leads_home(owner):
-    operations.update_company(owner.actor("web"), "harbour", CompanyChange(website="https://github.com/"))
+    listings.update_company(owner.actor("web"), "harbour", CompanyChange(website="https://github.com/"))
     sent = signed_in(account("bo@kelp.example")).post("/companies/harbour/claim", {"text": "I chair it."})
     assert sent["Location"] == "/manage"
     assert "can't be verified" in text(signed_in(owner).get(PAGE))
-    operations.update_company(owner.actor("web"), "harbour", CompanyChange(website=""))
+    listings.update_company(owner.actor("web"), "harbour", CompanyChange(website=""))
     assert "has no website" in text(signed_in(owner).get(PAGE))
 
 

@@ -13,8 +13,8 @@ from make.accounts import Letters, account, signed_in
 from make.reports import finished
 from muniment.assessments import scores
 from muniment.kernel.ids import now
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.frameworks.operations import author_framework
 from muniment.registry.frameworks.operations import create_framework as make_framework
 from muniment.registry.models import (
@@ -55,7 +55,7 @@ def second():
 
 @pytest.fixture
 def submitted(owner):
-    slug = operations.create_company(owner.actor("web"), CompanyChange(FIELDS)).slug
+    slug = listings.create_company(owner.actor("web"), CompanyChange(FIELDS)).slug
     decisions.submit_company(owner.actor("web"), slug)
     return slug
 
@@ -72,7 +72,7 @@ def test_the_queue_shows_what_waits_and_the_assignee(submitted, first, second):
 
 def test_the_oldest_waits_first(owner, first):
     for name in ("Zeta", "Alpha"):
-        slug = operations.create_company(owner.actor("web"), CompanyChange(name=name)).slug
+        slug = listings.create_company(owner.actor("web"), CompanyChange(name=name)).slug
         decisions.submit_company(owner.actor("web"), slug)
     html = signed_in(first).get("/review").content.decode()
     assert html.index("Zeta") < html.index("Alpha")
@@ -145,7 +145,7 @@ def test_two_reviewers_cannot_decide_the_same_twice(submitted, first, second):
 def test_a_listing_that_the_owner_changed_meanwhile_is_not_approved(submitted, first, owner):
     page = signed_in(first).get(f"/review/companies/{submitted}").content.decode()
     version = page.partition('name="version" value="')[2].partition('"')[0]
-    operations.update_company(owner.actor("web"), submitted, CompanyChange(description="Something else."))
+    listings.update_company(owner.actor("web"), submitted, CompanyChange(description="Something else."))
     late = signed_in(first).post(
         f"/review/companies/{submitted}/decide", {"do": "approve", "version": version}, follow=True
     )
@@ -175,7 +175,7 @@ def test_a_listing_that_changes_were_requested_on_is_submitted_again(submitted, 
 def test_a_change_that_waits_is_shown_side_by_side_and_decided(submitted, first, owner):
     client = signed_in(first)
     client.post(f"/review/companies/{submitted}/decide", {"do": "approve"})
-    operations.update_company(owner.actor("web"), submitted, CompanyChange(name="Tidal Works United"))
+    listings.update_company(owner.actor("web"), submitted, CompanyChange(name="Tidal Works United"))
     pending = PendingChange.objects.get()
     html = client.get(f"/review/changes/{pending.pk}").content.decode()
     assert "<ins> United</ins>" in html
@@ -188,7 +188,7 @@ def test_a_change_that_waits_is_shown_side_by_side_and_decided(submitted, first,
 def test_a_listing_names_the_change_of_it_that_waits_and_who_gets_the_note(submitted, first, owner):
     client = signed_in(first)
     client.post(f"/review/companies/{submitted}/decide", {"do": "approve"})
-    operations.update_company(owner.actor("web"), submitted, CompanyChange(name="Tidal Works United"))
+    listings.update_company(owner.actor("web"), submitted, CompanyChange(name="Tidal Works United"))
     html = client.get(f"/review/companies/{submitted}").content.decode()
     assert f'href="/review/changes/{PendingChange.objects.get().pk}"' in html
     assert "change to Name." in html
@@ -200,7 +200,7 @@ def test_a_listing_names_the_change_of_it_that_waits_and_who_gets_the_note(submi
 def test_the_next_item_is_offered_only_while_one_waits(submitted, first, owner):
     client = signed_in(first)
     assert 'data-key="j"' not in client.get(f"/review/companies/{submitted}").content.decode()
-    other = operations.create_company(owner.actor("web"), CompanyChange(FIELDS, name="Ebb Works")).slug
+    other = listings.create_company(owner.actor("web"), CompanyChange(FIELDS, name="Ebb Works")).slug
     decisions.submit_company(owner.actor("web"), other)
     assert 'data-key="j"' in client.get(f"/review/companies/{submitted}").content.decode()
 
@@ -215,7 +215,7 @@ def test_unlisting_and_listing_again(submitted, first):
 
 
 def test_a_review_shows_checks_beside_the_listing(submitted, first, owner):
-    twin = operations.create_company(owner.actor("web"), CompanyChange(name="Tidal works")).slug
+    twin = listings.create_company(owner.actor("web"), CompanyChange(name="Tidal works")).slug
     decisions.submit_company(owner.actor("web"), twin)
     html = signed_in(first).get(f"/review/companies/{twin}").content.decode()
     assert f'href="/review/companies/{submitted}"' in html
@@ -227,7 +227,7 @@ def test_a_review_shows_the_description_as_it_will_look_long_lists_folded_and_th
     positions = [{"title": "Chair", "person": {"name": "Ada Moss"}}]
     themes = [f"tide-{n}" for n in range(30)]
     change = CompanyChange(body="## The marsh\n\nTides.", positions=positions, themes=themes)
-    operations.update_company(owner.actor("web"), submitted, change)
+    listings.update_company(owner.actor("web"), submitted, change)
     page = signed_in(first)
 
     html = page.get(f"/review/companies/{submitted}").content.decode()
@@ -238,14 +238,14 @@ def test_a_review_shows_the_description_as_it_will_look_long_lists_folded_and_th
     assert "Show 25 more lines" in content
     assert "Ada Moss" not in content
     many = [{"title": "Member", "person": {"name": f"Member {n}"}} for n in range(30)]
-    operations.update_company(owner.actor("web"), submitted, CompanyChange(positions=many))
+    listings.update_company(owner.actor("web"), submitted, CompanyChange(positions=many))
     html = page.get(f"/review/companies/{submitted}").content.decode()
     assert "Member 29, Member" in html.partition("Team as it will appear")[0]
 
 
 def test_a_review_says_what_the_check_of_the_owner_says(submitted, first, owner):
     proposals = [{"title": "Lease the dyke", "status": "active", "endDate": "2020-01-01"}]
-    operations.update_company(owner.actor("web"), submitted, CompanyChange(proposals=proposals))
+    listings.update_company(owner.actor("web"), submitted, CompanyChange(proposals=proposals))
     html = unescape(signed_in(first).get(f"/review/companies/{submitted}").content.decode())
     warned = "Proposals that are still active or pending although their end date has passed: Lease the dyke."
     assert f"the owner's check says: {warned}" in html

@@ -10,8 +10,8 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from muniment.kernel.ids import now
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox import replies
 from muniment.registry.models import Company, ItemChecks, PendingChange, Petition, SavedReply, Taking
 from muniment.registry.review import claims, decisions
@@ -36,7 +36,7 @@ def second():
 
 
 def submit(owner, name, **fields):
-    slug = operations.create_company(owner.actor("web"), CompanyChange({"name": name, **FIELDS, **fields})).slug
+    slug = listings.create_company(owner.actor("web"), CompanyChange({"name": name, **FIELDS, **fields})).slug
     return decisions.submit_company(owner.actor("web"), slug)
 
 
@@ -146,7 +146,7 @@ def test_declined_changes_and_requests_can_be_reopened_on_their_page(owner, firs
     listed = submit(owner, "Alder Bank")
     decisions.approve_company(judge, listed.slug)
     if kind == "change":
-        operations.update_company(owner.actor("web"), listed.slug, CompanyChange(name="Alder Trust"))
+        listings.update_company(owner.actor("web"), listed.slug, CompanyChange(name="Alder Trust"))
         address = f"/review/changes/{PendingChange.objects.get().pk}"
     else:
         claims.claim_company(account("claimant@kelp.example").actor("web"), listed.slug, "I chair it.")
@@ -164,7 +164,7 @@ def test_several_items_are_decided_after_a_question(three, first, owner):
     question = page.post("/review/several", {"item": chosen, "do": "decline"})
     assert "Decline 3 items" in text_of(question)
     assert Company.objects.filter(state="submitted").count() == 3
-    operations.update_company(owner.actor("web"), three[1].slug, CompanyChange(description="Something else."))
+    listings.update_company(owner.actor("web"), three[1].slug, CompanyChange(description="Something else."))
     given = {"item": chosen, "do": "decline", "confirmed": "yes", "note": "Not ours.", "once": "a"}
     done = page.post("/review/several", given)
     assert done["Location"] == "/review/several/done"

@@ -12,8 +12,8 @@ from make.accounts import account, signed_in
 from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
-from muniment.registry.company import operations as companies
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings as companies
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.frameworks import drafts, operations
 from muniment.registry.models import Framework, FrameworkSpecification, Person, SpecificationDraft
 from muniment.registry.review import decisions

@@ -13,7 +13,7 @@ import msgspec
 
 from muniment.kernel.json import JSONObject
 from muniment.mcp.tools import truncation
-from muniment.registry.company.part_changes import is_short
+from muniment.registry.company.changes import is_short
 
 PARTS: Final = ("company", "distribution", "positions", "proposals", "capTable", "fundingRounds")
 HISTORY: Final = "history"

@@ -46,8 +46,8 @@ from muniment.mcp.tools.owner.tool import (
     page_of,
 )
 from muniment.oauth.token_authentication import Bridge
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import CompanyChange
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import State
 from muniment.registry.review import decisions, withdrawal
 from muniment.schema.kinds import ANSWER, CHANGE
@@ -83,7 +83,7 @@ class CompanyTools:
         self._addresses = Addresses(base_url, frozenset())
 
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> Marked:
-        found = operations.list_companies(caller.owner, **page_of(arguments))
+        found = listings.list_companies(caller.owner, **page_of(arguments))
         items = [
             {
                 "id": each.slug,
@@ -103,7 +103,7 @@ class CompanyTools:
         return Marked(content, marking.encode({("company", key): marks[key] for key in marking.keys(content)}))
 
     def get_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
-        found = operations.get_company(caller.owner, arguments["slug"])
+        found = listings.get_company(caller.owner, arguments["slug"])
         public_url = f"{self._base_url}/companies/{quote(found.slug, safe='')}"
         whole = {
             **found.bundle,
@@ -114,7 +114,7 @@ class CompanyTools:
             "publicUrl": public_url if found.published else None,
         }
         if bundle.HISTORY in arguments.get("parts", ()):
-            found_entries = operations.company_history(
+            found_entries = listings.company_history(
                 caller.owner, arguments["slug"], page_size=history.ROWS, with_values=False
             )
             whole[bundle.HISTORY] = history.shown(found_entries.items)
@@ -150,7 +150,7 @@ class CompanyTools:
         answer = dry_run.marked(answer, arguments)
         return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
 
-    def _facts(self, found: operations.OwnedCompany) -> JSONObject:
+    def _facts(self, found: listings.OwnedCompany) -> JSONObject:
         company, url = dict(found.bundle["company"]), self._own_url(found.slug)
         for member in ("body", "description"):
             truncation.cut_text(company, member, 300, url)
@@ -158,7 +158,7 @@ class CompanyTools:
             company["icon"] = picture_address(company["icon"], self._base_url)
         return truncation.facts(company, url)
 
-    def _update(self, arguments: Arguments, caller: Caller) -> operations.CompanyUpdate:
+    def _update(self, arguments: Arguments, caller: Caller) -> listings.CompanyUpdate:
         """Apply the changes of a call, or revert a change of the history."""
         entry, changes = arguments.get("revert"), arguments.get("changes")
         if (entry is None and changes is None) or (entry is not None and changes):
@@ -166,7 +166,7 @@ class CompanyTools:
 
         expected = arguments.get("expectedVersion")
         if entry is not None:
-            return operations.revert_company(
+            return listings.revert_company(
                 caller.owner,
                 arguments["slug"],
                 entry,
@@ -174,7 +174,7 @@ class CompanyTools:
                 overwrite=arguments.get("overwrite", False),
                 dry_run=is_dry(arguments),
             )
-        return operations.update_company(
+        return listings.update_company(
             caller.owner,
             arguments["slug"],
             CompanyChange(self._addresses.in_positions(changes or {})),

@@ -25,7 +25,7 @@ from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN
 from muniment.mcp.tools.owner.tool import CHANGES, EXPECTED_VERSION, owner_tool
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry import provenance
-from muniment.registry.company import operations
+from muniment.registry.company import listings
 from muniment.registry.models import Company, Person
 from muniment.registry.people import positions, profiles, withdrawal
 from muniment.schema.kinds import CHANGE
@@ -56,7 +56,7 @@ class ProfileTools:
     def get_my_profile(self, arguments: Arguments, caller: Caller) -> Marked:
         actor = caller.owner
         person = profiles.get_profile(actor)
-        companies = operations.list_companies(actor, page_size=100)
+        companies = listings.list_companies(actor, page_size=100)
         answer: JSONObject = {
             "person": self._person(person) if person else None,
             "email": account_of(actor).email,

@@ -10,8 +10,8 @@ from django.utils.translation import gettext
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.languages.translated import stated, translated, within
-from muniment.registry.company import operations
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company import listings
+from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.inbox.checks import list_dead_links
 from muniment.registry.people.unlinked import list_unlinked
 from muniment.registry.review.duplicates import likely_duplicates
@@ -32,7 +32,7 @@ SUBMITTABLE = {"draft", "changes_requested"}
 def check(request: HttpRequest, slug: str) -> HttpResponse:
     """Show every value of a listing, its faults and warnings, and the button that submits it."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     bundle = as_published(mine)
     facts = mine.bundle["company"]
     pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}

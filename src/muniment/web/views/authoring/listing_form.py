@@ -14,11 +14,10 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry.company import operations
+from muniment.registry.company import listings
 from muniment.registry.company.access import owned
-from muniment.registry.company.company_change import BadFields, CompanyChange, read_change
-from muniment.registry.company.editing import compare
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company.changes import BadFields, CompanyChange, read_change
+from muniment.registry.company.listings import OwnedCompany, compare
 from muniment.registry.review import decisions
 from muniment.registry.review.duplicates import likely_duplicates
 from muniment.web import form_pages
@@ -60,7 +59,7 @@ def new(request: HttpRequest) -> HttpResponse:
             parts = [edit.get(name) or "" for name in ("name", "website", "symbol")]
             duplicates = likely_duplicates(actor, *parts)
             if not duplicates or request.POST.get("different") == "yes":
-                made = operations.create_company(actor, change, slug=slug)
+                made = listings.create_company(actor, change, slug=slug)
                 messages.success(request, gettext("%(name)s saved as a draft.") % {"name": made.name})
                 return HttpResponseRedirect(f"/manage/companies/{made.slug}/edit/about?new=1")
         except BadFields as refusal:
@@ -97,7 +96,7 @@ def suggest_slug(request: HttpRequest) -> HttpResponse:
 def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     """Edit one page of a listing; for a new listing, continue with the next step."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     page = page_of(actor, mine, step, request.GET)
     stale: list[differences.DiffLine] = []
     typed = form_data(request)
@@ -109,14 +108,14 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
         totals = page.totals(change)
         try:
             done = (
-                operations.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
+                listings.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
                 if change
                 else None
             )
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
-            mine = operations.get_company(actor, slug)
+            mine = listings.get_company(actor, slug)
             page = page_of(actor, mine, step, request.GET)
             page.read(request.POST)
             stale = _stale(actor, slug, page)
@@ -150,7 +149,7 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
 @signed_in("POST")
 @once
 def submit(request: HttpRequest, slug: str) -> HttpResponse:
-    mine = operations.get_company(actor_of(request), slug)
+    mine = listings.get_company(actor_of(request), slug)
     if lacking := missing_of(mine.bundle["company"]):
         raise BadRequest(
             gettext("The listing is incomplete. Missing: %(fields)s.") % {"fields": ", ".join(lacking)},
@@ -165,7 +164,7 @@ def _refuse_the_rest(actor: Actor, slug: str, page: form_pages.FormPage) -> None
     """Show what the rules say of the values that the form itself accepts, so that all is mended at once."""
     try:
         if change := CompanyChange(page.to_wire()):
-            operations.update_company(actor, slug, change, dry_run=True, expected_totals=page.totals(change))
+            listings.update_company(actor, slug, change, dry_run=True, expected_totals=page.totals(change))
     except BadFields as refusal:
         page.put(refusal.faults)
     except Conflict:
@@ -202,7 +201,7 @@ def step_address(slug: str, step: str, mark: str) -> str:
 
 
 def _after(
-    request: HttpRequest, slug: str, step: str, page: form_pages.FormPage, done: operations.CompanyUpdate | None
+    request: HttpRequest, slug: str, step: str, page: form_pages.FormPage, done: listings.CompanyUpdate | None
 ) -> str:
     """Add a message about what was saved, and return the next address: of a button, a next step, or this page."""
     going = request.POST.get("go")

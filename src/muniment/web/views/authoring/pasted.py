@@ -13,9 +13,9 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, TooMany
 from muniment.languages.translated import told
 from muniment.languages.writing import number
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
+from muniment.registry.company.listings import OwnedCompany
 from muniment.web.authoring.pasting import ADDED, CHANGED, UNCHANGED, Pasted, PastedRow
 from muniment.web.authoring.tables import MAX_CHARACTERS, Table, read_table
 from muniment.web.forms import plain
@@ -41,7 +41,7 @@ _EXAMPLES: Final = {
 def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Show the text field; of a submitted table, what it would change; and save it when that was confirmed."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     rows = _list(name)
     typed = form_data(request)
     text = (typed.get("table", "") if typed else "").replace("\r\n", "\n")
@@ -104,7 +104,7 @@ def _pasted(rows: RowList, mine: OwnedCompany, text: str, typed: QueryDict) -> P
 
 def _apply(
     request: HttpRequest, actor: Actor, mine: OwnedCompany, pasted: Pasted, *, is_dry: bool
-) -> operations.CompanyUpdate | None:
+) -> listings.CompanyUpdate | None:
     """Save the table, or find its faults; None if there are some or nothing would change."""
     change = CompanyChange(pasted.change())
     if not pasted.table.rows:
@@ -115,7 +115,7 @@ def _apply(
         return None
     version = asked_version(request) if not is_dry else None
     try:
-        return operations.update_company(actor, mine.slug, change, expected_version=version, dry_run=is_dry)
+        return listings.update_company(actor, mine.slug, change, expected_version=version, dry_run=is_dry)
     except BadFields as refusal:
         pasted.put(refusal.faults)
     except Conflict:

@@ -12,9 +12,9 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import TooMany
 from muniment.languages.translated import stated, translated
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields, CompanyChange
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields, CompanyChange
+from muniment.registry.company.listings import OwnedCompany
 from muniment.web.authoring.drafts import as_published
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.views.authoring.listing_form import ORDER, page_of
@@ -29,7 +29,7 @@ UNFINISHED: Final = ORDER[-1]
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the page of a listing as it will look; of a submitted form, with its values, which are not saved."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     unsaved, faults = _unsaved(actor, mine, request)
     context = _context(request, mine, as_published(mine, unsaved))
     context["preview"] |= {"is_unsaved": bool(unsaved), "faults": faults}
@@ -39,7 +39,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @signed_in("GET", "HEAD")
 def part(request: HttpRequest, slug: str, part: str) -> HttpResponse:
     """Show a page of one of the long lists of a listing as it will look."""
-    mine = operations.get_company(actor_of(request), slug)
+    mine = listings.get_company(actor_of(request), slug)
     if part not in PARTS:
         raise Http404("unknown part of a preview")
     response = PARTS[part](request, as_published(mine), _home(mine))
@@ -54,7 +54,7 @@ def part(request: HttpRequest, slug: str, part: str) -> HttpResponse:
 def live(request: HttpRequest, slug: str) -> HttpResponse:
     """Return the part of the preview that belongs to a step of the form; nothing while a value is invalid."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     unsaved, faults = _unsaved(actor, mine, request)
     if faults:
         return HttpResponse(status=NO_CONTENT)
@@ -76,7 +76,7 @@ def _unsaved(actor: Actor, mine: OwnedCompany, request: HttpRequest) -> tuple[JS
         return {}, []
     try:
         totals = page.totals(change)
-        done = operations.update_company(actor, mine.slug, change, expected_totals=totals, dry_run=True)
+        done = listings.update_company(actor, mine.slug, change, expected_totals=totals, dry_run=True)
     except BadFields as refusal:
         return {}, [stated(fault.sentence) for fault in refusal.faults[:5]]
     except TooMany as refusal:

@@ -10,9 +10,9 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.translated import told, translated
-from muniment.registry.company import operations
-from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields
+from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.inbox import items
 from muniment.registry.models import Ownership, PendingChange, UnlistedBy
 from muniment.registry.names.operations import list_former_names
@@ -58,7 +58,7 @@ SHORT: Final = 80
 def home(request: HttpRequest) -> HttpResponse:
     """Show the owner's listings and those that need attention."""
     actor = actor_of(request)
-    mine = operations.list_companies(actor, page=asked_page(request.GET))
+    mine = listings.list_companies(actor, page=asked_page(request.GET))
     attention = [company for company in mine.items if company.state in {"draft", "changes_requested"}]
     context = {
         "mine": mine,
@@ -74,7 +74,7 @@ def home(request: HttpRequest) -> HttpResponse:
 def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show one listing: its state, pending changes and actions."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     owners = Ownership.objects.filter(company__slug=slug).select_related("account").order_by("since")
     typed = form_data(request)
     facts, rounds = mine.bundle["company"], rounds_of(mine.bundle)
@@ -107,8 +107,8 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     """Show every change with its diff and a button to revert it."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
-    found = operations.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    mine = listings.get_company(actor, slug)
+    found = listings.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
     room = differences.Room()
     entries = [
         {
@@ -152,9 +152,9 @@ def revert(request: HttpRequest, slug: str, entry: int) -> HttpResponse:
     """Revert a change; ask first if it replaces what later changes wrote."""
     actor, back = actor_of(request), f"/manage/companies/{slug}/history"
     try:
-        done = operations.revert_company(actor, slug, entry, overwrite=request.POST.get("overwrite") == "yes")
+        done = listings.revert_company(actor, slug, entry, overwrite=request.POST.get("overwrite") == "yes")
     except LaterChanges as later:
-        tried = operations.revert_company(actor, slug, entry, dry_run=True)
+        tried = listings.revert_company(actor, slug, entry, dry_run=True)
         crumbs = [(gettext("Manage"), "/manage"), (tried.company.name, f"/manage/companies/{slug}")]
         return ask_to_overwrite(request, later, tried.diff, back=back, crumbs=crumbs)
     say(request, done, gettext("Reverted."))
@@ -191,14 +191,14 @@ def funding(request: HttpRequest, slug: str) -> HttpResponse:
     actor, post = actor_of(request), request.POST
     try:
         if post.get("do") == "close":
-            operations.close_funding_round(actor, slug, closed=post.get("closed") or None)
+            listings.close_funding_round(actor, slug, closed=post.get("closed") or None)
             messages.success(request, gettext("Round closed."))
         elif post.get("do") == "publish":
-            operations.publish_funding_round(actor, slug, post.get("round", ""))
+            listings.publish_funding_round(actor, slug, post.get("round", ""))
             messages.success(request, gettext("The round's name and target are public."))
         else:
             target, opened = post.get("target") or None, post.get("opened") or None
-            operations.open_funding_round(actor, slug, name=post.get("name", ""), target=target, opened=opened)
+            listings.open_funding_round(actor, slug, name=post.get("name", ""), target=target, opened=opened)
             messages.success(request, gettext("Round opened."))
     except (BadFields, Conflict) as refusal:
         messages.error(request, told(refusal) if isinstance(refusal, Conflict) else f"{translated(refusal.message)} ")
@@ -225,7 +225,7 @@ def version_of(form: QueryDict) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def say(request: HttpRequest, done: operations.CompanyUpdate | None, said: str = "") -> None:
+def say(request: HttpRequest, done: listings.CompanyUpdate | None, said: str = "") -> None:
     said = said or gettext("Saved.")
     if done and done.withdrawn:
         names = ", ".join(differences.label_of(key).lower() for key in done.withdrawn)

@@ -9,9 +9,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Conflict, Forbidden, TooMany
-from muniment.registry.company import operations, owners
-from muniment.registry.company.company_change import BadFields
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company import listings
+from muniment.registry.company.changes import BadFields
+from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.models import Ownership
 from muniment.registry.names.operations import hide_former_name, remove_former_name, show_former_name
 from muniment.registry.review import invitations, withdrawal
@@ -57,9 +57,9 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
 def leave(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask whether to leave a listing, and leave it."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     if request.method == "POST":
-        owners.leave_company(actor, slug)
+        listings.leave_company(actor, slug)
         messages.success(request, gettext("You've left this listing."))
         return HttpResponseRedirect("/manage")
     return _ask(request, mine, _question_of_leaving(mine))
@@ -141,7 +141,7 @@ STEPS: Final = {
 def take_step(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     """Ask before a step that takes a listing back, and take it."""
     actor, chosen = actor_of(request), STEPS[step]
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     where = f"/manage/companies/{slug}"
     if request.method != "POST":
         title = chosen.title % {"name": mine.name}
@@ -181,7 +181,7 @@ def remove_name(request: HttpRequest, slug: str) -> HttpResponse:
         gettext("This cannot be undone. Backups from before keep it until you delete them."),
     )
     title = gettext("Remove the former name %(name)s?") % {"name": name}
-    return _ask(request, operations.get_company(actor, slug), Question(title, sentences, gettext("Remove")), name=name)
+    return _ask(request, listings.get_company(actor, slug), Question(title, sentences, gettext("Remove")), name=name)
 
 
 def _ask(request: HttpRequest, mine: OwnedCompany, question: Question, **context: str) -> HttpResponse:

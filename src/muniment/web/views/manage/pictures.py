@@ -8,7 +8,7 @@ from muniment.kernel.http.content_negotiation import etag, is_known
 from muniment.kernel.problems import BadRequest
 from muniment.languages.translated import told
 from muniment.languages.writing import digits
-from muniment.registry.company import operations, pictures
+from muniment.registry.company import listings, pictures
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page
@@ -20,12 +20,12 @@ from muniment.web.views.manage.companies import frame
 @once
 def logo(request: HttpRequest, slug: str) -> HttpResponse:
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     fault = ""
     if request.method == "POST":
         try:
             path = "" if request.POST.get("do") == "remove" else pictures.store_picture(read_picture(request))
-            operations.set_icon(actor, slug, path)
+            listings.set_icon(actor, slug, path)
         except BadRequest as refusal:
             fault = told(refusal)
         else:

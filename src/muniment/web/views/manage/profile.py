@@ -12,7 +12,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.languages.translated import stated, told
 from muniment.registry.company import pictures
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.models import Person, Petition
 from muniment.registry.people import positions, profiles, withdrawal
 from muniment.registry.people.profiles import ProfileChange

@@ -18,7 +18,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.oauth.clients import disconnect_all
 from muniment.oauth.models import Grant
-from muniment.registry.company.owners import add_owner
+from muniment.registry.company.listings import add_owner
 from muniment.registry.models import Ownership
 from muniment.web.requests.access import actor_of, confirmed, operator
 from muniment.web.requests.once import once

@@ -9,7 +9,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound
-from muniment.registry.company.company_change import BadFields, CompanyChange
+from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, State
 from muniment.registry.review import claims
 from muniment.registry.verification import proofs

@@ -13,8 +13,8 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
-from muniment.registry.company import operations
-from muniment.registry.company.operations import OwnedCompany
+from muniment.registry.company import listings
+from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.inbox import assigning, checks, claimants, deciding, replies
 from muniment.registry.inbox.checks import Check
 from muniment.registry.inbox.deciding import Chosen, Decision
@@ -64,7 +64,7 @@ TEAM_SHOWN = 24
 def company(request: HttpRequest, slug: str) -> HttpResponse:
     """Show a listing's content and checks to a reviewer."""
     actor = actor_of(request)
-    mine = operations.get_company(actor, slug)
+    mine = listings.get_company(actor, slug)
     parts = {key: mine.bundle[key] for key in ("positions", "proposals", "capTable", "distribution")}
     derived = _DERIVED | ({"createdAt"} if mine.bundle["company"].get("listedAt") else set())
     shown = {
@@ -84,7 +84,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "is_unlisting": mine.state == "published",
         "has_owners": Ownership.objects.filter(company__slug=slug).exists(),
         "pending": _pending(slug),
-        "history": operations.company_history(actor, slug, page_size=8, with_values=False).items,
+        "history": listings.company_history(actor, slug, page_size=8, with_values=False).items,
         "names": unlinked.list_unlinked(actor, slug),
         "team": team[:TEAM_SHOWN],
         "team_more": len(team[TEAM_SHOWN:]),
@@ -119,7 +119,7 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
     what, subject = post.get("do", ""), f"company:{slug}"
     if what not in _SAID:
         raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
-    name = operations.get_company(actor, slug).name
+    name = listings.get_company(actor, slug).name
     try:
         note = replies.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
         if what in _OF_SUBMISSIONS:
@@ -144,7 +144,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     if pending is None:
         raise NotFound(gettext("This change doesn't exist."), gettext("Open items are at /review."))
     actor = actor_of(request)
-    mine = operations.get_company(actor, pending.company.slug)
+    mine = listings.get_company(actor, pending.company.slug)
     facts = mine.bundle["company"]
     shown = {key: {"before": facts.get(key), "after": value} for key, value in pending.changes.items()}
     frame = _frame(actor, f"change:{number}", mine.name)
@@ -176,7 +176,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     actor = actor_of(request)
     if found.company:
         public = f"/companies/{found.company.slug}"
-        links = links_of(operations.get_company(actor, found.company.slug).bundle["company"])
+        links = links_of(listings.get_company(actor, found.company.slug).bundle["company"])
     name, subject = str(found.company or found.person), f"petition:{number}"
     stored = ItemChecks.objects.filter(subject=subject).first()
     context = {

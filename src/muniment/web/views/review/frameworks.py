@@ -15,7 +15,7 @@ from muniment.kernel.problems import NotFound
 from muniment.kernel.wire import UNSET
 from muniment.languages.translated import sentence, translated
 from muniment.languages.writing import number
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.frameworks import operations
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification

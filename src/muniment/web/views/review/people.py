@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.translated import stated
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.models import Company, Position
 from muniment.registry.people import erasing, moderation, unlinked
 from muniment.web.requests.access import actor_of, reviewer

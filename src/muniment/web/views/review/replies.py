@@ -8,7 +8,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.translated import sentence
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.inbox import replies, working
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once

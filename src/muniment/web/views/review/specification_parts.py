@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, Problem
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.frameworks import drafts, operations
 from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Framework, SpecificationDraft

@@ -18,7 +18,7 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.translated import translated
 from muniment.languages.writing import digits
-from muniment.registry.company.company_change import BadFields
+from muniment.registry.company.changes import BadFields
 from muniment.registry.frameworks import drafts, operations
 from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, State

@@ -11,7 +11,7 @@ from muniment.jobs.models import Job
 from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import digest
 from muniment.registry.models import Company, Framework
-from muniment.registry.publishing import comparison, publisher, republishing, upgrade
+from muniment.registry.publishing import publisher, republishing, upgrade
 from muniment.store import postgres_feed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,7 +47,7 @@ def sql(statement, *values):
 
 
 def look(*, mend=False):
-    return [damage for part in comparison.CHECK.whole(mend=mend, limit=2) for damage in part.damages]
+    return [damage for part in republishing.CHECK.whole(mend=mend, limit=2) for damage in part.damages]
 
 
 def on_postgresql(slug, **values):
@@ -62,7 +62,7 @@ def test_a_whole_registry_has_no_damage(slug):
     other = make.published(make.owner(), positions=[{"title": "Chair", "person": {"name": "Marguerite Vale"}}])
     make.link_names(other.slug)
     assert look() == []
-    assert comparison.count() == 2 + 1 + 1, "two companies, a person, and one look at what is left over"
+    assert republishing.count() == 2 + 1 + 1, "two companies, a person, and one look at what is left over"
 
 
 @pytest.mark.sqlite  # its columns
@@ -96,7 +96,7 @@ def test_damage_to_what_other_rows_depend_on_is_mended_by_a_rebuild(slug, name):
 
 @pytest.mark.sqlite  # a limit that only its search index has
 def test_a_large_registry_is_not_rebuilt_while_writers_wait(slug, monkeypatch):
-    monkeypatch.setattr(comparison, "MOST_TO_REBUILD", 0)
+    monkeypatch.setattr(republishing, "MOST_TO_REBUILD", 0)
     sql(STRUCTURAL["totals"])
     found = {(damage.is_mended, damage.remedy) for damage in look(mend=True)}
     assert found == {(False, "run muniment republish --rebuild")}
@@ -150,11 +150,11 @@ def test_a_published_document_without_a_source_is_found_and_unlisted_on_request(
     }[kind]
     if kind == "framework":
         assert not Framework.objects.exists()
-        assert comparison.strays(kind) == []
+        assert republishing.strays(kind) == []
         return
     sql(f"UPDATE {table} SET published = %s", False)
     found = [damage for damage in look(mend=True) if damage.says == "is published without a public source"]
-    assert [damage.subject for damage in found] == [f"{comparison.COLLECTIONS[kind]}/{key}"]
+    assert [damage.subject for damage in found] == [f"{republishing.COLLECTIONS[kind]}/{key}"]
     assert republishing.republish().unlisted == 1
     assert document(kind, key) is None
 
@@ -181,7 +181,7 @@ def test_an_edited_document_is_known_by_the_chain(slug):
 
 def test_a_chain_that_does_not_verify_is_found_and_a_rebuild_begins_another(slug):
     def faults():
-        return [str(damage) for part in comparison.CHAIN.whole() for damage in part.damages]
+        return [str(damage) for part in republishing.CHAIN.whole() for damage in part.damages]
 
     assert faults() == []
     sql("UPDATE published_change SET key = 'evil'")
