@@ -15,7 +15,7 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.registry.changed_parts import reduce_change, undo
 from muniment.registry.models import Company, HistoryEntry, Person
-from muniment.registry.sql import insert_from, marks, rows
+from muniment.registry.sql import marks, rows
 from muniment.schema.record import Record
 
 _NAMES: Final = {"opens_on": "opensOn", "closes_on": "closesOn", "run_cost": "runCost"}
@@ -69,9 +69,9 @@ def entry(actor: Actor, action: str, *, before: JSONObject, after: JSONObject, *
 
 
 def insert_creations(
-    actor: Actor, action: str, source: type[Company | Person], keys: Sequence[int], import_run: int | None
+    actor: Actor, action: str, subject: str, rows: Sequence[Company | Person], import_run: int | None
 ) -> None:
-    """Insert the history entries of new rows of *source*, which changed no field."""
+    """Insert the history entries of new *rows*, which changed no field; *subject* is "company" or "person"."""
     of_all: JSONObject = {
         "at": now(),
         "action": action,
@@ -81,10 +81,9 @@ def insert_creations(
         "before": {},
         "after": {},
         "changed": [],
-        "note": "",
         "import_run_id": import_run,
     }
-    insert_from(source, keys, HistoryEntry, {f"{source._meta.model_name}_id": "id"}, of_all)  # noqa: SLF001 - Django's public name
+    HistoryEntry.objects.bulk_create([HistoryEntry(**of_all, **{f"{subject}_id": row.pk}) for row in rows])
 
 
 def charge(actor: Actor, *values: Any) -> None:

@@ -20,11 +20,11 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.registry import history, provenance, sql
+from muniment.registry import history, provenance
 from muniment.registry.company import pictures
 from muniment.registry.exchange.edits import IMPORTED, Edits
 from muniment.registry.exchange.rows import CompanyRow, FrameworkRow, PersonRow
-from muniment.registry.models import GivenSlug, HistoryEntry, Picture
+from muniment.registry.models import GivenSlug, HistoryEntry, MergedPerson, Picture
 from muniment.registry.people.suppression import is_suppressed
 from muniment.schema.kinds import picture_fault
 from muniment.schema.objects import Schema
@@ -162,19 +162,10 @@ def with_stored_extra(run: BatchRun, existing: Any, columns: JSONObject) -> None
 
 def existing_rows(model: type[models.Model], slugs: Iterable[str], *, lock: bool = False) -> JSONObject:
     """Return the stored rows of *slugs*, by slug; locked if they are going to be written."""
-    known = among(slugs, f"SELECT slug FROM {model._meta.db_table} WHERE slug")  # noqa: SLF001 - Django's public name
-    if not known:
-        return {}  # as for the batches of a first import
-    rows: Any = model._default_manager.filter(slug__in=[slug for (slug,) in known])  # noqa: SLF001 - Django's public name
+    rows: Any = model._default_manager.filter(slug__in=set(slugs))  # noqa: SLF001 - Django's public name
     if lock:
         rows = rows.order_by("pk").select_for_update()  # a fixed lock order prevents deadlocks
     return {row.slug: row for row in rows}
-
-
-def among(slugs: Iterable[str], statement: str, *parameters: str) -> list[tuple[Any, ...]]:
-    """Return the rows of a statement that ends with a column, in which they have one of *slugs*."""
-    asked = list(dict.fromkeys(slugs))
-    return sql.rows(f"{statement} IN ({sql.marks(asked)})", [*parameters, *asked]) if asked else []
 
 
 def without_used_slugs(
@@ -197,14 +188,12 @@ def without_used_slugs(
 
 def given_slugs(kind: str, slugs: Iterable[str]) -> set[str]:
     """Return those of *slugs* that were ever used for *kind*."""
-    found = among(slugs, "SELECT slug FROM registry_givenslug WHERE kind = %s AND slug", kind)
-    return {slug for (slug,) in found}
+    return set(GivenSlug.objects.filter(kind=kind, slug__in=set(slugs)).values_list("slug", flat=True))
 
 
 def merged_slugs(slugs: Iterable[str]) -> dict[str, str]:
     """Return those of *slugs* whose people were merged into others, each with the other's slug."""
-    people = "registry_mergedperson merged JOIN registry_person person ON person.id = merged.person_id"
-    return dict(among(slugs, f"SELECT merged.slug, person.slug FROM {people} WHERE merged.slug"))
+    return dict(MergedPerson.objects.filter(slug__in=set(slugs)).values_list("slug", "person__slug"))
 
 
 def update_row(
@@ -241,11 +230,11 @@ def update_rows(rows: Sequence[models.Model]) -> None:
 
 
 def insert_rows(kind: str, rows: Sequence[Any]) -> None:
-    """Insert new rows in bulk and record their slugs."""
+    """Insert new rows in bulk, which sets their keys, and record their slugs."""
     provenance.created_by_import(rows)
     if rows:
-        sql.insert(rows)
-        sql.insert_from(type(rows[0]), [row.pk for row in rows], GivenSlug, {"slug": "slug"}, {"kind": kind})
+        type(rows[0])._default_manager.bulk_create(rows)  # noqa: SLF001 - Django's public name
+        GivenSlug.objects.bulk_create([GivenSlug(kind=kind, slug=row.slug) for row in rows])
 
 
 def free_slug(kind: str, name: str, *taken: Container[str]) -> str:

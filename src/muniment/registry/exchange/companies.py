@@ -59,7 +59,6 @@ from muniment.registry.models import (
 from muniment.registry.names import former, keeping
 from muniment.registry.plugged.importing import is_company_refused, is_unchecked
 from muniment.registry.publishing.publisher import AffectedRows, publish
-from muniment.registry.sql import insert, insert_values
 from muniment.registry.verification.endings import end_proofs
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
 from muniment.schema.objects import Schema
@@ -371,11 +370,12 @@ class _CompanyBatch:
                 parts[table] += [(company.pk, rank, each) for rank, each in enumerate(documents or ())]
             parts[FundingRound] += [(company.pk, rank, *each) for rank, each in enumerate(row.funding_rounds or ())]
         for model, values in parts.items():
-            insert_values(model, PART_COLUMNS[model], values)
+            columns = PART_COLUMNS[model]
+            model._default_manager.bulk_create(model(**dict(zip(columns, each, strict=True))) for each in values)  # noqa: SLF001 - Django's public name
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         run = self.run
-        history.insert_creations(run.actor, IMPORTED, Company, [each.pk for each in self.made], run.import_run)
-        insert(self.entries)
+        history.insert_creations(run.actor, IMPORTED, "company", self.made, run.import_run)
+        HistoryEntry.objects.bulk_create(self.entries)
         remember("company", self.edits)
         self._publish(people)
 

@@ -28,7 +28,6 @@ from muniment.registry.models import Company, HistoryEntry, Person, UnlistedBy
 from muniment.registry.people.suppression import Suppressions
 from muniment.registry.plugged.importing import is_person_refused
 from muniment.registry.publishing.publisher import AffectedRows, publish
-from muniment.registry.sql import insert
 from muniment.schema.validation import Fault
 
 
@@ -96,8 +95,8 @@ def _store(
     insert_rows("person", made)
     update_rows(changed)
     Person.objects.filter(pk__in=adopted).update(listed=True)
-    history.insert_creations(run.actor, IMPORTED, Person, [person.pk for person in made], run.import_run)
-    insert(entries)
+    history.insert_creations(run.actor, IMPORTED, "person", made, run.import_run)
+    HistoryEntry.objects.bulk_create(entries)
     affected = AffectedRows().person(*(person.pk for person in (*made, *changed)))
     if renamed:
         affected.person_with_companies(*renamed)

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.company.parts import PositionRow
-from muniment.registry.exchange.batch import BatchRun, among, free_slug, given_slugs, merged_slugs
+from muniment.registry.exchange.batch import BatchRun, free_slug, given_slugs, merged_slugs
 from muniment.registry.exchange.rows import CompanyRow
 from muniment.registry.models import Company, Person, PositionRequest
 from muniment.registry.people.suppression import Suppressions
@@ -49,9 +49,8 @@ class NamedPeople:
 
     @classmethod
     def read(cls, run: BatchRun, slugs: Iterable[str]) -> "NamedPeople":
-        columns = "id, slug, name, account_id, published"
-        found = (KnownPerson(*row) for row in among(slugs, f"SELECT {columns} FROM registry_person WHERE slug"))
-        return cls(run, {person.slug: person for person in found})
+        people = Person.objects.filter(slug__in=set(slugs)).values_list(*KnownPerson._fields)
+        return cls(run, {person.slug: person for person in map(KnownPerson._make, people)})
 
     def unknown(self, place: PositionRow) -> bool:
         """Return whether the person does not exist and has no name to create them with."""
