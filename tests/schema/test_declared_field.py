@@ -22,9 +22,8 @@ from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry
-from muniment.schema.kinds import Choice, Text
+from muniment.schema.kinds import DATE, Choice, Text
 from muniment.schema.objects import registry_schema
-from muniment.schema.parsed_kinds import DATE
 from muniment.schema.record import Field
 from muniment.store.exports.exports import Exports
 from services.manage import manage

@@ -4,9 +4,24 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from muniment.schema.kinds import ANSWER, CHANGE, Anything, Boolean, Choice, Integer, Items, Link, Number, Slug, Text
+from muniment.schema.kinds import (
+    ANSWER,
+    CHANGE,
+    DATE,
+    MOMENT,
+    MONTH,
+    Anything,
+    Boolean,
+    Choice,
+    Integer,
+    Items,
+    Link,
+    Money,
+    Number,
+    Slug,
+    Text,
+)
 from muniment.schema.objects import registry_schema
-from muniment.schema.parsed_kinds import DATE, MOMENT, MONTH, Money
 from muniment.schema.validation import Validation
 
 MONEY = Money(12, "USD")

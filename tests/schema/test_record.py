@@ -2,8 +2,7 @@
 
 import pytest
 
-from muniment.schema.kinds import ANSWER, CHANGE, CONTRACT, Boolean, Integer, Items, Text
-from muniment.schema.parsed_kinds import DATE, MONTH
+from muniment.schema.kinds import ANSWER, CHANGE, CONTRACT, DATE, MONTH, Boolean, Integer, Items, Text
 from muniment.schema.record import Field, Record, change_of
 from muniment.schema.validation import MAX_FAULTS, Fault, Validation
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from muniment.schema.kinds import CHANGE, CONTRACT
-from muniment.schema.standard_kinds import Amount, Country, Profile, country_names
+from muniment.schema.kinds import CHANGE, CONTRACT, Amount, Country, Profile, country_names
 from muniment.schema.validation import Validation
 
 

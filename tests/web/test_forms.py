@@ -1,8 +1,7 @@
 """The form of a listing: fields of the schema, and repeated rows."""
 
-from muniment.schema.kinds import Choice, Integer, Items, Link, Text
+from muniment.schema.kinds import Choice, Email, Integer, Items, Link, Profile, Text
 from muniment.schema.record import Field
-from muniment.schema.standard_kinds import Email, Profile
 from muniment.web.form_fields import form_field
 
 

@@ -30,7 +30,7 @@ from muniment.documents.models import Document
 from muniment.documents.storage import Storage
 from muniment.durable_files import replacing, sync
 from muniment.kernel.problems import BadRequest, Conflict
-from muniment.registry.names.erasing import remove_suppressed
+from muniment.registry.names.former import remove_suppressed
 from muniment.registry.people import suppression
 from muniment.registry.people.erasing import erase_suppressed
 from muniment.registry.publishing import publisher

@@ -29,10 +29,22 @@ from muniment.schema.company_parts import (
     logo_field,
 )
 from muniment.schema.filters import Filter, Range
-from muniment.schema.kinds import Boolean, Choice, Integer, Items, Link, PictureLink, Slug, Text
-from muniment.schema.parsed_kinds import DATE, MOMENT, MONTH, Money
+from muniment.schema.kinds import (
+    DATE,
+    MOMENT,
+    MONTH,
+    Amount,
+    Boolean,
+    Choice,
+    Integer,
+    Items,
+    Link,
+    Money,
+    PictureLink,
+    Slug,
+    Text,
+)
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Amount
 from muniment.schema.validation import Breach, Path, Validation
 
 STATUSES: Final = ("active", "upcoming", "inactive")

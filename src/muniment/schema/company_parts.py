@@ -11,10 +11,24 @@ from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.item_lists import ITEM_ID, ItemList
-from muniment.schema.kinds import Boolean, Choice, Integer, Items, Kind, Number, Slug, Text
-from muniment.schema.parsed_kinds import DATE, MOMENT, Money
+from muniment.schema.kinds import (
+    DATE,
+    MOMENT,
+    Boolean,
+    Choice,
+    Country,
+    Day,
+    Email,
+    Integer,
+    Items,
+    Kind,
+    Money,
+    Number,
+    Profile,
+    Slug,
+    Text,
+)
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Country, Day, Email, Profile
 from muniment.schema.validation import Path, Validation
 
 PROOF_METHODS: Final = ("dns", "file", "mail")

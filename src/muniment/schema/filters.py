@@ -208,8 +208,7 @@ def values_at(value: Any, path: str) -> Iterable[Any]:
 
 
 def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
-    from muniment.schema.kinds import Boolean, Choice, Items
-    from muniment.schema.standard_kinds import Country, country_code
+    from muniment.schema.kinds import Boolean, Choice, Country, Items, country_code
 
     kind = field.kind
     schema: dict[str, Any]
@@ -238,8 +237,7 @@ def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
 
 
 def _of_range(field: "Field", by: Range) -> Iterable[Criterion]:
-    from muniment.schema.kinds import Integer, Number
-    from muniment.schema.parsed_kinds import MOMENT, Money
+    from muniment.schema.kinds import MOMENT, Integer, Money, Number
 
     kind = field.kind
     is_amount = isinstance(kind, Money)

@@ -10,8 +10,7 @@ from muniment.kernel.json import JSONObject
 from muniment.schema.company import CSV_LAST
 from muniment.schema.company_parts import SCORE, logo_field
 from muniment.schema.filters import Filter
-from muniment.schema.kinds import Anything, Boolean, Choice, Integer, Items, PictureLink, Slug, Text
-from muniment.schema.parsed_kinds import DATE, MOMENT
+from muniment.schema.kinds import DATE, MOMENT, Anything, Boolean, Choice, Integer, Items, PictureLink, Slug, Text
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Path, Validation
 

@@ -1,14 +1,17 @@
 """
 The kinds of values that a field holds: how each is read from JSON, stored, written back, and described.
 
-Those that are text on the wire and something else when stored are in :mod:`muniment.schema.parsed_kinds`.
+First the kinds that JSON has, then those that are text on the wire and something else when stored (`Parsed`), then
+those with a form that standards or networks define: days, amounts, countries, email, profiles.
 
 A rule about the type of a value holds everywhere, and is judged while it is read. A rule about the value itself
 (`breaches`) is judged on the wire form, also of stored values; a *limit* among them bounds a size, of which an import
 may only warn.
 """
 
+import functools
 import math
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from typing import Any, ClassVar, Final
@@ -17,9 +20,23 @@ from msgspec import Struct
 
 from muniment.kernel.ids import slug_fault
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.texts import is_web_address, line_fault
-from muniment.kernel.wire import PICTURE_PATH, number
+from muniment.kernel.wire import (
+    MAX_PARSED,
+    PICTURE_PATH,
+    currency_sign,
+    format_amount,
+    format_money,
+    month_and_year,
+    number,
+    parse_amount,
+    parse_money,
+    parse_month_and_year,
+    parse_timestamp,
+    timestamp,
+)
+from muniment.schema.other_names import COUNTRIES
 from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of, shown
 
 JsonSchema = JSONObject
@@ -370,3 +387,263 @@ def link_fault(text: str) -> str:
 def picture_fault(text: str) -> str:
     """Return why *text* cannot be the address of a picture, or an empty text."""
     return "" if PICTURE_PATH.fullmatch(text) else link_fault(text)
+
+
+class Parsed(Kind, frozen=True):
+    """
+    A value that is text on the wire and something else when stored; an empty text is no value.
+
+    Args:
+        rule: what the text must be, as messages say it.
+        parse: makes the stored value of the text, or raises ValueError.
+        write: makes the text of the stored value.
+        format: the format that JSON Schema has for it, if any.
+    """
+
+    rule: str
+    parse: Callable[[str], Any]
+    write: Callable[[Any], str]
+    format: str = ""
+
+    def schema(self, view: View) -> JsonSchema:
+        return {"type": "string", **({"format": self.format} if self.format and view.described else {})}
+
+    def read(self, value: Any, path: Path, validation: Validation) -> Any:
+        if type(value) is not str:
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
+        elif value:
+            try:
+                return self._parse_short(value)
+            except ValueError:
+                validation.refuse(
+                    path, Phrase("must be {rule}, not {value}", rule=Phrase(self.rule), value=shown(value))
+                )
+        return None
+
+    def _parse_short(self, text: str) -> Any:
+        if len(text) > MAX_PARSED:
+            raise ValueError
+        return self.parse(text)
+
+    def wire(self, value: Any) -> Any:
+        return None if value is None else self.write(value)
+
+
+def _day(text: str) -> date:
+    if len(text) != 10:  # ISO has shorter forms too
+        raise ValueError
+    return date.fromisoformat(text)
+
+
+class Date(Parsed, frozen=True):
+    """A day in a year that a record can speak of."""
+
+    def own_breaches(self, value: Any, path: Path) -> Iterator[Breach]:
+        if type(value) is str and value[:4].isdecimal() and not is_plausible_year(value):
+            yield Breach(path, Phrase("must be {rule}, not {value}", rule=Phrase(self.rule), value=shown(value)))
+
+
+def is_plausible_year(text: str) -> bool:
+    return "1000" <= text[:4] <= "2999"
+
+
+DATE_RULE: Final = marked("a date such as 2024-03-31")
+DATE: Final = Date(DATE_RULE, _day, date.isoformat, "date")
+MONTH: Final = Parsed(marked("a month and year such as March 2024"), parse_month_and_year, month_and_year)
+"""A day that is shown as its month, and read as the first day of it."""
+MOMENT: Final = Parsed(
+    marked("an RFC 3339 timestamp such as 2026-11-21T10:00:00Z"), parse_timestamp, timestamp, "date-time"
+)
+
+
+class Money(Kind, frozen=True):
+    """
+    An amount, stored in minor units; an empty text is no value.
+
+    Published rounded (``$1.2M``); in history and exports short where that loses nothing, else in full.
+    """
+
+    max: int
+    currency: str
+
+    def schema(self, view: View) -> JsonSchema:
+        return {"type": "string", **({"maxLength": self.max} if view.change else {})}
+
+    def read(self, value: Any, path: Path, validation: Validation) -> int | None:
+        if type(value) is not str:
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
+        elif len(value) > self.max:
+            validation.refuse(path, length_fault(value, self.max))
+        elif value:
+            try:
+                return parse_money(value, self.currency)
+            except ValueError:
+                sign = currency_sign(self.currency)
+                validation.refuse(
+                    path,
+                    Phrase(
+                        "must be an amount such as {sign}1.2M, of at most {sign}1000T, not {value}",
+                        sign=sign,
+                        value=shown(value),
+                    ),
+                )
+        return None
+
+    def wire(self, value: Any) -> Any:
+        if value is None:
+            return None
+        short = format_money(value, self.currency)
+        if parse_money(short, self.currency) == value:
+            return short
+        return f"{currency_sign(self.currency)}{format_amount(value)}"
+
+    def show(self, value: Any) -> Any:
+        return None if value is None else format_money(value, self.currency)
+
+
+MAX_COUNTRY_CHARACTERS: Final = 200
+
+
+class Day(Text, frozen=True):
+    """A day, or a moment of it, that is stored as it was given."""
+
+    def schema(self, view: View) -> JsonSchema:
+        return {**super().schema(view), **({"format": "date"} if view.change else {})}
+
+    def form_fault(self, text: str) -> str:
+        try:
+            parse_timestamp(text if len(text) != 10 else f"{text}T00:00:00Z")
+        except ValueError:
+            is_real = False
+        else:
+            is_real = is_plausible_year(text)
+        return "" if is_real else Phrase("must be {rule}, not {value}", rule=Phrase(DATE_RULE), value=shown(text))
+
+
+class Email(Text, frozen=True):
+    """An email address. Whether it receives mail is not looked up."""
+
+    def form_fault(self, text: str) -> str:
+        from email_validator import EmailNotValidError, validate_email  # late: 50 ms, which no read needs
+
+        try:
+            validate_email(text.removeprefix("mailto:"), check_deliverability=False)
+        except EmailNotValidError:
+            return Phrase("must be an email address such as office@example.org, not {value}", value=shown(text))
+        return ""
+
+
+class Profile(Text, frozen=True):
+    """A profile on a network: a web address, or a name there, which has no spaces. An import only warns of spaces."""
+
+    def own_breaches(self, value: Any, path: Path) -> Iterable[Breach]:
+        found = tuple(super().own_breaches(value, path))
+        if found or type(value) is not str or len(value.split()) <= 1:
+            return found
+        return (Breach(path, self._fault(value.strip()), warns=True),)
+
+    def form_fault(self, text: str) -> str:
+        is_name = ":" not in text and not text.startswith("//")
+        return "" if is_name or is_web_address(text) else self._fault(text)
+
+    @staticmethod
+    def _fault(text: str) -> str:
+        return Phrase(
+            "must be a web address such as https://example.org or the name of a profile, not {value}", value=shown(text)
+        )
+
+
+class Amount(Kind, frozen=True):
+    """
+    An exact amount, ``{amount, currency}``, stored in minor units.
+
+    An input may leave out the currency, of which an instance has one, and decimals.
+    """
+
+    currency: str
+
+    def schema(self, view: View) -> JsonSchema:
+        if view.change:
+            return {"type": "object", "properties": {"amount": {"type": "string"}, "currency": {"type": "string"}}}
+        amount = {"type": "string", **({"pattern": r"^\d+\.\d\d$"} if view.described else {})}
+        schema: JsonSchema = {"type": "object", "properties": {"amount": amount, "currency": {"type": "string"}}}
+        return {**schema, "required": ["amount", "currency"]} if view.described else schema
+
+    def read(self, value: Any, path: Path, validation: Validation) -> int | None:
+        if type(value) is not dict:
+            validation.refuse(path, Phrase("must be an object, not {kind}", kind=kind_of(value)))
+            return None
+        for name in sorted(value.keys() - {"amount", "currency"}):
+            validation.refuse((*path, name), "is not one of amount, currency")
+        if value.get("currency", self.currency) != self.currency:
+            validation.refuse(
+                (*path, "currency"),
+                Phrase("must be {currency}, not {value}", currency=self.currency, value=shown(value["currency"])),
+            )
+        text = value.get("amount")
+        try:
+            return parse_amount(text if type(text) is str else "")
+        except ValueError as fault:
+            validation.refuse((*path, "amount"), Phrase("{fault}, not {value}", fault=fault.args[0], value=shown(text)))
+            return None
+
+    def wire(self, value: Any) -> Any:
+        return None if value is None else {"amount": format_amount(value), "currency": self.currency}
+
+    def csv_columns(self, name: str) -> tuple[str, ...]:
+        return (f"{name}.amount", f"{name}.currency")
+
+
+class Country(Kind, frozen=True):
+    """A country by its two letters; an empty text is no value."""
+
+    def schema(self, view: View) -> JsonSchema:
+        return {"type": "string", **({"pattern": "^[A-Z]{2}$"} if view.described and not view.change else {})}
+
+    def read(self, value: Any, path: Path, validation: Validation) -> str | None:
+        if type(value) is not str:
+            validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
+        elif value and value.upper() not in country_names():
+            validation.refuse(
+                path, Phrase("must be a country by its two letters such as FR, not {value}", value=shown(value))
+            )
+        return value.upper() or None if type(value) is str else None
+
+
+@functools.cache
+def country_names() -> JSONObject:
+    """Return the English names of all countries by code, sorted by name."""
+    import pycountry  # when a country is first read or shown: the package takes 50 ms to load
+
+    names = {each.alpha_2: getattr(each, "common_name", each.name) for each in pycountry.countries}
+    return dict(sorted(names.items(), key=lambda each: without_accents(each[1])))
+
+
+def without_accents(name: str) -> str:
+    """Return *name* without accents, so that Åland Islands come before Albania."""
+    return "".join(each for each in unicodedata.normalize("NFKD", name) if not unicodedata.combining(each)).casefold()
+
+
+def country_code(text: str) -> str:
+    """Return the two letters of a country that is given by them or by one of its names; any other text as it is."""
+    if not text.strip() or len(text) > MAX_COUNTRY_CHARACTERS:
+        raise ValueError
+    wanted = text.strip().upper()
+    return wanted if wanted in country_names() else _codes().get(_squeezed(text), text)
+
+
+def _squeezed(name: str) -> str:
+    """Return *name* without case, accents, spaces and signs."""
+    return "".join(each for each in without_accents(name) if each.isalnum())
+
+
+@functools.cache
+def _codes() -> dict[str, str]:
+    """Return the codes of countries by their English and usual names; those of the standard hold against others."""
+    import pycountry
+
+    codes = {_squeezed(alias): code for code, aliases in COUNTRIES.items() for alias in aliases.split()}
+    for each in pycountry.countries:
+        names = (each.alpha_3, each.name, getattr(each, "official_name", ""), country_names()[each.alpha_2])
+        codes |= {_squeezed(name): each.alpha_2 for name in names if name}
+    return codes

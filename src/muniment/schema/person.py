@@ -9,8 +9,7 @@ from typing import Final
 from muniment.schema.company import CSV_LAST, UPDATED
 from muniment.schema.company_parts import logo_field
 from muniment.schema.filters import Filter, Range
-from muniment.schema.kinds import Integer, Items, PictureLink, Slug, Text
-from muniment.schema.parsed_kinds import MOMENT
+from muniment.schema.kinds import MOMENT, Integer, Items, PictureLink, Slug, Text
 from muniment.schema.record import Field, Record
 
 COMPANY_OF_POSITION: Final = Record(

@@ -10,10 +10,8 @@ from django.utils.translation import gettext
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import number
 from muniment.registry_toml.vocabulary import suggested
-from muniment.schema.kinds import Choice, Integer, Items, Kind, Link, Number, Text
-from muniment.schema.parsed_kinds import Date, Money
+from muniment.schema.kinds import Choice, Country, Date, Email, Integer, Items, Kind, Link, Money, Number, Profile, Text
 from muniment.schema.record import Field
-from muniment.schema.standard_kinds import Country, Email, Profile
 from muniment.web.authoring.completing import completed
 from muniment.web.wording.places import country_names
 

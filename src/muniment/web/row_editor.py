@@ -19,8 +19,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.languages import writing
 from muniment.languages.translated import sentence, stated
-from muniment.schema.kinds import Choice
-from muniment.schema.standard_kinds import Country
+from muniment.schema.kinds import Choice, Country
 from muniment.schema.validation import ChoiceFault, Fault
 from muniment.web.row_lists import TEAM, Cells, Column, RowList, fingerprint, one_line_end
 from muniment.web.wording.places import country_names

@@ -16,10 +16,8 @@ from django.utils.translation import gettext_noop
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS
 from muniment.schema.item_lists import ItemList
-from muniment.schema.kinds import Anything, Boolean, Integer, Items, Number
-from muniment.schema.parsed_kinds import Date
+from muniment.schema.kinds import Anything, Boolean, Date, Day, Integer, Items, Number
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Day
 
 Cells = dict[str, str]
 """What a form shows of a row, or gets, by the names of the columns."""

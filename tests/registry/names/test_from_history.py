@@ -8,7 +8,7 @@ from make.registry import owner, published, reviewer
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, HistoryEntry
-from muniment.registry.names import keeping
+from muniment.registry.names import former
 from muniment.registry.names.from_history import Recorded, fill, names_of
 from muniment.registry.names.operations import hide_former_name, remove_former_name
 
@@ -76,6 +76,6 @@ def test_what_was_hidden_or_removed_stays_so_when_the_history_is_read_again():
     hide_former_name(reviewer(), slug, "Ash")
     remove_former_name(reviewer(), slug, "Birch")
     before = Company.objects.get(slug=slug).former_names
-    assert fill(keeping.is_removed) == 0
+    assert fill(former.is_removed) == 0
     assert Company.objects.get(slug=slug).former_names == before
     assert [each["name"] for each in before] == ["Ash"]

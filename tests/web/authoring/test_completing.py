@@ -3,8 +3,7 @@
 import pytest
 
 from muniment.kernel.texts import is_web_address
-from muniment.schema.kinds import Link, Text
-from muniment.schema.standard_kinds import Email, Profile
+from muniment.schema.kinds import Email, Link, Profile, Text
 from muniment.web.authoring.completing import completed
 
 

@@ -13,9 +13,8 @@ from muniment.kernel.json import JSONObject
 from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of, single
 from muniment.registry_toml.vocabulary import suggested
-from muniment.schema.kinds import Choice, Items, Kind, Text
+from muniment.schema.kinds import Choice, Items, Kind, Money, Text
 from muniment.schema.objects import Schema
-from muniment.schema.parsed_kinds import Money
 from muniment.schema.record import Field, Record
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader

@@ -62,7 +62,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
-from muniment.registry.names import keeping
+from muniment.registry.names import former
 from muniment.registry.people.naming import compare_positions
 from muniment.registry.plugged.checking import refuse_company
 from muniment.registry.publishing.documents import company_views
@@ -625,7 +625,7 @@ def write(actor: Actor, company: Company, difference: Difference, action: str, *
     loaded: dict[int, CompanyView] = {}
     affected = AffectedRows(loaded=loaded)
     if "name" in difference.columns:
-        company.former_names = keeping.after_rename(company, difference.columns["name"])
+        company.former_names = former.after_rename(company, difference.columns["name"])
         difference.columns["former_names"] = company.former_names
     difference.write_columns(company)
     provenance.edited(company, actor, difference.before, difference.after)

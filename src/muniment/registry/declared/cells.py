@@ -16,10 +16,8 @@ from muniment.registry.tables.columns import ASK, Column, plain_number
 from muniment.registry.tables.headings import EXTRA, key
 from muniment.registry.tables.values import Lost
 from muniment.schema.declared.identifiers import CHECKS, Identifier
-from muniment.schema.kinds import Choice, Kind, Link, Number
-from muniment.schema.parsed_kinds import Date, Money
+from muniment.schema.kinds import Choice, Country, Date, Kind, Link, Money, Number
 from muniment.schema.record import Field
-from muniment.schema.standard_kinds import Country
 
 OPTIONS: Final[tuple[tuple[type[Kind], tuple[str, ...]], ...]] = (
     (Date, ("order",)),

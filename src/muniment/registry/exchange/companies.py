@@ -56,7 +56,7 @@ from muniment.registry.models import (
     Proposal,
     State,
 )
-from muniment.registry.names import former, keeping
+from muniment.registry.names import former
 from muniment.registry.plugged.importing import is_company_refused, is_unchecked
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
@@ -201,7 +201,7 @@ class _CompanyBatch:
             raising=_is_raising(row),
             **row.columns,
         )
-        company.former_names = keeping.of_import(company, company.name, given)
+        company.former_names = former.of_import(company, company.name, given)
         places = self._places(row, [], people)
         if self._is_refused(line, company, {}, lambda: self._lists(row, places, people), {}):
             return
@@ -315,7 +315,7 @@ class _CompanyBatch:
             if "name" in columns:
                 columns["former_names"] = former.without(company.former_names, columns["name"])
         elif given is not None or columns["name"] != company.name:
-            columns["former_names"] = keeping.of_import(company, columns["name"], given)
+            columns["former_names"] = former.of_import(company, columns["name"], given)
         if not self.run.draft and self._may_publish(line, company, edits):
             columns |= {"state": State.PUBLISHED, "unlisted_by": ""}
         return columns

@@ -1,5 +1,5 @@
 """
-The list of a company's former names, as it is stored. Pure.
+The names that a public company gives up: the list as it is stored, what a rename adds to it, what a reviewer removes.
 
 An entry has the name, the day until which the company had it, and the side that hides it, if one does. Names that
 differ by case, accents or signs alone are one.
@@ -9,7 +9,12 @@ from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Any, Final
 
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.registry import history
+from muniment.registry.models import Company, HistoryEntry, State
+from muniment.registry.people import suppression
+from muniment.registry.people.traces import COLUMNS, rows_naming
 from muniment.store.search.keys import squeeze
 
 MAX_NAMES: Final = 50
@@ -85,3 +90,92 @@ def _limited(found: Iterable[JSONObject]) -> Stored:
     for each in found:
         unique.setdefault(key_of(each["name"]), each)
     return sorted(unique.values(), key=lambda each: each.get("until") or "", reverse=True)[:MAX_NAMES] or None
+
+
+_UNLISTING_ACTIONS: Final = ("unlisted", "unlisted by owner")
+
+
+def after_rename(company: Company, name: str) -> Stored:
+    """
+    Return the former names of a listing that gets *name*, to be stored with it.
+
+    Of a listing that is unlisted, the name under which it was public becomes a former one, and none that it had since.
+    """
+    before = company.name if company.state == State.PUBLISHED else _last_public_name(company)
+    stored: Stored = company.former_names
+    if not before or is_removed(company.slug, before):
+        return without(stored, name)
+    return renamed(stored, before, name, on=now().date())
+
+
+def of_import(company: Company, name: str, given: Iterable[JSONObject] | None) -> Stored:
+    """Return the former names of a listing that an import calls *name*, with those that its file gives."""
+    stored: Stored = after_rename(company, name) if company.name not in {"", name} else company.former_names
+    if given is None:
+        return stored
+    return joined(stored, given, name, lambda each: is_removed(company.slug, each))
+
+
+def is_removed(slug: str, name: str) -> bool:
+    """Return whether a reviewer removed a former name of a company."""
+    return suppression.has_former_name(slug, name)
+
+
+def _last_public_name(company: Company) -> str:
+    """Return the name of an unlisted company when it was public; empty if it never was."""
+    if company.publication_number is None:
+        return ""
+    entries = HistoryEntry.objects.filter(company=company)
+    last = 0
+    for entry in entries.filter(action__in=_UNLISTING_ACTIONS).order_by("-pk"):
+        if entry.before.get("state") == State.PUBLISHED:
+            last = entry.pk
+            break
+    later = history.touching(entries.filter(pk__gt=last), ["name"]).exclude(action__in=history.NOT_REVERTED)
+    for entry in later.order_by("pk"):
+        if "name" in entry.before or "name" in entry.after:
+            return str(entry.before.get("name") or "")
+    return str(company.name)
+
+
+def remove_traces(company: Company, name: str) -> None:
+    """Remove a name from the history of a listing and from decided requests, in the caller's transaction."""
+    for model, columns in COLUMNS:
+        rows = rows_naming(model, columns, name).filter(company=company)
+        if model is not HistoryEntry:
+            rows = rows.exclude(decision="")
+        for row in rows:
+            values: JSONObject = {column: _without(getattr(row, column), name) for column in columns}
+            if isinstance(row, HistoryEntry) and row.changed is not None:
+                held = {*values["before"], *values["after"]}
+                values["changed"] = [each for each in row.changed if each in held]
+            model._default_manager.filter(pk=row.pk).update(**values)  # noqa: SLF001 - Django's public name
+
+
+def _without(values: JSONObject, name: str) -> JSONObject:
+    """Return values of fields without *name*, as the name and among the former ones."""
+    found: JSONObject = {}
+    for member, value in values.items():
+        if member == "name" and isinstance(value, str) and key_of(value) == key_of(name):
+            continue
+        found[member] = without(value, name) if member == "formerNames" else value
+    return found
+
+
+def remove_suppressed(keys: list[suppression.SuppressionKey]) -> int:
+    """
+    Remove the former names in a restored database that were removed since, before its documents are published.
+
+    Returns:
+        How many names were removed.
+    """
+    listed, count = suppression.Suppressions(keys), 0
+    companies: Any = Company.objects.exclude(former_names=None) if listed else ()
+    for company in companies:
+        for entry in list(company.former_names):
+            if listed.has_former_name(company.slug, entry["name"]):
+                remove_traces(company, entry["name"])
+                company.former_names = without(company.former_names, entry["name"])
+                company.save(update_fields=["former_names"])
+                count += 1
+    return count

@@ -20,7 +20,7 @@ from muniment.registry import history
 from muniment.registry.company.access import decides, owned, require_reviewer
 from muniment.registry.company.listings import publish_company
 from muniment.registry.models import Company, UnlistedBy
-from muniment.registry.names import erasing, former
+from muniment.registry.names import former
 from muniment.registry.people import suppression
 from muniment.registry.people.erasing import ERASED, write_suppressions
 from muniment.registry.publishing.publisher import AffectedRows
@@ -72,7 +72,7 @@ def remove_former_name(actor: Actor, slug: str, name: str) -> list[str]:
         company, entry = _find(actor, slug, name)
         overwrite_deleted()
         suppression.suppress_former_name(slug, entry["name"])
-        erasing.remove_traces(company, entry["name"])
+        former.remove_traces(company, entry["name"])
         _write(actor, company, former.without(company.former_names, name), "former name removed", is_told=False)
         record(Event.FORMER_NAME_REMOVED, actor=actor, subject=f"companies/{slug}")
         retire_exports()

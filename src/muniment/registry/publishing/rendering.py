@@ -25,9 +25,9 @@ from muniment.registry.names import former
 from muniment.registry.publishing.scores import facets_of
 from muniment.schema.company_parts import person_key
 from muniment.schema.filters import Listing, values_at
+from muniment.schema.kinds import Country, country_names
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
-from muniment.schema.standard_kinds import Country, country_names
 from muniment.store.lists.highlights import VOTES_END
 from muniment.store.published_document import PublishedDocument
 from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked

@@ -19,7 +19,7 @@ from muniment.registry.tables.cells.profiles import ZIP_CITY
 from muniment.registry.tables.columns import ASK, Column, plain_number, split
 from muniment.registry.tables.headings import EXTRA
 from muniment.registry.tables.words.catalogue import catalogue, key
-from muniment.schema.standard_kinds import country_names
+from muniment.schema.kinds import country_names
 
 _RANGE: Final = re.compile(
     r"(?:ca\.?|ab|bis|up to|over|über|>|<|~|about)?\D{0,4}"

@@ -19,11 +19,9 @@ from muniment.schema.declared.faults import DeclarationFault, FieldsError
 from muniment.schema.declared.identifiers import CHECKS, Identifier
 from muniment.schema.declared.presets import PRESETS
 from muniment.schema.filters import Filter, Range
-from muniment.schema.kinds import Choice, Kind, Link, Number, Text
+from muniment.schema.kinds import DATE, Choice, Country, Kind, Link, Money, Number, Text
 from muniment.schema.objects import Schema
-from muniment.schema.parsed_kinds import DATE, Money
 from muniment.schema.record import Field
-from muniment.schema.standard_kinds import Country
 from muniment.schema.validation import shown
 
 MAX_FIELDS: Final = 50

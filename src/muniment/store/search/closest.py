@@ -12,7 +12,7 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import without_controls
 from muniment.schema.filters import Bounds, Chosen
-from muniment.schema.standard_kinds import country_names
+from muniment.schema.kinds import country_names
 from muniment.store.search import keys
 from muniment.store.search.forgiving import SIMILAR
 from muniment.store.search.ranking import Plan, in_part, of_name

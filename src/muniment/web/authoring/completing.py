@@ -7,8 +7,7 @@ Only forms do that. Tools and imports say exactly what they mean, and are valida
 import re
 from typing import Final
 
-from muniment.schema.kinds import Kind, Link
-from muniment.schema.standard_kinds import Email, Profile
+from muniment.schema.kinds import Email, Kind, Link, Profile
 
 _HOST: Final = re.compile(r"(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.)+[^\W\d_][\w-]{0,61}[^\W_]\.?(?::\d{1,5})?", re.UNICODE)
 _IN_BRACKETS: Final = re.compile(r"[^<>]*<([^<>\s]+@[^<>\s]+)>")

@@ -13,8 +13,8 @@ from django.conf import settings
 
 from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Criterion, Listing, ReversedRange
+from muniment.schema.kinds import Country
 from muniment.schema.objects import Schema
-from muniment.schema.standard_kinds import Country
 from muniment.store.queries import ListQuery
 from muniment.web.lists.search import Control, ListFilter, ListName, RegistryList, Search
 from muniment.web.requests.pages import Words

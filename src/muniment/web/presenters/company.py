@@ -13,10 +13,8 @@ from muniment.languages import writing
 from muniment.languages.speaking import language
 from muniment.languages.writing import number
 from muniment.schema.company_parts import ADDRESS, SOCIALS
-from muniment.schema.kinds import Link, Number
-from muniment.schema.parsed_kinds import Date
+from muniment.schema.kinds import Country, Date, Link, Number
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Country
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.translating import gettext, ngettext

@@ -18,9 +18,8 @@ from muniment.kernel.actor import VISITOR, Actor
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.languages.recalled import recalled
 from muniment.schema.company_parts import CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL
-from muniment.schema.kinds import Items, Kind
+from muniment.schema.kinds import Amount, Items, Kind
 from muniment.schema.record import Record
-from muniment.schema.standard_kinds import Amount
 from muniment.web.presenters import markdown, scores
 from muniment.web.presenters.charts import ChartSlice, stacked_bar
 from muniment.web.presenters.company import day_or_text

@@ -9,10 +9,8 @@ from muniment.kernel.wire import parse_timestamp
 from muniment.languages import writing
 from muniment.languages.writing import number
 from muniment.schema.item_lists import ITEM_ID
-from muniment.schema.kinds import Choice, Items, Kind
-from muniment.schema.parsed_kinds import MOMENT, MONTH, Date, Parsed
+from muniment.schema.kinds import MOMENT, MONTH, Amount, Choice, Country, Date, Day, Items, Kind, Parsed
 from muniment.schema.record import Field, Record
-from muniment.schema.standard_kinds import Amount, Country, Day
 from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import day_or_text
 from muniment.web.translating import gettext

@@ -10,8 +10,8 @@ from muniment.kernel.json import JSONObject
 from muniment.languages import writing
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language
-from muniment.schema.standard_kinds import country_names as english_names
-from muniment.schema.standard_kinds import without_accents
+from muniment.schema.kinds import country_names as english_names
+from muniment.schema.kinds import without_accents
 
 _MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june", "july"),

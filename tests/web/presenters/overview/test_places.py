@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from muniment.schema.standard_kinds import country_names
+from muniment.schema.kinds import country_names
 from muniment.store.lists.facets import Counted, Facet
 from muniment.web.presenters.overview.places import LEVELS, countries_of, level_of, picture, steps_of, world
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from muniment.kernel.json import JSONObject
-from muniment.schema.parsed_kinds import DATE, MONTH
+from muniment.schema.kinds import DATE, MONTH
 
 _DATES: Final = ("listed_on", "listed_month_only")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from muniment.registry.tables.words.catalogue import key
-from muniment.schema.standard_kinds import country_code, country_names
+from muniment.schema.kinds import country_code, country_names
 
 _PLATES: Final = {"a": "AT", "b": "BE", "d": "DE", "f": "FR", "i": "IT"}
 """Codes of number plates, which are in tables of addresses."""

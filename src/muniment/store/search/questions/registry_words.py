@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
+from muniment.schema.kinds import country_names
 from muniment.schema.other_names import COUNTRIES
-from muniment.schema.standard_kinds import country_names
 from muniment.store.search import keys
 from muniment.store.search.forgiving import names_like
 from muniment.store.search.questions.language import Span

@@ -9,8 +9,7 @@ from django.utils.safestring import SafeString
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
-from muniment.schema.kinds import Number
-from muniment.schema.parsed_kinds import Money
+from muniment.schema.kinds import Money, Number
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.presenters.company import (
