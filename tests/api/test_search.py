@@ -95,14 +95,17 @@ def test_what_is_close_has_its_kind_and_an_empty_answer_a_hint(rest):
         "why": 'The name is similar to "ada tid3".',
     }
     assert (close["data"], {*close["totals"].values()}) == ([], {0})
+    assert "notUnderstood" not in close
     named = rest.ask("/api/v1/search?q=who+is+behind+tide+7").json
     assert named["closest"][0] == {
         "kind": "company",
         "id": "company-7",
         "name": "Tide 7",
-        "why": "Mentioned in the question.",
+        "why": 'Its name is in "who is behind tide 7".',
     }
+    assert named["notUnderstood"] == ["who", "is", "behind"]
     none = rest.ask("/api/v1/search?q=zzyzx+quorl").json
+    assert none["notUnderstood"] == ["zzyzx", "quorl"]
     assert (none["data"], none["closest"]) == ([], [])
     assert none["hint"].startswith('No company, person or framework matches "zzyzx quorl".')
 

@@ -205,12 +205,6 @@ def test_nothing_and_something_close_are_said(page):
     expect(options(page).nth(0)).to_contain_text("Ada Tide")
 
 
-def test_a_question_shows_as_what_it_was_read(page):
-    page.locator("#find").fill("corporations that are not raising")
-    expect(page.locator(".everything .note")).to_have_text("Read as: corporations · that are not raising")
-    expect(options(page)).to_have_count(9)
-
-
 def test_the_open_box_is_accessible_in_light_and_dark_and_fits_a_small_phone(page):
     page.keyboard.press("/")
     page.keyboard.type("tide")

@@ -114,7 +114,6 @@ DECISIONS: dict[str, str] = {
     "request-id.internal-error": "A 500's message carries the request id and nothing internal.",
     "search.q": "q searches, ranked, with a prefix on the last word; native scripts are found too.",
     "search.rest": "GET /api/v1/search?q= gives companies, people and frameworks in one order, with totals by kind.",
-    "search.questions": "A question in plain words is read as filters of a list, or searched for word by word.",
     "search.tools": "search and fetch take one text and give results, or a document, in the shape ChatGPT expects.",
     "search.header": "Every page has the search box: / and Ctrl-K focus it, results come while typing.",
     "search.page": "/search shows all kinds side by side, without JavaScript; /opensearch.xml describes it.",

@@ -25,7 +25,6 @@ BOUNDS = {
     "minCompanies": ["1", "2"],
 }
 WORDS = ["harbour", "harbuor", "tide mill", "no such words", "person 7", "nets, large"]
-QUESTIONS = ["which DAOs on tides are raising", "largest collectives by name", "people in more than 1 company"]
 TYPES, THEMES = ["DAO", "collective", "Water board"], ["tides", "nets, large", "quays & piers", "Öl"]
 
 
@@ -76,7 +75,7 @@ def random_query(chance, name, values):
         if each in listing.criteria and chance.random() < 0.12
     ]
     if name != "frameworks":
-        pairs += [("q", chance.choice([*WORDS, *QUESTIONS]))] if chance.random() < 0.4 else []
+        pairs += [("q", chance.choice([*WORDS]))] if chance.random() < 0.4 else []
         pairs += [("sort", chance.choice(listing.sorts))] if chance.random() < 0.6 else []
         pairs += [("page", "2")] if chance.random() < 0.2 else []
     return urlencode(pairs)

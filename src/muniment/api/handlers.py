@@ -147,30 +147,15 @@ def _query_texts(of: Criterion | None, value: Any) -> list[str]:
 
 
 def search(context: Context, _path: str, values: Values, headers: bytes) -> Result:
-    """Return what a search finds among all kinds, or one; a question is read as filters."""
+    """Return what a search finds among all kinds, or one."""
     kinds = KINDS if values["kind"] is None else (values["kind"],)
-    found = everything.search(
-        context.reader,
-        values["q"],
-        limit=values["limit"] or SEARCH_LIMIT,
-        kinds=kinds,
-        listings=context.listings,
-    )
+    limit = values["limit"] or SEARCH_LIMIT
+    found = everything.search(context.reader, values["q"], limit=limit, kinds=kinds)
     totals = {COLLECTIONS[kind]: total for kind, total in found.totals.items()}
     why = everything.why(context.reader, values["q"], found)
-    data = [_search_result(context, each, matched) for each, matched in zip(found.results, why, strict=True)]
-    asked = {} if found.asked is None else {"reading": _reading(context, found.asked)}
-    body = msgspec.json.encode({"data": data, "totals": totals, **asked, **found.guidance()})
-    is_lasting = found.asked is None or not found.asked.reading.is_of_a_time
-    modified_at = found.modified_at if is_lasting else ""
-    return _result(body, modified_at, headers, found.version, *((kind, "*") for kind in kinds if is_lasting))
-
-
-def _reading(context: Context, asked: everything.Asked) -> JSONObject:
-    reading = asked.reading
-    parameters = urlencode(reading.parameters(), quote_via=quote)
-    url = f"{context.base_url}{V1}/{COLLECTIONS[reading.kind]}?{parameters}"
-    return {**reading.to_wire(), "total": asked.total, "url": url}
+    data = [_search_result(context, result, matched) for result, matched in zip(found.results, why, strict=True)]
+    body = msgspec.json.encode({"data": data, "totals": totals, **found.guidance()})
+    return _result(body, found.modified_at, headers, found.version, *((kind, "*") for kind in kinds))
 
 
 def _search_result(context: Context, result: everything.Result, matched: str) -> JSONObject:

@@ -257,10 +257,8 @@ ROUTES: Final = (
         description="Companies, people and frameworks in one list, the best match first; those of one kind are in the "
         "order of their own list. `totals` counts all matches of each kind: the lists page through them with the same "
         "`q`, and frameworks come with `kind=framework` and a larger `limit`. What is only similar, such as a name "
-        "with a slip, is in `closest` and in no total. A question in plain words, such as `DAOs on energy with a "
-        "treasury over $1 million`, is read as filters of one list: `reading` has them, and `data` the first items of "
-        "that list, or the matches of the words if it is empty. In quotation marks, the words of a question are "
-        "searched for.",
+        "with a slip, is in `closest` and in no total. Every word must match: if nothing has all of them, "
+        "`notUnderstood` has the words that no name explains. Conditions are filters of the lists.",
         schema="SearchResults",
         answer=search,
         parameters=SEARCH,

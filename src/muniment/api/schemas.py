@@ -110,29 +110,6 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
             },
             *("matched", "symbol", "type", "picture"),
         ),
-        "Reading": _open_object(
-            {
-                "kind": _enum(*COLLECTIONS),
-                "filters": {"type": "array", "items": ref("ReadFilter")},
-                "q": _described(TEXT, "The words that no filter came from."),
-                "notUnderstood": _described(
-                    {"type": "array", "items": TEXT},
-                    "The words that no filter means exactly. With any, the answer is a guess, and may not be complete.",
-                ),
-                "language": _described(TEXT, "The language of the question."),
-                "total": _described(COUNT, "The number of items; if 0, `data` has the matches of the words."),
-                "url": _described({"type": "string", "format": "uri-reference"}, "The list with these filters."),
-            },
-            "q",
-            "notUnderstood",
-        ),
-        "ReadFilter": _open_object(
-            {
-                "name": _described(TEXT, "The parameter of the list."),
-                "value": TEXT,
-                "words": _described(TEXT, "The words of the question that it came from."),
-            }
-        ),
         **ENVELOPES,
     }
 
@@ -223,16 +200,18 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
     "StatsOne": _one("Stats"),
     "SearchResults": _list_of(
         "SearchResult",
-        "reading",
         "closest",
+        "notUnderstood",
         "hint",
-        reading=_described(ref("Reading"), "The question in plain words, as filters."),
         totals=_described(
             _open_object(dict.fromkeys(COLLECTIONS.values(), COUNT), *COLLECTIONS.values()),
             "The number of matches of each kind that was searched.",
         ),
         closest=_described(
             {"type": "array", "items": ref("ClosestOfAll")}, "What is close, if no name is or begins with the words."
+        ),
+        notUnderstood=_described(
+            {"type": "array", "items": TEXT}, "If nothing is found, the words that are in no name of what is close."
         ),
         hint=_described(TEXT, "Why nothing is found, with values in use."),
     ),

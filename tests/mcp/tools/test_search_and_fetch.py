@@ -82,9 +82,12 @@ def test_a_question_in_words_gives_what_its_words_name_with_a_hint(server):
     content = found["structuredContent"]
     assert content["results"][0]["id"] == "framework:tide-score"
     text = content["results"][0]["text"]
-    assert text.startswith("Has only some of the words")
+    assert text.startswith('Its name is in "what does the framework')
     assert text.endswith('about boats?". How well a harbour is kept.')
+    assert content["notUnderstood"] == ["what", "does", "the", "framework", "called", "say", "about", "boats"]
     assert content["hint"].startswith("No company, person or framework matches")
+    assert "Results are only names in the query." in content["hint"]
+    assert "list_people (company, title)" in content["hint"]
     assert found["_meta"]["io.muniment/provenance"]["frameworks"] == {"tide-score": "imported 2026-01-01"}
 
 

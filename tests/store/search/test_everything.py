@@ -105,8 +105,21 @@ def test_a_question_that_matches_nothing_names_what_its_words_name(reader):
     everything = search(reader, "who runs the Tide Works in the harbour", limit=5)
     assert everything.results == []
     assert next((kind, each.id) for kind, each in everything.closest) == ("company", "tide-works")
-    assert everything.closest[0][1].why == 'Has only some of the words "who runs the Tide Works in the harbour".'
+    assert everything.closest[0][1].why == 'Its name is in "who runs the Tide Works in the harbour".'
+    assert everything.not_understood == ("who", "runs", "the", "in", "harbour")
     assert everything.hint.startswith('No company, person or framework matches "who runs')
+
+
+def test_what_only_shares_a_word_with_a_query_is_left_out(reader):
+    everything = search(reader, "boats and zeppelins?", limit=5)
+    assert (everything.results, everything.closest) == ([], ())
+    assert everything.not_understood == ("boats", "and", "zeppelins")
+    assert search(reader, "boats", limit=5).results != []
+    assert search(reader, "boats", limit=5).not_understood == ()
+
+
+def test_a_name_that_is_similar_to_the_whole_query_explains_its_words(reader):
+    assert search(reader, "ben strom", limit=5).not_understood == ()
 
 
 def test_nothing_at_all_has_a_hint(reader):

@@ -138,7 +138,7 @@ NEXT_PAGE = nullable(INTEGER)
 
 SEARCH_RESULTS: JsonSchema = {
     "results": list_of(object_of(strings("id", "title", "url", "matched", "text"), optional=("matched",))),
-    "reading": {"type": "object"},
+    "notUnderstood": list_of(STRING),
     "hint": STRING,
 }
 FETCHED: JsonSchema = {**strings("id", "title", "text", "url"), "metadata": {"type": "object"}}

@@ -71,7 +71,7 @@ _FRAMEWORK_ID = {"frameworkId": _SLUG}
 _IDS = {"ids": {"type": "array", "items": _SLUG, "maxItems": MAX_IDS}}
 _WORDS = {"type": "string", "maxLength": 200}
 _SHOWN = {**DETAIL, **FIELDS}
-_OPTIONAL = frozenset({"hint", "reading", "left"})
+_OPTIONAL = frozenset({"hint", "notUnderstood", "left"})
 
 
 def _tool(
@@ -165,7 +165,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
             "search",
             "Search everything",
             "Companies, people and frameworks by present or former name, team, symbol, domain, identifier, place or "
-            "topic, best first; or a question in plain words. Forgives typos.",
+            "topic, best first. Every word must match; forgives typos.",
             SEARCH_RESULTS,
             searches.search,
             query={"type": "string", "maxLength": 2_000},

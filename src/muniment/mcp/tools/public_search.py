@@ -7,8 +7,7 @@ Source: tools, Public server; decisions, section 3.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Awaitable
 from typing import Final
 from urllib.parse import unquote
 
@@ -24,10 +23,13 @@ from muniment.mcp.tools.public_answers import PublicAnswers
 from muniment.store.published_document import KINDS
 from muniment.store.reader import Found
 from muniment.store.search import everything
-from muniment.store.search.closest import Closest
 from muniment.store.search.everything import COLLECTIONS, Everything
 
 MAX_RESULTS: Final = 10
+_FILTERS: Final = (
+    "Search has no conditions: use the filters of list_companies (type, theme, city, country, raising, treasuryMin) "
+    "and list_people (company, title), and compare their answers."
+)
 
 
 class SearchTools(PublicAnswers):
@@ -35,7 +37,7 @@ class SearchTools(PublicAnswers):
 
     def search(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
         """
-        Return the best matches of all kinds; of a question that matches nothing, what is close.
+        Return the best matches of all kinds; if nothing has all words, what a part of them names.
 
         Raises:
             BadRequest: the query is blank.
@@ -43,46 +45,34 @@ class SearchTools(PublicAnswers):
         query = everything.trimmed(arguments["query"])
         if not query:
             raise BadRequest("The query is blank.", "Call again with words of a name, a symbol, a domain or a topic.")
+        return self._cached(("mcp", "search", query), KINDS, lambda: self._search(query), quick=False)
 
-        def make() -> Marked:
-            found = everything.search(self.reader, query, limit=MAX_RESULTS, listings=self._listings)
-            results = found.results[:MAX_RESULTS]
-            named = [pair for pair in found.closest if pair[1].is_named]
-            taken = {(kind, each.id) for kind, each in named}
-            results = [each for each in results if (each.kind, each.key) not in taken][: MAX_RESULTS - len(named)]
-            known = {*taken, *((each.kind, each.key) for each in results)}
-            close = [pair for pair in found.closest if (pair[0], pair[1].id) not in known]
-            close = close[: MAX_RESULTS - len(results) - len(named)]
-            near = self.reader.documents([(kind, each.id) for kind, each in (*named, *close)])
-
-            def in_words(pairs: Sequence[tuple[str, Closest]]) -> Iterator[JSONMapping]:
-                for kind, each in pairs:
-                    if (kind, each.id) in near:
-                        yield self._result(kind, each.id, *_near_in_words(kind, each.id, each.why, near[kind, each.id]))
-
-            former = {(kind, each.id): f"{each.why} " for kind, each in found.closest if each.is_former}
-            why = everything.why(self.reader, query, found._replace(results=results))
-            titles = Counter(each.title for each in results)
-            listed = [
-                *in_words(named),
-                *(
-                    self._result(
-                        *(each.kind, each.key, each.title),
-                        former.get((each.kind, each.key), "") + _told_apart(each, titles),
-                        matched,
-                    )
-                    for each, matched in zip(results, why, strict=False)
-                ),
-                *in_words(close),
-            ]
-            said = {"hint": found.hint} if found.hint else {}
-            answer = {"results": listed, **said, **_reading_of(found, len(listed))}
-            marks = [(each.kind, each.provenance) for each in results]
-            marks += [(kind, document.provenance[0]) for (kind, _), document in near.items()]
-            return provenance.of_several(msgspec.json.encode(answer), marks)
-
-        # The same question may mean other days tomorrow.
-        return self._cached(("mcp", "search", query, datetime.now(UTC).date()), KINDS, make, quick=False)
+    def _search(self, query: str) -> Marked:
+        found = everything.search(self.reader, query, limit=MAX_RESULTS)
+        results = found.results[:MAX_RESULTS]
+        why = everything.why(self.reader, query, found._replace(results=results))
+        former = {(kind, document.id): f"{document.why} " for kind, document in found.closest if document.is_former}
+        titles = Counter(result.title for result in results)
+        listed = []
+        for result, matched in zip(results, why, strict=True):
+            text = former.get((result.kind, result.key), "") + _told_apart(result, titles)
+            listed.append(self._result(result.kind, result.key, result.title, text, matched))
+        known = {(result.kind, result.key) for result in results}
+        close = [(kind, document) for kind, document in found.closest if (kind, document.id) not in known]
+        close = close[: MAX_RESULTS - len(results)]
+        published = self.reader.documents([(kind, document.id) for kind, document in close])
+        for kind, document in close:
+            if (kind, document.id) in published:
+                title, text = _near_in_words(kind, document.id, document.why, published[kind, document.id])
+                listed.append(self._result(kind, document.id, title, text))
+        answer: JSONObject = {"results": listed}
+        if found.not_understood:
+            answer["notUnderstood"] = list(found.not_understood)
+        if found.hint:
+            answer["hint"] = _hint_of(found)
+        marks = [(result.kind, result.provenance) for result in results]
+        marks += [(kind, document.provenance[0]) for (kind, _), document in published.items()]
+        return provenance.of_several(msgspec.json.encode(answer), marks)
 
     def _result(self, kind: str, key: str, title: str, text: str, matched: str = "") -> JSONMapping:
         said = {"matched": matched} if matched else {}
@@ -159,28 +149,9 @@ def _near_in_words(kind: str, key: str, why: str, found: Found) -> tuple[str, st
     return shown.title, " ".join(filter(None, (why, shown.about)))
 
 
-def _reading_of(found: Everything, shown: int) -> JSONObject:
-    """
-    Return the members that say as which filters a question was read, and which tool lists the rest.
-
-    Only if every word was understood does the hint say that these are all.
-
-    Args:
-        shown: the number of results in the answer.
-    """
-    if found.asked is None:
-        return {}
-    reading, total = found.asked
-    arguments = ", ".join(f"{name} {value!r}" for name, value in reading.parameters())
-    call = f"list_{COLLECTIONS[reading.kind]} with {arguments}"
-    unclear = ", ".join(reading.not_understood)
-    if not total:
-        instead = "These results have its words." if found.results else "What is close may be meant."
-        hint = f"Read as {call}, the question has no match. {instead if shown else ''}".rstrip()
-    elif unclear:
-        hint = f"Read as {call}. Not understood: {unclear}. So these may not be the answer, and others may be missing."
-    elif total > shown:
-        hint = f"Read as {call}, which lists all {total:,}."
-    else:
-        hint = f"Read as {call}: {'this is the only match' if total == 1 else f'these {total} are all'}."
-    return {"reading": {**reading.to_wire(), "total": total}, "hint": hint}
+def _hint_of(found: Everything) -> str:
+    """Return the hint of a search without results; of several words that say more than a name, where to ask them."""
+    if len(found.not_understood) < 2:
+        return found.hint
+    named = "Results are only names in the query. " if found.closest else ""
+    return f"{found.hint} {named}{_FILTERS}"

@@ -35,7 +35,7 @@ class Closest(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         is_former: it had the name that was asked.
-        is_named: the question names it.
+        is_named: its name is among the words that were asked.
         similarity: of its name to the query; 0 if it is close for another reason.
     """
 
@@ -82,8 +82,11 @@ def closest_of(
     if not why and not held:
         others = list(planned.close)[:MAX_CLOSEST]
         why = {each: f"{_similar(q, planned.close[each])} The filters leave it out." for each in others}
+    names_within: Sequence[int] = ()
     if not why and not held:
-        why = dict.fromkeys(in_part(connection, kind, q, MAX_CLOSEST), f"Has only some of the words {_shown(q)}.")
+        names_within, sharing_words = in_part(connection, kind, q, MAX_CLOSEST)
+        why = dict.fromkeys(names_within, f"Its name is in {_shown(q)}.")
+        why |= dict.fromkeys(sharing_words, f"Has only some of the words {_shown(q)}.")
     rows = [_named(connection, kind, position) for position in list(why)[:MAX_CLOSEST]]
     of_names = {*planned.former, *planned.close}
     close = []
@@ -91,7 +94,8 @@ def closest_of(
         former = _former(q, item) if position in of_names else ""
         said = former or why[position] or f"Formerly {_shown(q)}."
         similarity = planned.close.get(position, 0.0)
-        close.append(Closest(key, item.shown, said, bool(former) or not why[position], similarity=similarity))
+        is_former = bool(former) or not why[position]
+        close.append(Closest(key, item.shown, said, is_former, position in names_within, similarity))
     return tuple(close)
 
 

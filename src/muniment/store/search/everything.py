@@ -8,16 +8,12 @@ import msgspec
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.texts import without_controls
-from muniment.schema.filters import Listing
 from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery
 from muniment.store.reader import ListPage, Reader
 from muniment.store.search import matched
 from muniment.store.search.closest import MAX_CLOSEST, Closest
 from muniment.store.search.matched import has_words
-from muniment.store.search.names import names_of
-from muniment.store.search.questions.asking import question
-from muniment.store.search.questions.reading import Listings, Reading
 from muniment.store.search.ranking import Tier
 from muniment.store.search.values import MAX_SHOWN
 from muniment.store.search_text import pieces
@@ -27,7 +23,7 @@ MAX_QUERY_CHARACTERS: Final = 200
 MAX_SUMMARY_CHARACTERS: Final = 160
 MAX_EXPLAINED: Final = 10
 """Results of which the whole document is read to tell why they are found."""
-MAX_FRAMEWORKS: Final = 1_000
+_PUNCTUATION: Final = "?!.,:;\"'()"
 _MARKUP: Final = re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)|[*`#>|~]+|(?<!\w)_+|_+(?!\w)")
 """Links of Markdown, of which the words stay, and its signs."""
 
@@ -64,13 +60,6 @@ class Result(NamedTuple):
         return ". ".join(filter(None, (", ".join(filter(None, classes)), self.summary)))
 
 
-class Asked(NamedTuple):
-    """A query read as a question, and the number of its matches; without any, the results match the words instead."""
-
-    reading: Reading
-    total: int
-
-
 class Everything(NamedTuple):
     """
     What a search finds.
@@ -80,74 +69,35 @@ class Everything(NamedTuple):
         totals: the number of matches by kind.
         closest: what is close, with its kind, if no name has the words of the query; otherwise only what had the name.
         hint: what to do if nothing is found.
+        not_understood: if nothing is found, the words of the query that are in no name of what is close.
         version: of the file, the lowest if it changed meanwhile.
-        asked: the question as which the query was read.
     """
 
     results: Sequence[Result]
     totals: dict[str, int]
     closest: tuple[tuple[str, Closest], ...]
     hint: str
+    not_understood: tuple[str, ...]
     version: int
     modified_at: str
-    asked: Asked | None = None
 
     def guidance(self) -> JSONObject:
         """Return the members of an answer that say what is close, as those of a list, with the kind of each."""
-        close = [{"kind": kind, **each.to_wire()} for kind, each in self.closest]
-        return {**({"closest": close} if close or self.hint else {}), **({"hint": self.hint} if self.hint else {})}
+        members: JSONObject = {}
+        if self.closest or self.hint:
+            members["closest"] = [{"kind": kind, **document.to_wire()} for kind, document in self.closest]
+        if self.not_understood:
+            members["notUnderstood"] = list(self.not_understood)
+        if self.hint:
+            members["hint"] = self.hint
+        return members
 
 
-def search(
-    reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS, listings: Listings | None = None
-) -> Everything:
-    """
-    Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each.
-
-    Args:
-        listings: the lists by kind, to read a question in plain words as filters; None to search for the words only.
-    """
-    reading = question(reader, listings, q) if listings is not None else None
-    if listings is None or reading is None or reading.kind not in kinds:
-        return _search_words(reader, q, limit, kinds)
-    found = _answered(reader, reading, listings[reading.kind], limit)
-    if found.results:
-        return found
-    words = _search_words(reader, q, limit, kinds)
-    named = _named_in(reader, reading) if "company" in kinds else {}
-    others = ((kind, each) for kind, each in words.closest if (kind, each.id) not in named)
-    closest = (*((kind, each) for (kind, _), each in named.items()), *others)
-    return words._replace(asked=found.asked, closest=closest[:MAX_CLOSEST])
-
-
-def _named_in(reader: Reader, reading: Reading) -> dict[tuple[str, str], Closest]:
-    """Return the companies that a question names: if its filters find nothing, their pages may have the answer."""
-    keys = [("company", chip.value) for chip in reading.chips if chip.name == "company"]
-    with reader.snapshot() as (connection, _):
-        names = names_of(connection, keys)
-    return {key: Closest(key[1], name, "Mentioned in the question.", is_named=True) for key, name in names.items()}
-
-
-def _answered(reader: Reader, reading: Reading, listing: Listing, limit: int) -> Everything:
-    kind = reading.kind
-    is_framework = kind == "framework"  # their list is in order of first publication, without pages
-    page = reader.page(kind, reading.query(listing, page_size=MAX_FRAMEWORKS if is_framework else limit))
-    rows = list(zip(page.items, page.provenance, strict=True))[:: -1 if is_framework else 1]
-    return Everything(
-        results=[_result(kind, item, mark) for item, mark in rows[:limit]],
-        totals={kind: page.total},
-        closest=(),
-        hint="",
-        version=page.version,
-        modified_at=page.modified_at,
-        asked=Asked(reading, page.total),
-    )
-
-
-def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) -> Everything:
+def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS) -> Everything:
+    """Search *kinds* for *q*, which has at least one character that is not blank; at most *limit* results of each."""
     pages = {kind: reader.page(kind, ListQuery(q=q, page_size=limit)) for kind in kinds}
     words = pieces(q)
-    found: list[tuple[tuple[int, int, int], Result]] = []
+    ranked: list[tuple[tuple[int, int, int], Result]] = []
     for number, (kind, page) in enumerate(pages.items()):
         worst, since = int(Tier.EXACT), 0
         for rank, (item, mark) in enumerate(zip(page.items, page.provenance, strict=True)):
@@ -157,26 +107,26 @@ def _search_words(reader: Reader, q: str, limit: int, kinds: Collection[str]) ->
                 tier = Tier.BEGUN
             if tier > worst:  # a kind keeps its own order
                 worst, since = int(tier), rank
-            found.append(((worst, rank - since, number), result))
-    found.sort(key=lambda each: each[0])
-    is_of_one = len({page.version for page in pages.values()}) == 1
-    is_named = bool(found) and found[0][0][0] <= Tier.BEGUN
-    results = [result for _, result in found]
+            ranked.append(((worst, rank - since, number), result))
+    ranked.sort(key=lambda pair: pair[0])
+    is_named = bool(ranked) and ranked[0][0][0] <= Tier.BEGUN
+    results = [result for _, result in ranked]
     closest = _closest(pages, results, words, only_former=is_named)
+    versions = {page.version for page in pages.values()}
+    modified_at = next(iter(pages.values())).modified_at if len(versions) == 1 else ""
     return Everything(
         results=results,
         totals={kind: page.total for kind, page in pages.items()},
         closest=closest,
-        hint="" if found else _hint(q, pages, has_closest=bool(closest)),
-        version=min(page.version for page in pages.values()),
-        modified_at=next(iter(pages.values())).modified_at if is_of_one else "",
+        hint="" if results else _hint(q, pages, has_closest=bool(closest)),
+        not_understood=() if results else _not_understood(q, closest),
+        version=min(versions),
+        modified_at=modified_at,
     )
 
 
 def why(reader: Reader, q: str, found: Everything) -> list[str]:
-    """Return by what each result was found, in a few words; empty where nothing tells, and for a question."""
-    if found.asked is not None and found.asked.total:
-        return [""] * len(found.results)
+    """Return by what each result was found, in a few words; empty where nothing tells."""
     said = [matched.by_item(q, each.item) for each in found.results]
     silent = [place for place, each in enumerate(said) if not each][:MAX_EXPLAINED]
     names = [(found.results[place].kind, found.results[place].key) for place in silent]
@@ -200,21 +150,32 @@ def _closest(
     pages: dict[str, ListPage], results: Sequence[Result], words: list[str], *, only_former: bool
 ) -> tuple[tuple[str, Closest], ...]:
     """Return what is close in the order of the results; then what is none of them, names within the query first."""
-    places = {(each.kind, each.key): place for place, each in enumerate(results)}
-    asked = set(words)
+    places = {(result.kind, result.key): place for place, result in enumerate(results)}
+    words_of_query = set(words)
+    ordered: list[tuple[tuple[int, int, float, int], str, Closest]] = []
+    for kind, page in pages.items():
+        for rank, document in enumerate(page.closest):
+            # A word that a document shares with the query by chance is no reason to name it among all kinds.
+            is_close = document.is_former or (not only_former and (document.is_named or document.similarity > 0))
+            if not is_close:
+                continue
+            words_of_name = set(pieces(document.name))
+            words_within = len(words_of_name) if words_of_name <= words_of_query else 0
+            place = places.get((kind, document.id), len(places))
+            ordered.append(((place, -words_within, -document.similarity, rank), kind, document))
+    ordered.sort(key=lambda entry: entry[0])
+    return tuple((kind, document) for _, kind, document in ordered[:MAX_CLOSEST])
 
-    def order(kind: str, rank: int, each: Closest) -> tuple[int, int, float, int]:
-        name = set(pieces(each.name))
-        within = len(name) if name <= asked else 0
-        return places.get((kind, each.id), len(places)), -within, -each.similarity, rank
 
-    close = [
-        (order(kind, rank, each), kind, each)
-        for kind, page in pages.items()
-        for rank, each in enumerate(page.closest)
-        if each.is_former or not only_former
-    ]
-    return tuple((kind, each) for _, kind, each in sorted(close, key=lambda each: each[0])[:MAX_CLOSEST])
+def _not_understood(q: str, closest: Sequence[tuple[str, Closest]]) -> tuple[str, ...]:
+    """Return the words of a query that finds nothing which no name explains; none if a name is similar to the whole."""
+    explained: set[str] = set()
+    for _, document in closest:
+        if document.similarity or document.is_former:
+            return ()
+        explained.update(pieces(document.name))
+    words = (word.strip(_PUNCTUATION) for word in q.split())
+    return tuple(dict.fromkeys(word for word in words if word and not explained.issuperset(pieces(word))))
 
 
 def _hint(q: str, pages: dict[str, ListPage], *, has_closest: bool) -> str:

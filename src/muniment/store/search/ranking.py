@@ -226,29 +226,31 @@ def _without_one_word(connection: sqlite3.Connection, kind: str, split: list[str
     return list(found)
 
 
-def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> list[int]:
+def in_part(connection: sqlite3.Connection, kind: str, q: str, limit: int) -> tuple[list[int], list[int]]:
     """
-    Return what a part of the words of *q* finds, for a query that finds nothing as a whole.
+    Return what a part of the words of *q* finds, for a query that finds nothing as a whole: at most *limit* positions.
 
-    Names that the query contains come first, those of more words before others, then documents whose facts have the
-    rarest of the words.
+    The first are those whose names the query contains, names of more words before others; the second are those whose
+    facts have the rarest of the words.
     """
     split = pieces(q)[: 2 * MAX_WORDS]
-    found: dict[int, None] = {}
+    named: dict[int, None] = {}
     for length in range(min(len(split), MAX_NAME_WORDS), 1, -1):
         spans = ("".join(split[start : start + length]) for start in range(len(split) - length + 1))
         names = " OR ".join(map(_any_name, spans))
-        found.update(dict.fromkeys(_matching(connection, kind, names, limit)))
+        named.update(dict.fromkeys(_matching(connection, kind, names, limit)))
     (total,) = connection.execute("SELECT n FROM published_total WHERE kind = ?", (kind,)).fetchone()
     common = min(COMMON, max(total // 4, 2))
     counts = {word: len(_matching(connection, kind, _quoted(word), common)) for word in split if len(word) > 2}
     rare = sorted((word for word, count in counts.items() if 0 < count < common), key=lambda word: counts[word])
     for word in rare:
-        found.update(dict.fromkeys(_matching(connection, kind, _any_name(word), limit)))
-    if rare and len(found) < limit:
+        named.update(dict.fromkeys(_matching(connection, kind, _any_name(word), limit)))
+    sharing: list[int] = []
+    if rare and len(named) < limit:
         text = " OR ".join(map(_quoted, rare[:RAREST]))
-        found.update(dict.fromkeys(_best(connection, kind, f"{FACTS} : ({text})", limit)))
-    return list(found)[:limit]
+        best = _best(connection, kind, f"{FACTS} : ({text})", limit)
+        sharing = [position for position in best if position not in named][: limit - len(named)]
+    return list(named)[:limit], sharing
 
 
 def _matching(

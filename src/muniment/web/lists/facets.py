@@ -81,18 +81,12 @@ class Panel(NamedTuple):
     chosen: int
 
 
-def panel(search: Search, facets: Mapping[str, CountedFacet], typed_search: Search | None = None) -> Panel:
-    """
-    Return the filters of a search.
-
-    Args:
-        typed_search: what its form repeats, if a question gave the search its filters: the question is read again.
-    """
-    repeated = typed_search or search
+def panel(search: Search, facets: Mapping[str, CountedFacet]) -> Panel:
+    """Return the filters of a search."""
     parameters = search.of.parameters
-    typed = [_typed(repeated, each) for each in parameters if each.control]
+    typed = [_typed(search, each) for each in parameters if each.control]
     shown = {each.name for each in typed if each.value}
-    hidden = [pair for pair in repeated.pairs() if pair[0] not in {"q", *shown}]
+    hidden = [pair for pair in search.pairs() if pair[0] not in {"q", *shown}]
     made = (_facet(search, each, facets.get(each.name, NOTHING)) for each in parameters)
     return Panel([each for each in made if each], typed, hidden, sum(map(len, search.chosen.values())))
 

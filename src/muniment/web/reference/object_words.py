@@ -38,8 +38,6 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Search": {
         "SearchResults": "The results of a search over companies, people and frameworks.",
         "SearchResult": "One result: its kind, name and address, and what matched.",
-        "Reading": "How a question in plain words was understood.",
-        "ReadFilter": "A filter that a question was understood as.",
         "Closest": "A company or person with a similar name, where nothing matches.",
         "ClosestOfAll": "A similar name of any kind, where nothing matches.",
         "Facets": "How many items each value of a filter has.",

@@ -23,7 +23,7 @@ _PATTERNS: Final = tuple(
         (r'Has words similar to "(?P<q>.*)"\.', gettext_lazy("Has words similar to “%(q)s”.")),
         (r'Matches "(?P<q>.*)", but not the filters\.', gettext_lazy("Matches “%(q)s”, but not the filters.")),
         (r'Has only some of the words "(?P<q>.*)"\.', gettext_lazy("Has only some of the words “%(q)s”.")),
-        (r"Mentioned in the question\.", gettext_lazy("Mentioned in the question.")),
+        (r'Its name is in "(?P<q>.*)"\.', gettext_lazy("Its name is in “%(q)s”.")),
         (
             r'Formerly "(?P<name>.*)", similar to "(?P<q>.*)"\.',
             gettext_lazy("Formerly “%(name)s”, similar to “%(q)s”."),

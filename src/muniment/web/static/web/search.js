@@ -101,12 +101,6 @@
     return made;
   };
 
-  const understood = (reading) => {
-    if (!reading?.total) return "";
-    const parts = reading.filters.map((each) => each.words);
-    return `${words.asked}: ${(reading.q ? [`${words.open}${reading.q}${words.shut}`, ...parts] : parts).join(" · ")}`;
-  };
-
   const show = (q, found) => {
     const isClose = !found.data.length && found.closest?.length > 0;
     const shown = (isClose ? found.closest : found.data).slice(0, SHOWN);
@@ -119,7 +113,7 @@
       ),
       everything(shown.length, q, total),
     );
-    note.textContent = isClose ? words.close : shown.length ? understood(found.reading) : words.none;
+    note.textContent = isClose ? words.close : shown.length ? "" : words.none;
     note.hidden = !note.textContent;
     panel.hidden = false;
     panel.scrollTop = 0;

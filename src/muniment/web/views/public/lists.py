@@ -22,7 +22,6 @@ from muniment.web.context import address
 from muniment.web.lists import links
 from muniment.web.lists.catalog import list_query, names_of, registry_list
 from muniment.web.lists.facets import COUNTED, panel
-from muniment.web.lists.questions import Meant, meant_by
 from muniment.web.lists.rows import company_rows, framework_rows, person_rows
 from muniment.web.lists.search import ListName, Search
 from muniment.web.presenters.machine_readable.atom import Feed, atom
@@ -44,13 +43,13 @@ class _Frameworks(msgspec.Struct):
     hint: str = ""
 
 
-@published(of=partial(names_of, "companies"), daily=True)
+@published(of=partial(names_of, "companies"))
 def companies(request: HttpRequest) -> HttpResponse:
     """List companies."""
     return _list_page(request, "companies")
 
 
-@published(of=partial(names_of, "people"), daily=True)
+@published(of=partial(names_of, "people"))
 def people(request: HttpRequest) -> HttpResponse:
     """List people."""
     return _list_page(request, "people")
@@ -129,17 +128,14 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET)
     if not search.is_canonical(request.GET):
         return HttpResponseRedirect(search.address(page=search.page))
-    typed, (search, found, asked) = search, _answered(search)
-    is_blank = not (found.total or found.closest or search.chosen or search.q or typed.q)
-    filters = "" if is_blank else _filters(typed, search)
+    found = find(search)
+    is_blank = not (found.total or found.closest or search.chosen or search.q)
+    filters = "" if is_blank else _filters(search)
     context: JSONObject = {
         "is_blank": is_blank,
         **_next_of(is_blank=is_blank),
         "room": name,
         "search": search,
-        "typed": typed.q,
-        "asked": asked,
-        "is_answered": asked is not None and search is asked.search,
         "title": links.title(search),
         "canonical": f"{address(request)}{search.address(page=search.page)}",
         "filters": mark_safe(filters),  # noqa: S308 - a rendered template
@@ -164,31 +160,14 @@ def _documents_of_people(slugs: Sequence[str]) -> Mapping[str, bytes]:
     return {key: each.body for (_, key), each in reader().documents([("person", slug) for slug in slugs]).items()}
 
 
-def _answered(typed: Search) -> tuple[Search, ListPage, Meant | None]:
-    """
-    Return the search that answers what was *typed*, a page of it, and the question as which its words were read.
-
-    A question about this list is answered by its filters, unless only the words find something.
-    """
-    asked = meant_by(typed)
-    if asked is None or asked.search.of.name != typed.of.name:
-        return typed, find(typed), asked
-    found = find(asked.search)
-    if not found.total:
-        by_words = find(typed)
-        if by_words.total:
-            return typed, by_words, asked
-    return asked.search, found, asked
-
-
-def _filters(typed: Search, search: Search) -> str:
+def _filters(search: Search) -> str:
     """Return the filters beside a list as HTML: all pages of a search have the same."""
 
     def render() -> str:
         template = get_template("part/filters.html")
-        return str(template.render({"panel": panel(search, facets(search), typed)}))
+        return str(template.render({"panel": panel(search, facets(search))}))
 
-    return kept_part(f"filters {search.address()} {typed.address()}", render)
+    return kept_part(f"filters {search.address()}", render)
 
 
 def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, list[tuple[str, str]]]]:

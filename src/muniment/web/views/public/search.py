@@ -5,7 +5,6 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape, quoteattr
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.templatetags.static import static
@@ -18,7 +17,6 @@ from muniment.store.published_document import KINDS
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything, Result
 from muniment.web.context import address
-from muniment.web.lists.questions import Meant, meant
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.translating import gettext
@@ -45,7 +43,7 @@ class Group(NamedTuple):
     more: str
 
 
-@published("q", "kind", daily=True)
+@published("q", "kind")
 def search(request: HttpRequest) -> HttpResponse:
     """Show what a search finds among companies, people and frameworks, side by side."""
     text = everything.trimmed(request.GET.get("q", ""))
@@ -54,19 +52,15 @@ def search(request: HttpRequest) -> HttpResponse:
     if text:
         kinds = (kind,) if kind else KINDS
         limit = SHOWN_ALONE if kind else SHOWN
-        found = everything.search(reader(), text, limit=limit, kinds=kinds, listings=settings.SCHEMA.listings)
-        asked = None if found.asked is None else meant(text, found.asked.reading)
-        shown = {(each.kind, each.key) for each in found.results}
+        found = everything.search(reader(), text, limit=limit, kinds=kinds)
         context |= {
-            "asked": asked,
-            "is_answered": found.asked is not None and found.asked.total > 0,
-            "groups": _groups(text, found, asked),
-            "counts": ", ".join(_count(each, total) for each, total in found.totals.items() if total),
+            "groups": _groups(text, found),
+            "counts": ", ".join(_count(kind, total) for kind, total in found.totals.items() if total),
             "closest": [
                 (each.name, _path(of, each.id), guidance(each.why).rstrip(".") if each.is_former else "")
                 for of, each in found.closest
-                if not (each.is_named and (of, each.id) in shown)
             ],
+            "not_understood": " ".join(found.not_understood),
             "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
         }
     return TemplateResponse(request, "registry/search.html", context)
@@ -118,15 +112,12 @@ def description(request: HttpRequest) -> HttpResponse:
     return HttpResponse(body, content_type="application/opensearchdescription+xml; charset=utf-8")
 
 
-def _groups(text: str, found: Everything, asked: Meant | None) -> list[Group]:
-    """Return the kinds with results, that of the best result first; a question leads to its own list."""
+def _groups(text: str, found: Everything) -> list[Group]:
+    """Return the kinds with results, that of the best result first."""
     results: dict[str, list[Result]] = {}
-    for each in found.results:
-        results.setdefault(each.kind, []).append(each)
-    groups = [_group(kind, text, found.totals[kind], shown) for kind, shown in results.items()]
-    if asked is None or found.asked is None or not found.asked.total:
-        return groups
-    return [each._replace(more=asked.address if each.more else "") for each in groups]
+    for result in found.results:
+        results.setdefault(result.kind, []).append(result)
+    return [_group(kind, text, found.totals[kind], shown) for kind, shown in results.items()]
 
 
 def _group(kind: str, text: str, total: int, results: list[Result]) -> Group:
