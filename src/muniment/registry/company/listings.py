@@ -135,18 +135,20 @@ def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[
     """List the listings that *actor* owns, last changed first, without their bundles."""
     if actor.account_id is None:
         return Page([], page, page_size, 0)
-    mine = Company.objects.filter(ownerships__account_id=actor.account_id)
-    found = Page.of(mine.order_by("-updated_at", "pk"), page, page_size)
-    waiting = PendingChange.objects.filter(company__in=found.items, decision="").values_list("company_id", "changes")
-    held = Ownership.objects.filter(company__in=found.items, account_id=actor.account_id)
-    pending, roles = dict(waiting), dict(held.values_list("company_id", "role"))
-    staffed = set(Position.objects.filter(company__in=found.items).values_list("company_id", flat=True))
+    owned_listings = Company.objects.filter(ownerships__account_id=actor.account_id)
+    companies = Page.of(owned_listings.order_by("-updated_at", "pk"), page, page_size)
+    pending_changes = PendingChange.objects.filter(company__in=companies.items, decision="")
+    pending = dict(pending_changes.values_list("company_id", "changes"))
+    ownerships = Ownership.objects.filter(company__in=companies.items, account_id=actor.account_id)
+    roles = dict(ownerships.values_list("company_id", "role"))
+    positions = Position.objects.filter(company__in=companies.items)
+    with_positions = set(positions.values_list("company_id", flat=True))
     items = []
-    for each in found.items:
-        owned_company = _owned_company(actor, each, pending.get(each.pk, {}), roles.get(each.pk, ""))
-        missing = _missing(each, has_positions=each.pk in staffed)
+    for company in companies.items:
+        owned_company = _owned_company(actor, company, pending.get(company.pk, {}), roles.get(company.pk, ""))
+        missing = _missing(company, has_positions=company.pk in with_positions)
         items.append(dataclasses.replace(owned_company, missing=missing))
-    return found.with_items(items)
+    return companies.with_items(items)
 
 
 _EXPECTED: Final = ("type", "industry", "themes", "description", "body", "website", "socials", "address")
@@ -155,16 +157,19 @@ _EXPECTED: Final = ("type", "industry", "themes", "description", "body", "websit
 
 def _missing(company: Company, *, has_positions: bool) -> tuple[str, ...]:
     """Return what a complete listing has and this one lacks; sections that the registry hides are not expected."""
-    has = {**{name: not _is_empty(getattr(company, name)) for name in _EXPECTED}, "positions": has_positions}
-    has["logo"] = bool(company.icon)
+    missing = [column for column in _EXPECTED if _is_empty(getattr(company, column))]
+    if not has_positions:
+        missing.append("positions")
+    if not company.icon:
+        missing.append("logo")
     hidden = hidden_members()
-    return tuple(name for name, is_there in has.items() if not is_there and name not in hidden)
+    return tuple(member for member in missing if member not in hidden)
 
 
 def _is_empty(value: Any) -> bool:
     """Return whether nothing is in a value, however many empty members it has."""
     if isinstance(value, dict):
-        return all(_is_empty(each) for name, each in value.items() if name != "id")
+        return all(_is_empty(member) for name, member in value.items() if name != "id")
     if isinstance(value, list):
         return all(map(_is_empty, value))
     return not value
@@ -237,8 +242,9 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
                 make_room_for_draft(account_id)
             if slug:
                 GivenSlug.objects.create(kind="company", slug=slug)
-            given = slug or reserve_slug("company", edit["name"])
-            company = Company.objects.create(slug=given, name="", version=0)  # the first write adds the rest
+            else:
+                slug = reserve_slug("company", edit["name"])
+            company = Company.objects.create(slug=slug, name="", version=0)  # the first write adds the rest
             Ownership.objects.create(account_id=account_id, company=company)
             difference = compare(company, edit, actor=actor)
             refuse_broken_rules(company, difference)
@@ -297,25 +303,26 @@ def _update(
     replace: bool = False,
     guard: ListGuard | None = None,
 ) -> CompanyUpdate:
-    waiting: Edit = {}
+    reviewed: Edit = {}
     if company.state in {State.PUBLISHED, State.UNLISTED} and not decides(actor):
-        waiting = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
-    direct = {name: value for name, value in edit.items() if name not in waiting}
+        reviewed = {name: value for name, value in edit.items() if settings.SCHEMA.company_field(name).review}
+    direct = {name: value for name, value in edit.items() if name not in reviewed}
     difference = compare(company, direct, actor=actor, replace=replace, guard=guard)
-    requested = compare(company, waiting)
-    pending = PendingChange.objects.filter(company=company, decision="").first() if waiting else None
-    withdrawn = [name for name in (pending.changes if pending else ()) if name in waiting.keys() - requested.after]
-    for each in (difference, requested):
-        refuse_broken_rules(company, each)
+    requested = compare(company, reviewed)
+    pending = PendingChange.objects.filter(company=company, decision="").first() if reviewed else None
+    # A reviewed field that names its present value is no request: it withdraws the one that is pending.
+    settled = reviewed.keys() - requested.after
+    withdrawn = [name for name in pending.changes if name in settled] if pending else []
+    refuse_broken_rules(company, difference)
+    refuse_broken_rules(company, requested)
     if difference or requested:
-        columns, lists = {**difference.columns, **requested.columns}, difference.lists
-        refuse_company(actor, company, columns, lists)
+        refuse_company(actor, company, {**difference.columns, **requested.columns}, difference.lists)
     view, entry_id = None, None
     if not dry_run:
         if difference:
             view, entry_id = write(actor, company, difference, action)
-        if waiting:
-            changes = {name: _on_wire(name, value) for name, value in waiting.items()}
+        if reviewed:
+            changes = {name: _on_wire(name, value) for name, value in reviewed.items()}
             _request_review(actor, company, pending, changes, requested)
     return CompanyUpdate(
         company=_read_whole(actor, company, view),
@@ -331,42 +338,49 @@ def _update(
 
 
 def _on_wire(name: str, value: Any) -> Any:
+    """Return the value of a field as a request keeps it; a field that is cleared is empty rather than absent."""
     kind = settings.SCHEMA.company_field(name).kind
-    shown = kind.wire(value)
-    return kind.empty if shown is None else shown
+    wire_value = kind.wire(value)
+    return kind.empty if wire_value is None else wire_value
 
 
 def _request_review(
-    actor: Actor, company: Company, pending: PendingChange | None, waiting: JSONObject, requested: Difference
+    actor: Actor, company: Company, pending: PendingChange | None, changes: JSONObject, requested: Difference
 ) -> None:
     """
     Add fields to the pending change; a value equal to the current one withdraws its field.
 
-    A different pending change is a new row in the old place of the queue: reviewers decide on what they saw.
+    Another pending change is a new row in the old place of the queue: reviewers decide on what they saw.
+
+    Args:
+        changes: the reviewed fields of the edit, by wire name.
+        requested: those of them that differ from the listing.
     """
     previous = pending.changes if pending else {}
-    wanted = {key: value for key, value in previous.items() if key not in waiting}
-    wanted |= {key: value for key, value in waiting.items() if key in requested.after}
-    withdrawn = {key: value for key, value in previous.items() if key in waiting and key not in requested.after}
+    wanted = {name: value for name, value in previous.items() if name not in changes}
+    wanted |= {name: value for name, value in changes.items() if name in requested.after}
+    settled = changes.keys() - requested.after
+    withdrawn = {name: value for name, value in previous.items() if name in settled}
     if withdrawn:
         history.entry(actor, "request withdrawn", before=withdrawn, after={}, company=company).save()
-    if wanted != previous:
-        since = now()
-        if pending is not None:
-            pending.decision, pending.decided_at = "withdrawn", since
-            pending.save(update_fields=["decision", "decided_at"])
-            since = pending.asked_at
-        if wanted:
-            made = PendingChange.objects.create(
-                company=company,
-                account_id=actor.account_id,
-                via=actor.via,
-                credential=actor.credential,
-                changes=wanted,
-                asked_at=since,
-            )
-            announce(f"change:{made.pk}")
-    if requested and wanted != previous:
+    if wanted == previous:
+        return
+    asked_at = now()
+    if pending is not None:
+        pending.decision, pending.decided_at = "withdrawn", asked_at
+        pending.save(update_fields=["decision", "decided_at"])
+        asked_at = pending.asked_at
+    if wanted:
+        request = PendingChange.objects.create(
+            company=company,
+            account_id=actor.account_id,
+            via=actor.via,
+            credential=actor.credential,
+            changes=wanted,
+            asked_at=asked_at,
+        )
+        announce(f"change:{request.pk}")
+    if requested:
         history.entry(actor, "asked", before=requested.before, after=requested.after, company=company).save()
 
 
@@ -499,99 +513,113 @@ def compare(
             closes before it opens; an id is unknown; a list or text is only the part of the stored one that an answer
             showed; a team size differs from the number of people in the positions.
     """
-    found = Difference()
+    difference = Difference()
     guard = guard or ListGuard(company, actor, off=True, reverts=replace)
+    has_team_size = "teamSize" in edit and not guard.off
     for name, value in edit.items():
-        found.operations |= _operations(name, value)
+        difference.operations |= _operations(name, value)
         match name:
             case "positions":
-                compare_positions(value, found, guard)
+                compare_positions(value, difference, guard)
             case "proposals":
-                compare_documents(name, Proposal, value, found, guard)
+                compare_documents(name, Proposal, value, difference, guard)
             case "capTable":
-                compare_documents(name, CapTableEntry, value, found, guard)
+                compare_documents(name, CapTableEntry, value, difference, guard)
             case "fundingRounds":
-                compare_rounds(value, found, guard)
+                compare_rounds(value, difference, guard)
             case "fundingRound":
-                compare_round(company, value, found)
-            case "teamSize" if not guard.off:
-                pass  # once the positions are compared
+                compare_round(company, value, difference)
+            case "teamSize" if has_team_size:
+                pass  # below, once the positions are compared
             case _:
-                _compare_column(
-                    company, settings.SCHEMA.company_field(name), value, found, replace=replace, guard=guard
-                )
-    if "teamSize" in edit and not guard.off:
-        _compare_team_size(company, edit["teamSize"], found)
-        found.after = {**{name: found.after[name] for name in edit if name in found.after}, **found.after}
-    return found
+                field = settings.SCHEMA.company_field(name)
+                _compare_column(company, field, value, difference, replace=replace, guard=guard)
+    if has_team_size:
+        _compare_team_size(company, edit["teamSize"], difference)
+        # Answers name the fields in the order of the edit.
+        in_order = {name: difference.after[name] for name in edit if name in difference.after}
+        difference.after = in_order | difference.after
+    return difference
 
 
 def _operations(name: str, value: Any) -> dict[Path, ItemChange]:
-    members = {(name,): value} | ({(name, inner): each for inner, each in value.items()} if type(value) is dict else {})
-    return {path: each for path, each in members.items() if isinstance(each, ItemChange)}
+    """Return the edits of single rows in the value of a field, by the path of their list."""
+    if isinstance(value, ItemChange):
+        return {(name,): value}
+    if type(value) is not dict:
+        return {}
+    return {(name, member): edits for member, edits in value.items() if isinstance(edits, ItemChange)}
 
 
-def _compare_team_size(company: Company, value: int | None, found: Difference) -> None:
+def _compare_team_size(company: Company, value: int | None, difference: Difference) -> None:
     """
     Compare a team size: while positions are listed, it is the number of their people and cannot be set.
 
     Raises:
         BadFields: it is neither that number nor the one that answers show.
     """
-    stored = company_views([company.pk])[company.pk].people
-    listed = count_people(found.after["positions"]) if "positions" in found.after else stored
-    if not listed:
-        compare_field(company, settings.SCHEMA.company_field("teamSize"), value, found)
-    elif value not in {listed, stored or company.team_size}:
-        reason = Phrase("is {listed:,}, the number of people in the positions, and cannot be set", listed=listed)
+    stored_count = company_views([company.pk])[company.pk].people
+    people_count = stored_count
+    if "positions" in difference.after:
+        people_count = count_people(difference.after["positions"])
+    if not people_count:
+        compare_field(company, settings.SCHEMA.company_field("teamSize"), value, difference)
+        return
+    shown = stored_count or company.team_size
+    if value not in {people_count, shown}:
+        reason = Phrase("is {listed:,}, the number of people in the positions, and cannot be set", listed=people_count)
         raise BadFields([Fault("teamSize", reason)], "Leave it out, or edit the positions.")
 
 
 def _compare_column(
-    company: Company, field: Field, value: Any, found: Difference, *, replace: bool, guard: ListGuard
+    company: Company, field: Field, value: Any, difference: Difference, *, replace: bool, guard: ListGuard
 ) -> None:
     """Compare a field that is a column of the listing, with the lists inside it."""
     stored = getattr(company, field.column) if field.column else None
-    lists = {field.name: field} if isinstance(field.kind, ItemList) else _lists_of(field)
-    for name, each in lists.items():
-        whole = each is field
-        if whole or (value is not None and name in value):
-            path = (name,) if whole else (field.name, name)
-            before = (stored if whole else (stored or {}).get(name)) or []
-            kind: Any = each.kind
-            rows = guard.resolve(kind, path, value if whole else value[name], before) or None
-            value = rows if whole else {**value, name: rows}
-            found.steps.append(partial(_retire, company, before, rows or []))
-    if isinstance(value, str) and isinstance(stored, str) and not guard.off:
+    kind = field.kind
+    if isinstance(kind, ItemList):
+        value = _compare_list(kind, (field.name,), value, stored, difference=difference, guard=guard)
+    elif isinstance(kind, Record) and value is not None:
+        for member in kind.fields:
+            if isinstance(member.kind, ItemList) and member.name in value:
+                path = (field.name, member.name)
+                before = (stored or {}).get(member.name)
+                given = value[member.name]
+                rows = _compare_list(member.kind, path, given, before, difference=difference, guard=guard)
+                value = {**value, member.name: rows}
+    elif isinstance(value, str) and isinstance(stored, str) and not guard.off:
         _refuse_cut_text(field.name, value, stored)
-    compare_field(company, field, value, found, replace=replace)
+    compare_field(company, field, value, difference, replace=replace)
 
 
-def _retire(company: Company, before: list[JSONObject], after: list[JSONObject], _: AffectedRows) -> None:
-    retire(company, (row.get("id", "") for row in before), (row["id"] for row in after))
+def _compare_list(
+    kind: ItemList,
+    path: Path,
+    value: Any,
+    stored: list[JSONObject] | None,
+    *,
+    difference: Difference,
+    guard: ListGuard,
+) -> list[JSONObject] | None:
+    """Return the rows of a list in a column after the edit, each with its id; None if there are none."""
+    before = stored or []
+    after = guard.resolve(kind, path, value, before)
 
+    def retire_removed(_: AffectedRows) -> None:
+        retire(guard.company, (row.get("id", "") for row in before), (row["id"] for row in after))
 
-def _lists_of(field: Field) -> dict[str, Field]:
-    record = field.kind
-    fields = record.fields if isinstance(record, Record) else ()
-    return {each.name: each for each in fields if isinstance(each.kind, ItemList)}
+    difference.steps.append(retire_removed)
+    return after or None
 
 
 def _refuse_cut_text(name: str, value: str, stored: str) -> None:
     """Refuse the beginning of a stored text as an answer shows it: written back, it would delete the rest."""
     if value.endswith("…") and len(value) < len(stored) and stored.startswith(value[:-1].rstrip()):
-        raise BadFields(
-            [
-                Fault(
-                    name,
-                    Phrase(
-                        "is only the beginning of the stored text of {stored_count:,} characters",
-                        stored_count=len(stored),
-                    ),
-                )
-            ],
-            "Read the whole text at the URL that the answer gave, or leave the field out.",
+        reason = Phrase(
+            "is only the beginning of the stored text of {stored_count:,} characters", stored_count=len(stored)
         )
+        hint = "Read the whole text at the URL that the answer gave, or leave the field out."
+        raise BadFields([Fault(name, reason)], hint)
 
 
 def present_values(company: Company, names: Iterable[str]) -> JSONObject:
