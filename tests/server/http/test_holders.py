@@ -191,3 +191,17 @@ def test_the_address_with_most_body_bytes_makes_room_for_another():
     last = process.arrive("c", is_working=True)
     assert process.holders.hold(last, 75)
     assert not process.holders.hold(last, 10), "its own address has most of them"
+
+
+def test_a_paused_connection_makes_room_after_the_unfinished_requests_of_its_address_and_a_working_one_never():
+    process = Process(address_bytes=100, total_bytes=100)
+    working = process.arrive("a", is_working=True)
+    paused, empty = process.arrive("a"), process.arrive("a")
+    unfinished = process.arrive("a", is_unfinished=True)
+    assert all(process.holders.hold(each, 30) for each in (working, paused, unfinished))
+    other = process.arrive("b", is_working=True)
+    assert process.holders.hold(other, 11)
+    assert [each.has_ended for each in (working, paused, empty, unfinished)] == [False, False, False, True]
+    assert process.holders.hold(other, 30)
+    assert [each.has_ended for each in (working, paused, empty)] == [False, True, False]
+    assert not process.holders.hold(process.arrive("c", is_working=True), 30), "working ones are kept"

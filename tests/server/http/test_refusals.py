@@ -427,6 +427,67 @@ def test_what_arrives_during_a_pause_waits_too(api):
 
 
 @BOTH_PATHS
+def test_what_a_client_sends_ahead_counts_until_it_is_read_and_the_byte_over_the_limit_ends_it(api, protocol):
+    async def run():
+        client = Client(api, protocol)
+        holders = client.front.holders
+        client.send(DETAIL, DETAIL)
+        await client.settle()
+        holders._address_bytes = 3 * len(ANOTHER)
+        client.send(ANOTHER, ANOTHER)
+        client.send(ANOTHER)
+        assert holders.body_bytes == client.connection.held_bytes == 3 * len(ANOTHER)
+        client.clock.now += 1
+        client.connection._end_pause()
+        await client.settle()
+        assert client.wire.statuses == [200, 429, 200, 429]
+        assert holders.body_bytes == len(ANOTHER), "the rest waits again"
+        client.send(ANOTHER, ANOTHER)
+        assert client.wire.statuses == [200, 429, 200, 429]
+        client.send(b"G")
+        assert client.wire.statuses == [200, 429, 200, 429, 429]
+        assert b"Too many bytes at once from this address." in client.wire.written
+        assert client.connection.closing_at
+        client.connection.connection_lost(None)
+        assert holders.body_bytes == 0
+
+    asyncio.run(run())
+
+
+@BOTH_PATHS
+def test_a_paused_connection_is_ended_for_the_bytes_of_another_address(api, protocol):
+    async def run():
+        client = Client(api, protocol)
+        holders = client.front.holders
+        client.send(DETAIL, DETAIL)
+        await client.settle()
+        client.send(ANOTHER)
+        holders._total_bytes = len(ANOTHER)
+        other = Client(api, protocol, peer="192.0.2.8")
+        other.connection.front = client.front
+        assert holders.enter(other.connection, "192.0.2.8")
+        assert holders.hold(other.connection, 1)
+        assert (client.wire.closing, other.wire.closing) == (True, False)
+        assert holders.body_bytes == 1
+
+    asyncio.run(run())
+
+
+@BOTH_PATHS
+def test_what_comes_while_a_request_is_answered_counts_and_is_released_with_its_answer(api, protocol):
+    async def run():
+        client = Client(api, protocol, burst="9")
+        client.send(asking(b"/api/v1/companies?q=first"), asking(b"/api/v1/companies?q=second"))
+        assert client.front.holders.body_bytes == len(asking(b"/api/v1/companies?q=second"))
+        await client.until(lambda: len(client.wire.statuses) == 2)
+        await client.settle()
+        assert client.wire.statuses == [200, 200]
+        assert client.front.holders.body_bytes == 0
+
+    asyncio.run(run())
+
+
+@BOTH_PATHS
 def test_the_connection_of_a_proxy_is_never_paused(api, protocol):
     async def run():
         client = Client(api, protocol, TRUSTED_PROXIES="192.0.2.7")

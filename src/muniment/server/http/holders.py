@@ -9,6 +9,7 @@ idle connections, which closes several at once.
 from collections import OrderedDict
 from collections.abc import Callable, Collection
 from heapq import nsmallest
+from itertools import chain
 from typing import Final, Protocol
 
 SMALL: Final = 16
@@ -16,7 +17,7 @@ SMALL_PART: Final = 250
 """A holder of at most this part of all connections is small, and of 16 at most: browsers and agents have fewer."""
 ADDRESS_BYTES: Final = 32 << 20
 TOTAL_BYTES: Final = 80 << 20
-"""For all bodies in memory, below the limit of the forms; the address with most of them makes room."""
+"""For all bodies and what is sent ahead, below the limit of the forms; the address with most of it makes room."""
 HONEST_S: Final = 1.0
 """An ordinary request arrives within this time, so an older unfinished one makes room before an idle connection."""
 
@@ -60,8 +61,8 @@ class Holders:
     Args:
         max_connections: of the process; the largest holder makes room for another.
         per_address: connections, and requests through a trusted proxy.
-        address_bytes: body bytes in memory of one address.
-        total_bytes: body bytes in memory of all addresses.
+        address_bytes: body bytes, and bytes sent ahead, in memory of one address.
+        total_bytes: the same of all addresses.
         count_refusal: gets the name of the limit for which a connection or request is ended or refused.
     """
 
@@ -178,12 +179,19 @@ class Holders:
             member.holder.body_bytes -= count
 
     def _relieve(self, member: Member) -> bool:
-        """End the oldest unfinished request of the address with most bytes, unless it is the address of *member*."""
+        """
+        End a connection of the address with most bytes, unless it is the address of *member*.
+
+        The oldest unfinished request goes first; then a connection whose client sent ahead and that does not work.
+        """
         self._refused("all_body_bytes")
         largest = max(self._holders.values(), key=lambda holder: holder.body_bytes, default=None)
         if largest is None or largest is member.holder:
             return False
-        return self._evict([each for each in largest.unfinished if each.held_bytes][:1])
+        unfinished = (each for each in largest.unfinished if each.held_bytes)
+        ahead = (each for each in largest.members if each.held_bytes and not each.is_working)
+        found = next(chain(unfinished, ahead), None)
+        return found is not None and self._evict([found])
 
     def _evict_from(self, holder: Holder) -> bool:
         if holder.unfinished:

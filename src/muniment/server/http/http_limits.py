@@ -54,7 +54,7 @@ class LimitedProtocol(HttpToolsProtocol):
     holder: Holder | None = None
     """Whose connection it is; through a trusted proxy, whose request it carries."""
     held_bytes = 0
-    """Body bytes of its requests in progress, which its holder counts."""
+    """Body bytes of its requests in progress and what is unread, which its holder counts."""
     is_unfinished = True
     """Whether the request that the client is expected to send, or has begun, is incomplete."""
     _pause: asyncio.TimerHandle | None = None
@@ -126,8 +126,11 @@ class LimitedProtocol(HttpToolsProtocol):
         while begin < len(data) and not self._is_over:
             is_between = self._is_between_requests
             if self._pause is not None or self._unread or (is_between and self._is_answering):
-                self._unread += data[begin:]
-                self.flow.pause_reading()
+                if self.front.holders.hold(self, len(data) - begin):
+                    self._unread += data[begin:]
+                    self.flow.pause_reading()
+                else:
+                    self.refuse(crowded("bytes at once"))
                 return
             end = len(data)
             # Neither a body nor empty lines between requests are cut into pieces.
@@ -161,6 +164,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         unread, self._unread = self._unread, b""
         if unread:
+            self.front.holders.release(self)
             self.data_received(unread)
         if self._pause is not None or self._unread:
             return
@@ -210,7 +214,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self._in_body and not self.is_busy:
             if self._is_proxied:
                 holders.leave(self)
-            elif self.held_bytes:
+            elif self.held_bytes and not self._unread:
                 holders.release(self)
 
     def resume_writing(self) -> None:
