@@ -2,11 +2,9 @@
 
 import threading
 from datetime import timedelta
-from importlib import import_module
 
 import msgspec
 import pytest
-from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -151,14 +149,6 @@ def test_an_account_prepares_a_bounded_number_of_runs():
 
 def fields_of(row):
     return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
-
-
-def test_the_migration_counts_the_criteria_of_earlier_runs():
-    me, of = owner(), framework()
-    started = start(me, company(me), of).to_wire()
-    ReportRun.objects.update(criteria=0)
-    import_module("muniment.assessments.migrations.0003_criteria").count(apps, None)
-    assert runs.get_run(me, started["runId"]).to_wire()["progress"]["total"] == 3
 
 
 def test_a_run_started_by_an_earlier_version_shows_its_progress():

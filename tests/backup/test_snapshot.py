@@ -37,6 +37,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
+from muniment.store.database import form
 from muniment.store.database.snapshots import snapshot
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -230,16 +231,14 @@ def test_a_newer_version_and_another_currency_are_refused_with_the_way_out(tmp_p
     assert rows.filled("default") == []
 
 
-def test_a_backup_of_an_older_form_is_restored_and_brought_forward(tmp_path):
+def test_a_backup_from_before_the_first_release_is_refused_with_the_way_out(tmp_path):
     instances.filled()
-    before = instances.counted()
-    older = [each for each in sorted(rows.applied("default")) if each != ("documents", "0002_blob_hold")]
-    written(tmp_path / "b", with_header(migrations=older))
+    written(tmp_path / "b", with_header(migrations=[("accounts", "0001_first")]))
     instances.emptied()
-    restore(config.current(), tmp_path / "b")
-    assert instances.counted(without=()) == before
-    assert rows.applied("default") > set(older)
-    assert BlobHold.objects.count() == 0
+    for read in (lambda: restore(config.current(), tmp_path / "b"), lambda: verify(tmp_path / "b")):
+        with pytest.raises(BadRequest, match=r"before 0\.1\.0") as refusal:
+            read()
+        assert "muniment export FOLDER" in refusal.value.hint
 
 
 def test_an_interrupted_backup_or_restore_leaves_nothing_behind(tmp_path, monkeypatch):
@@ -392,7 +391,9 @@ def test_where_there_is_no_instance_there_is_no_backup_and_no_move(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("applied", [set(), {("registry", "0001_first"), ("registry", "9999_from_tomorrow")}])
+@pytest.mark.parametrize(
+    "applied", [set(), {("registry", "0001_first")}, {form.FIRST, ("registry", "9999_from_tomorrow")}]
+)
 def test_a_database_without_tables_or_of_a_newer_version_is_not_backed_up(tmp_path, monkeypatch, applied):
     monkeypatch.setattr(rows, "applied", lambda _: applied)
     with pytest.raises(Conflict):

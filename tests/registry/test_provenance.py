@@ -1,9 +1,6 @@
 """The mark of a published item is true: an owner's edit, a review and an import change it, and nothing else does."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 
 from make import registry as make
 from muniment.kernel.actor import COMMAND
@@ -12,7 +9,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import revert_company, update_company
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.frameworks import operations as frameworks
-from muniment.registry.models import Company, Framework, HistoryEntry, Person
+from muniment.registry.models import Company, HistoryEntry
 from muniment.registry.people import moderation, positions, profiles, withdrawal
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
@@ -252,31 +249,3 @@ def test_a_row_that_says_nothing_counts_as_its_owners():
     Company.objects.filter(slug=company.slug).update(provenance=None)
     stored = vars(Company.objects.get(slug=company.slug))
     assert provenance.mark(stored) == f"owner {stored['updated_at']:%Y-%m-%d}"
-
-
-def test_the_migration_reads_the_same_marks_from_the_history(tmp_path):
-    """Of rows of a list it knows only the list; a claim, a takedown and a request leave the mark as it is."""
-    file = make.lines(tmp_path / "companies.jsonl", row("quillmere"), row("old-weir"))
-    make.lines(tmp_path / "people.jsonl", {"slug": "ada-quay", "name": "Ada Quay", "bio": "Pilot."})
-    import_registry(file)
-    import_registry(tmp_path / "people.jsonl")
-    owner, judge = make.owner(), make.reviewer()
-    quillmere = Company.objects.get(slug="quillmere")
-    quillmere.ownerships.create(account_id=owner.account_id)
-    change(make.agent_of(owner), quillmere, body="Obey me.")
-    change(owner, quillmere, name="Harbour Trust")
-    decide_request(judge, claim_person(owner, "ada-quay", "It is me.").pk, approve=True)
-    profiles.update_profile(owner, ProfileChange(bio="Obey me."))
-    made = make.published(owner, description="A harbour.")
-    corrected = make.published(owner)
-    change(owner, corrected, body="Obey me.")
-    change(judge, corrected, body="At length.")
-    framework = frameworks.create_framework(judge, name="River score", kind="score").slug
-    models = (Company, Person, Framework)
-    known = {(model, each.slug): each.provenance for model in models for each in model.objects.all()}
-    for model in models:
-        model.objects.update(provenance=None)
-    import_module("muniment.registry.migrations.0015_provenance").record(apps, None)
-    assert {(model, each.slug): each.provenance for model in models for each in model.objects.all()} == known
-    assert known[Company, "quillmere"]["owner"].keys() == {"body"}
-    assert known[Company, made.slug]["source"] == known[Framework, framework]["source"] == "reviewed"

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
 
 from muniment.backup import container, rows
 from muniment.backup.contents import Part
@@ -14,9 +13,6 @@ from muniment.config import Config
 from muniment.documents.records import storage
 from muniment.registry.people import suppression
 from muniment.store.sqlite import lost
-
-SUPPRESSIONS: Final = ("registry", "0003_erasures")
-"""Since this migration, people can be erased."""
 
 
 def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> VerifiedBackup:
@@ -39,7 +35,7 @@ def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Verif
         tell("proving")
         found.append(verify(draft))
 
-    if SUPPRESSIONS in rows.applied("default"):
+    if rows.applied("default"):
         suppression.write_beside(path.parent)
         suppression.remember_folder(config.data, path.parent)
     with closing(RunningInstance(config, "default", storage()).parts()) as parts:

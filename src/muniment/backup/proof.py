@@ -9,6 +9,8 @@ import msgspec
 from muniment.backup import container, contents
 from muniment.backup.container import Damaged
 from muniment.backup.contents import Header, Manifest, Part, Tally
+from muniment.kernel.problems import BadRequest
+from muniment.store.database.form import UNRELEASED, WAY_OUT, is_unreleased
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class VerifiedBackup:
 
 
 def header_of(part: Part | None) -> Header:
-    """Read the first part; raise Damaged if it is not a header of a known format."""
+    """Read the first part; raise Damaged if it is not a header of a known format, BadRequest if 0.1.0 is newer."""
     try:
         if part is None or part.name != contents.HEADER:
             raise Damaged("The backup does not start with its header.")
@@ -35,6 +37,8 @@ def header_of(part: Part | None) -> Header:
         raise Damaged(f"The header of the backup cannot be read: {error}.") from error
     if found.format != contents.FORMAT:
         raise Damaged(f"The backup has the format {found.format}; this version reads {contents.FORMAT}.")
+    if is_unreleased(found.migrations):
+        raise BadRequest(f"The backup {UNRELEASED}.", WAY_OUT)
     return found
 
 

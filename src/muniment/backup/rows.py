@@ -85,16 +85,12 @@ class Table(NamedTuple):
     counter: str = ""
 
 
-_HAS_CHANGED_FIELDS: Final = ("registry", "0009_verification")
-"""From this migration on, the change feed has a column of changed fields."""
 CHANGES_TABLE: Final = Table(
     CHANGES,
     "sequence",
-    {"sequence": "BigIntegerField", "kind": "TextField", "key": "TextField", "change": "TextField", "at": "TextField"},
+    {"sequence": "BigIntegerField", **dict.fromkeys(("kind", "key", "change", "at", "fields"), "TextField")},
 )
 CHAIN: Final = "published_chain"
-_HAS_CHAIN: Final = ("registry", "0016_chain")
-"""From this migration on, the change feed has a chain."""
 _CHAIN_TABLE: Final = Table(
     CHAIN,
     "sequence",
@@ -125,11 +121,7 @@ def tables(migrations: frozenset[tuple[str, str]]) -> dict[str, Table]:
         for model in state.apps.get_models(include_auto_created=True)
         if model._meta.managed and not model._meta.proxy  # noqa: SLF001 - documented by Django
     ]
-    changes = CHANGES_TABLE
-    if _HAS_CHANGED_FIELDS in migrations:
-        changes = changes._replace(types={**changes.types, "fields": "TextField"})
-    feed = (changes, _CHAIN_TABLE) if _HAS_CHAIN in migrations else (changes,)
-    return {table.name: table for table in (*found, *feed) if table.name not in LEFT_OUT}
+    return {table.name: table for table in (*found, CHANGES_TABLE, _CHAIN_TABLE) if table.name not in LEFT_OUT}
 
 
 def _table(model: type[Model]) -> Table:

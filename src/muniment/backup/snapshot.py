@@ -21,12 +21,11 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from muniment.kernel.wire import timestamp
 from muniment.registry.publishing import publisher
+from muniment.store.database.form import UNRELEASED, WAY_OUT, is_unreleased
 from muniment.store.database.snapshots import snapshot
 
 _TOMBSTONES: Final = "registry_feedtombstone"
 PIECE_BYTES: Final = 1 << 20
-HOLDS: Final = ("documents", "0002_blob_hold")
-"""Since this migration, the deletion of blobs can be paused."""
 
 
 @dataclass(slots=True)
@@ -66,12 +65,14 @@ class RunningInstance:
             migrations = rows.applied(self.using)
             if not migrations:
                 raise no_instance()
+            if is_unreleased(migrations):
+                raise Conflict(f"The database {UNRELEASED}.", WAY_OUT)
             if newer := rows.unknown(migrations):
                 raise Conflict(
                     f"The database belongs to a newer version of Muniment; unknown migrations: {', '.join(newer[:5])}.",
                     "Use that version.",
                 )
-            if self.storage is not None and self.using == "default" and HOLDS in migrations:
+            if self.storage is not None and self.using == "default":
                 stack.enter_context(blobs_held())
             made_at = timestamp(now())  # before the snapshot, which thus has all that was acknowledged until then
             stack.enter_context(snapshot(self.using))

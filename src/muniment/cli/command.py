@@ -218,7 +218,7 @@ class Refused(click.ClickException):
 def refusals() -> Iterator[None]:
     """Turn the refusal of a database of a newer version, or with another secret key, into an error message."""
     from muniment.accounts.keys.keyring import WrongKey
-    from muniment.store.database.form import NewerDatabase
+    from muniment.store.database.form import UnknownDatabase
     from muniment.store.sqlite.lost import LostDatabase, require_present
 
     settings = config.current()
@@ -226,7 +226,7 @@ def refusals() -> Iterator[None]:
         if not settings.on_postgresql:
             require_present(settings.database_file)
         yield
-    except (LostDatabase, NewerDatabase, WrongKey) as error:
+    except (LostDatabase, UnknownDatabase, WrongKey) as error:
         raise Refused(str(error)) from None
 
 

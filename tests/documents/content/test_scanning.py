@@ -1,6 +1,5 @@
 """Text out of documents, and the scanner before it: what each says when it can or cannot."""
 
-import importlib
 import io
 import socketserver
 import threading
@@ -8,7 +7,6 @@ from datetime import timedelta
 
 import obstore
 import pytest
-from django.apps import apps
 
 from make.documents import blob_keys as keys
 from make.documents import do_jobs, uploaded
@@ -167,22 +165,6 @@ def test_a_file_that_was_never_scanned_is_rejected_after_a_day_and_no_longer_cou
     with pytest.raises(BadRequest, match="scan did not finish"):
         uploads.complete_upload(owner, document.pk)
     assert document.pk in [each.pk for each in operations.list_documents(owner).items]
-
-
-def test_a_file_that_an_earlier_version_never_scanned_can_be_scanned_again(owner, company, settings_with):
-    migration = importlib.import_module("muniment.documents.migrations.0003_never_scanned")
-    document = unscanned(owner, company, settings_with)
-    read = Document.objects.get(pk=uploaded(owner, company).pk)
-    Document.objects.filter(pk=read.pk).update(state=DocumentState.READY, text_state=TextState.NOT_EXTRACTABLE)
-    Document.objects.filter(pk=document.pk).update(
-        text_state=TextState.NOT_EXTRACTABLE, reason="", text_note="Reading it failed."
-    )
-    migration.open_again(apps, None)
-    document.refresh_from_db()
-    read.refresh_from_db()
-    assert (document.text_state, document.text_note) == (TextState.NONE, "")
-    assert "gave no verdict" in document.reason
-    assert read.text_state == TextState.NOT_EXTRACTABLE
 
 
 def test_the_cleanup_reopens_a_file_that_an_earlier_version_left_unscanned_beside_this_one(

@@ -1,10 +1,8 @@
 """Pictures travel with exports and imports; rows name them by their path."""
 
 import json
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 
 from make.pictures import picture
 from make.registry import document, lines, owner, published
@@ -135,13 +133,3 @@ def test_a_dry_run_stores_no_picture(paths, tmp_path):
     bad = []
     import_registry(tmp_path, dry_run=True, tell=bad.append)
     assert (bad, Picture.objects.count()) == ([], 0)
-
-
-def test_the_upgrade_stores_paths_of_own_pictures_only(paths):
-    unknown = f"https://elsewhere.example/pictures/{'a' * 32}-512.webp"
-    Company.objects.update(icon=f"http://127.0.0.1:9100{paths[0]}")
-    Person.objects.update(extra={"picture": f"http://127.0.0.1:9100{paths[1]}", "motto": "on"})
-    Company.objects.create(slug="other", name="Other", icon=unknown)
-    import_module("muniment.registry.migrations.0013_picture_paths")._store_paths(apps, None)
-    assert list(Company.objects.order_by("pk").values_list("icon", flat=True)) == [paths[0], unknown]
-    assert Person.objects.get().extra == {"picture": paths[1], "motto": "on"}

@@ -8,15 +8,14 @@ import pytest
 from make.accounts import Letters
 from make.registry import changes, document, draft, item, keys, lines, owner, published, reviewer
 from muniment.accounts.models import Account
-from muniment.jobs import queue
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.models import HistoryEntry, Person, Position, PositionRequest
-from muniment.registry.people import moderation, positions, profiles, tasks, withdrawal
+from muniment.registry.models import HistoryEntry, Person, PositionRequest
+from muniment.registry.people import moderation, positions, profiles, withdrawal
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.review import decisions
@@ -386,32 +385,6 @@ def test_an_erased_person_leaves_requested_positions_too(ada, mine, tidal):
     erase_person(reviewer(), "ada-moss")
     assert team(tidal) == [("Chair", {"name": "Bo", "slug": "bo"})]
     assert not PositionRequest.objects.exists()
-
-
-class Run:
-    """A job's run that keeps its steps, as the queue does."""
-
-    def __init__(self):
-        self.done = {}
-
-    def step(self, key, make):
-        if key not in self.done:
-            self.done[key] = make()
-
-    def kept(self, _prefix):
-        return list(self.done)
-
-
-def test_holders_of_older_positions_get_one_mail_that_says_how_to_end_them(ada, tidal):
-    letters, run = Letters(), Run()
-    assert Position.objects.filter(person__slug="ada-moss").count() == 1
-    for _ in range(2):
-        assert tasks.tell_holders(run) == 1
-    ((subject, text),) = letters.to("ada@moss.example")
-    assert subject == "[Muniment] The positions on your profile"
-    assert "- Chair, Harbour" in text
-    assert "/manage/profile#positions" in text
-    assert tasks.UPGRADED in queue.handlers.kinds()
 
 
 def test_an_inactive_account_gets_no_mail(ada, mine, tidal, django_capture_on_commit_callbacks):

@@ -1,19 +1,13 @@
 """Names on listings without a profile: who sees them, and who links them; and the mail of the upgrade."""
 
-import importlib
-
 import pytest
-from django.apps import apps
 
-from make.accounts import Letters
 from make.registry import agent_of, document, owner, published, reviewer
-from muniment.jobs import queue
-from muniment.jobs.models import Job
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.people import positions, profiles, tasks, unlinked
+from muniment.registry.people import positions, profiles, unlinked
 from muniment.registry.people.profiles import ProfileChange
 
 pytestmark = pytest.mark.django_db
@@ -86,24 +80,3 @@ def test_a_reviewer_neither_overrides_a_refusal_nor_publishes_a_private_profile(
             unlinked.link_position(judge, tidal, item, slug)
     with pytest.raises(NotFound, match="shows no name without a profile"):
         unlinked.link_position(judge, tidal, "unknown")
-
-
-def upgrade():
-    importlib.import_module("muniment.registry.migrations.0010_position_requests")._tell_holders(apps, None)
-
-
-def test_an_upgrade_mails_the_holders_of_existing_positions_once(ada):
-    upgrade()
-    letters, run = Letters(), queue.claim("test")
-    assert run.kind == tasks.UPGRADED
-    assert (run.handler.work(run), run.handler.work(run)) == (1, 1)
-    ((subject, text),) = letters.to("ada@moss.example")
-    assert subject == "[Muniment] The positions on your profile"
-    assert "- Chair, Harbour" in text
-    assert document("person", "ada-moss")["positions"][0]["title"] == "Chair"
-
-
-def test_an_upgrade_without_claimed_profiles_sends_no_mail():
-    published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
-    upgrade()
-    assert not Job.objects.filter(kind=tasks.UPGRADED).exists()

@@ -1,10 +1,8 @@
 """What owners take back: drafts, submissions, published listings; and what a reviewer took down."""
 
 from functools import partial
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 
 from make.accounts import Letters
 from make.registry import agent_of, changes, document, draft, keys, owner, published, reviewer
@@ -190,17 +188,6 @@ def test_what_a_reviewer_took_down_its_owner_does_not_publish_again():
     withdrawal.unlist_own_company(me, slug)
     withdrawal.relist_own_company(me, slug)
     assert document("company", slug)
-
-
-def test_what_was_unlisted_before_the_upgrade_counts_as_taken_down():
-    me = owner()
-    before, public = published(me).slug, published(me).slug
-    decisions.unlist_company(reviewer(), before, "Closed.")
-    Company.objects.update(unlisted_by="")  # as the column is added
-    import_module("muniment.registry.migrations.0007_unlisted_by").take_down(apps, None)
-    assert dict(Company.objects.values_list("slug", "unlisted_by")) == {before: "reviewer", public: ""}
-    with pytest.raises(Forbidden):
-        withdrawal.relist_own_company(me, before)
 
 
 def test_a_reviewer_takes_down_what_its_owner_unlisted_so_that_no_owner_evades_a_takedown():

@@ -7,12 +7,13 @@ from click.testing import CliRunner
 from django.db import connection
 from django.db.migrations import DeleteModel, RemoveField
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
 from muniment import __version__
 from muniment.cli.command import main
 from muniment.server.process.exit_status import REFUSED
 from muniment.store.database import form
-from muniment.store.database.form import NewerDatabase, RequireForm
+from muniment.store.database.form import NewerDatabase, RequireForm, UnreleasedDatabase
 
 pytestmark = pytest.mark.django_db
 UNIT = Path(__file__).parents[3] / "deploy" / "systemd" / "muniment.service"
@@ -50,6 +51,17 @@ def test_a_contracting_migration_raises_the_form(monkeypatch):
     assert seen == [(2, "9.1.0")]
 
 
+def test_a_database_from_before_the_first_release_is_refused_with_the_way_out():
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied(*form.FIRST)
+    recorder.record_applied("accounts", "0001_first")
+    with pytest.raises(UnreleasedDatabase, match=r"before 0\.1\.0.*muniment export FOLDER.*muniment import FOLDER"):
+        form.require_known()
+    done = CliRunner().invoke(main, ["user", "list"])
+    assert (done.exit_code, "Traceback" in done.output) == (REFUSED, False)
+    assert "Run `muniment export FOLDER` with the version that made it" in done.stderr
+
+
 def test_a_command_refuses_with_the_status_that_systemd_does_not_restart():
     form.record(connection, form.FORM + 1, "9.1.0")
     done = CliRunner().invoke(main, ["user", "list"])
@@ -58,18 +70,13 @@ def test_a_command_refuses_with_the_status_that_systemd_does_not_restart():
     assert f"RestartPreventExitStatus={REFUSED}" in UNIT.read_text()
 
 
-BEFORE_THE_FIRST_RELEASE = {
-    ("accounts", "0013_tokens_without_asks"),
-    ("oauth", "0004_apps_without_asks"),
-    ("registry", "0031_no_listed_ahead"),
-}
 """They run in no database that a published version has made."""
 
 
 def test_every_migration_that_takes_something_away_requires_a_form():
     loader = MigrationLoader(connection)
     for (app, name), migration in loader.disk_migrations.items():
-        if not migration.__module__.startswith("muniment.") or (app, name) in BEFORE_THE_FIRST_RELEASE:
+        if not migration.__module__.startswith("muniment."):
             continue
         if any(isinstance(each, DeleteModel | RemoveField) for each in migration.operations):
             required = [each for each in migration.operations if isinstance(each, RequireForm)]

@@ -10,7 +10,6 @@ from typing import Final
 
 from muniment.backup import container, rows
 from muniment.backup.contents import digest_of
-from muniment.backup.operations import SUPPRESSIONS
 from muniment.backup.proof import VerifiedBackup, verify
 from muniment.backup.scheduled import retention
 from muniment.backup.scheduled.checking import check_some
@@ -154,8 +153,6 @@ class _Run:
 
     def _write_suppressions(self) -> None:
         """Write the list of erased people beside the backups; into a folder again after each later erasure."""
-        if SUPPRESSIONS not in rows.applied("default"):
-            return
         if self._place.folder is not None:
             suppression.write_beside(self._place.folder)
             suppression.remember_folder(self._config.data, self._place.folder)

@@ -11,7 +11,6 @@ from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
 from muniment.registry import currency
 from muniment.registry.declared.current import refresh
-from muniment.registry.names import former, from_history
 from muniment.registry.publishing.publisher import renew_outdated
 from muniment.registry.publishing.republishing import replace_outdated
 from muniment.registry.settings.operations import settle
@@ -45,7 +44,7 @@ def bring_up_to_date() -> Upgrade:
     Waits for any other process that does.
 
     Raises:
-        NewerDatabase: a newer version has contracted the database.
+        UnknownDatabase: a newer version has contracted the database, or a version before 0.1.0 made it.
         WrongKey: the database uses a secret key that this process lacks.
         OtherCurrency: the stored amounts are in another currency than the settings say.
     """
@@ -66,7 +65,6 @@ def bring_up_to_date() -> Upgrade:
 
 def _replace_outdated(run: JobRun) -> dict[str, int]:
     """Publish again what nodes of the earlier version have published since, until they publish nothing more."""
-    from_history.fill(former.is_removed)  # the earlier version keeps no former names
     replaced = replace_outdated(lambda _: run.check())
     if replaced:
         queue.enqueue(KIND, delay_s=AFTER_S)

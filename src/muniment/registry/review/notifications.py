@@ -148,20 +148,10 @@ def notify_of_request(person: Person, company: Company, titles: list[str]) -> No
     _notify_person(person, gettext_lazy("%(company)s: confirm your position"), text, company, titles)
 
 
-def notify_of_positions(person: Person, titles: list[str]) -> None:
-    """Notify a person which positions their profile shows, and how to end them."""
-    text = gettext_lazy(
-        "Your public profile shows these positions:\n\n%(titles)s\n\n"
-        "From now on, listings need your consent to name your profile. If one of these positions is wrong or has "
-        "ended, end it here:\n\n%(link)s\n"
-    )
-    _notify_person(person, gettext_lazy("The positions on your profile"), text, None, titles)
-
-
-def _notify_person(person: Person, subject: Promise, text: Promise, company: Company | None, titles: list[str]) -> None:
+def _notify_person(person: Person, subject: Promise, text: Promise, company: Company, titles: list[str]) -> None:
     if person.account is None or not person.account.is_active:
         return
-    name = outgoing.without_links(company.name, 200) if company else None
+    name = outgoing.without_links(company.name, 200)
     with in_language_of(person.account):
         link = places.link(gettext("Open your profile"), "/manage/profile#positions")
         values = {"company": name, "titles": _lines(titles), "link": link}

@@ -202,11 +202,11 @@ class Startup:
         from muniment.registry.currency import OtherCurrency
         from muniment.registry.publishing import publisher
         from muniment.registry.publishing.upgrade import bring_up_to_date
-        from muniment.store.database.form import NewerDatabase
+        from muniment.store.database.form import UnknownDatabase
 
         try:
             upgrade = bring_up_to_date()
-        except (NewerDatabase, OtherCurrency, WrongKey) as error:
+        except (OtherCurrency, UnknownDatabase, WrongKey) as error:
             raise Refusal(str(error)) from None
         if upgrade.migrations:
             log.info("database migrations applied", extra={"migrations": upgrade.migrations})

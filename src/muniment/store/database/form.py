@@ -4,8 +4,11 @@ The form of the database, by a number, and the oldest form that a version must k
 A migration that only adds (expands) leaves older versions working, so that nodes can be upgraded one by one and go one
 step back. A migration that takes something away (contracts) ends with :class:`RequireForm`; versions that do not know
 this form refuse to open the database from then on.
+
+Nothing before 0.1.0 was released. Its databases and backups lack the first migration, and are refused too.
 """
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from django.db import connection
@@ -16,9 +19,20 @@ from muniment import __version__
 FORM: Final = 1
 """The newest form that this version knows; raised by one with each contracting migration."""
 TABLE: Final = "accounts_databaseform"
+FIRST: Final = ("accounts", "0001_initial")
+"""The migration that every released version has applied."""
+UNRELEASED: Final = "was made by a version before 0.1.0, none of which was released"
+WAY_OUT: Final = (
+    "Run `muniment export FOLDER` with the version that made it, then `muniment import FOLDER` here with a new data"
+    " folder or database. UPGRADING says what else to do."
+)
 
 
-class NewerDatabase(Exception):  # noqa: N818 - its message is for the operator
+class UnknownDatabase(Exception):  # noqa: N818 - its message is for the operator
+    """This version must not open the database."""
+
+
+class NewerDatabase(UnknownDatabase):
     """A newer version has contracted the database."""
 
     def __init__(self, form: int, version: str) -> None:
@@ -26,6 +40,13 @@ class NewerDatabase(Exception):  # noqa: N818 - its message is for the operator
             f"This database needs Muniment {version} or later (form {form}); this is Muniment {__version__}, which"
             f" knows forms up to {FORM}. Install that version, or restore a backup that an earlier version made."
         )
+
+
+class UnreleasedDatabase(UnknownDatabase):
+    """A version before 0.1.0 made the database."""
+
+    def __init__(self) -> None:
+        super().__init__(f"This database {UNRELEASED}. {WAY_OUT}")
 
 
 class RequireForm(RunPython):
@@ -45,10 +66,21 @@ def record(on: Any, form: int, version: str) -> None:
         cursor.execute(f"INSERT INTO {TABLE} (form, version) VALUES (%s, %s) ON CONFLICT DO NOTHING", [form, version])
 
 
+def is_unreleased(applied: Collection[tuple[str, str]]) -> bool:
+    """Return whether a version before 0.1.0 applied these migrations."""
+    return bool(applied) and FIRST not in applied
+
+
 def require_known() -> None:
-    """Raise NewerDatabase if this version must not open the database."""
+    """Raise UnknownDatabase if this version must not open the database."""
     with connection.cursor() as cursor:
-        if TABLE not in connection.introspection.table_names(cursor):
+        tables = connection.introspection.table_names(cursor)
+        if "django_migrations" not in tables:
+            return
+        cursor.execute("SELECT app, name FROM django_migrations WHERE app = %s", [FIRST[0]])
+        if is_unreleased(cursor.fetchall()):
+            raise UnreleasedDatabase
+        if TABLE not in tables:
             return
         cursor.execute(f"SELECT form, version FROM {TABLE} ORDER BY form DESC LIMIT 1")
         row = cursor.fetchone()

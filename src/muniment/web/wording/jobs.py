@@ -25,7 +25,6 @@ KINDS: Final = {
     "mail.requested": gettext_lazy("Send a message"),
     "oauth.clients_unused": gettext_lazy("Delete unused apps"),
     "oauth.grants_ended": gettext_lazy("Delete ended app connections"),
-    "registry.consent_introduced": gettext_lazy("Ask people about their positions"),
     "registry.digests_due": gettext_lazy("Send digests to reviewers"),
     "registry.fields_declared": gettext_lazy("Publish listings with new fields"),
     "registry.file_sparse": gettext_lazy("Give free space back to the disk"),
