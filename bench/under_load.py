@@ -14,6 +14,7 @@ beside them, and root may raise the priority of everything measured, as in --pri
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -88,16 +89,21 @@ def copy_of(source: Path, folder: Path) -> Path:
     return folder / "companies.jsonl"
 
 
+_numbers = itertools.count()
+
+
 class Client:
     """A connection that is kept alive and sends one request after another."""
 
     def __init__(self, port: int) -> None:
         self._port = port
+        # An address may have 256 connections, so each 200 of them come from another one.
+        self._source = f"127.0.1.{1 + next(_numbers) // 200}", 0
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
     async def connect(self) -> "Client":
-        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port, local_addr=self._source)
         return self
 
     async def send(self, head: str, body: bytes = b"") -> tuple[int, bytes]:
@@ -398,7 +404,6 @@ def main() -> int:
         env = {**os.environ, "MUNIMENT_DATA": given.data}
         for name in ("RATE_LIMIT", "ACCOUNT_WRITES", "ACCOUNT_CPU_MS"):
             env[f"MUNIMENT_{name}"] = "off"
-        env |= {"MUNIMENT_MAX_CONNECTIONS": "4000", "MUNIMENT_MAX_CONNECTIONS_PER_ADDRESS": "4000"}
         server = process(SERVER_CORE, 0, "serve", "--port", str(port), env=env)
         with server as serving, process(OTHER_CORE, LOW, "worker", env=env):
             wait_until_ready(port)

@@ -151,20 +151,6 @@ class Config:
         values.base_url,
         "Patroni's REST API, such as http://postgres-1:8008, for doctor to read the replication mode.",
     )
-    max_connections = Setting(
-        "4000", values.natural, "Open connections per process; the address with the most makes room when exceeded."
-    )
-    max_connections_per_address = Setting(
-        "256",
-        values.positive,
-        "Open connections per client address and process; through a trusted proxy, its requests.",
-    )
-    header_timeout_s = Setting("10", values.natural, "Time limit for request headers, in seconds.")
-    body_timeout_s = Setting("60", values.natural, "Time limit for pauses in a request body, in seconds.")
-    body_deadline_s = Setting(
-        "30", values.natural, "Time limit for a whole body, in seconds; uploads need 8 KB per second from then on."
-    )
-    express_lane = Setting("on", values.switch, "Serve cached responses directly from the HTTP parser.")
     storage_url = Setting(
         "",
         values.storage_url,

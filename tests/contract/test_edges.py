@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from services.mcp import legacy
-from services.product import Product
+from services.product import WITHOUT_FAST_PATH, Product
 from services.raw import exchange, status
 
 pytestmark = pytest.mark.requirement("rest.methods", "rest.unknown-path", "rest.broken-path")
@@ -20,7 +20,7 @@ HTML = b"Accept: text/html,application/xhtml+xml,application/json;q=0.5"
 @pytest.fixture(scope="module")
 def both(demo):
     """The same registry served with the fast path and without it."""
-    with Product(demo.data, express_lane="on") as lane, Product(demo.data, express_lane="off") as plain:
+    with Product(demo.data) as lane, Product(demo.data, constants=WITHOUT_FAST_PATH) as plain:
         for product in (lane, plain):
             product.wait_ready()
         yield lane, plain
@@ -219,8 +219,8 @@ def test_other_answers_forbid_guessing_their_type_too(demo, both):
         assert status(file) == 200
         for answer in (unchanged, *called, invalid, file):
             assert answer.lower().count(lines) == 1
-    for lane in ("on", "off"):
-        with Product(demo.data, "--workers", "1", express_lane=lane, rate_limit="1", rate_burst="1") as product:
+    for constants in (None, WITHOUT_FAST_PATH):
+        with Product(demo.data, "--workers", "1", constants=constants, rate_limit="1", rate_burst="1") as product:
             product.wait_ready()
             answers = [ask(product, b"/api/v1/stats") for _ in range(2)]
             assert [status(each) for each in answers] == [200, 429]

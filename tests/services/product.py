@@ -24,6 +24,15 @@ COMMAND = (sys.executable, "-m", "muniment")
 DEMO = Path(__file__).parents[2] / "src" / "muniment" / "demo"
 
 
+Constants = Mapping[str, Any]
+WITHOUT_FAST_PATH: Constants = {
+    "muniment.server.process.server_process.FastPathProtocol": {
+        "is": "muniment.server.http.http_limits:LimitedProtocol"
+    }
+}
+"""Every request takes the ordinary path, whose answers those of the fast path are compared with."""
+
+
 class Served:
     """How products are served in this run of the suite; set by its options."""
 
@@ -90,10 +99,19 @@ def environment(data: Path, **settings: str) -> dict[str, str]:
 
 
 def run(
-    *arguments: str, data: Path, stdin: str = "", check: bool = True, timeout_s: float = 240, **settings: str
+    *arguments: str,
+    data: Path,
+    stdin: str = "",
+    check: bool = True,
+    timeout_s: float = 240,
+    constants: Constants | None = None,
+    **settings: str,
 ) -> subprocess.CompletedProcess[str]:
     """
     Run a subcommand of ``muniment`` to its end.
+
+    Args:
+        constants: other values of constants; see :func:`services.warm.set_constants`.
 
     Raises:
         AssertionError: it failed and *check* is true; includes its output.
@@ -101,7 +119,8 @@ def run(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)
-        process = started(arguments, environment(data, **settings), (given.fileno(), out.fileno(), err.fileno()))
+        files = given.fileno(), out.fileno(), err.fileno()
+        process = started(arguments, environment(data, **settings), files, constants)
         try:
             code = process.wait(timeout_s)
         finally:
@@ -119,11 +138,22 @@ def _whole(file: IO[bytes]) -> str:
 
 
 def started(
-    arguments: Sequence[str], environment: Mapping[str, str], files: tuple[int, int, int]
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    files: tuple[int, int, int],
+    constants: Constants | None = None,
 ) -> "subprocess.Popen[bytes] | Process":
-    """Start ``muniment`` in a process; *files* are its standard input, output and error output."""
-    if Served.forks and interpreter().fits(environment):
-        return interpreter().start(list(arguments), environment, files, cheap_hashes=Served.cheap_hashes)
+    """
+    Start ``muniment`` in a process; *files* are its standard input, output and error output.
+
+    With other values of *constants* it is always a fork, which alone can have them.
+    """
+    fits = interpreter().fits(environment)
+    assert fits or not constants, "a fork would not be as a new process in this environment"
+    if constants or (Served.forks and fits):
+        return interpreter().start(
+            list(arguments), environment, files, cheap_hashes=Served.cheap_hashes, constants=constants
+        )
     return subprocess.Popen([*COMMAND, *arguments], env=environment, stdin=files[0], stdout=files[1], stderr=files[2])
 
 
@@ -149,16 +179,20 @@ class Product:
 
     Args:
         data: its data folder; an existing instance is served.
+        constants: other values of constants, in one process; see :func:`services.warm.set_constants`.
         settings: its settings by name; the rate limits are off by default.
     """
 
-    def __init__(self, data: Path, *arguments: str, **settings: str) -> None:
+    def __init__(self, data: Path, *arguments: str, constants: Constants | None = None, **settings: str) -> None:
         self.data = data
         self.port = free_port()
         self.host = f"127.0.0.1:{self.port}"
         self.url = f"http://{self.host}"
         self.log = data.parent / f"{data.name}-{self.port}.log"
-        self._arguments = arguments if "--workers" in arguments else (*arguments, "--workers", str(Served.workers))
+        # The processes of a supervisor are new interpreters, with the constants of the product.
+        workers = 1 if constants else Served.workers
+        self._arguments = arguments if "--workers" in arguments else (*arguments, "--workers", str(workers))
+        self._constants = constants
         self._settings = {"rate_limit": "off", "account_writes": "off", "account_cpu_ms": "off", **settings}
         self._process: subprocess.Popen[bytes] | Process | None = None
 
@@ -172,7 +206,7 @@ class Product:
         arguments = ["serve", "--host", "127.0.0.1", "--port", str(self.port), *self._arguments]
         with self.log.open("ab") as log, Path(os.devnull).open("rb") as nothing:
             files = nothing.fileno(), log.fileno(), log.fileno()
-            self._process = started(arguments, environment(self.data, **self._settings), files)
+            self._process = started(arguments, environment(self.data, **self._settings), files, self._constants)
         wait_until(lambda: self._up("/healthz"), within_s=within_s, what="muniment serve answering")
         if Served.cluster is not None and "database_url" not in self._settings:
             wait_until(self._is_built, within_s=within_s, what="the node's copy of the registry")

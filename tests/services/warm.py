@@ -13,6 +13,7 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import re
 import runpy
 import selectors
@@ -96,6 +97,7 @@ class Interpreter:
         files: tuple[int, int, int],
         *,
         cheap_hashes: bool = False,
+        constants: Mapping[str, Any] | None = None,
     ) -> Process:
         """
         Run ``muniment`` with *arguments* in a fork.
@@ -105,6 +107,7 @@ class Interpreter:
             environment: of the process.
             files: its standard input, output and error output.
             cheap_hashes: hash passwords at the least cost.
+            constants: other values of constants of the product; see :func:`set_constants`.
         """
         ours, theirs = socket.socketpair()
         asked = {
@@ -113,6 +116,7 @@ class Interpreter:
             "folder": str(Path.cwd()),
             "mask": _mask(),
             "cheap_hashes": cheap_hashes,
+            "constants": dict(constants or {}),
         }
         with theirs, self._turn:
             socket.send_fds(self._control, [json.dumps(asked).encode()], [*files, theirs.fileno()])
@@ -242,6 +246,7 @@ def become(asked: Any, descriptors: list[int]) -> None:
     sys.argv[1:] = asked["arguments"]
     if asked["cheap_hashes"]:
         hash_cheaply()
+    set_constants(asked["constants"])
 
 
 def hash_cheaply() -> None:
@@ -249,6 +254,20 @@ def hash_cheaply() -> None:
     from django.contrib.auth.hashers import Argon2PasswordHasher
 
     Argon2PasswordHasher.time_cost, Argon2PasswordHasher.memory_cost, Argon2PasswordHasher.parallelism = 1, 8, 1
+
+
+def set_constants(constants: Mapping[str, Any]) -> None:
+    """
+    Set constants of the product, by module and name, before it runs: limits that no operator needs to change.
+
+    A value ``{"is": "module:name"}`` is what has that name.
+    """
+    for place, value in constants.items():
+        module, _, name = place.rpartition(".")
+        found = importlib.import_module(module)
+        if not hasattr(found, name):
+            raise AttributeError(f"There is no constant {place}.")
+        setattr(found, name, pkgutil.resolve_name(value["is"]) if isinstance(value, dict) else value)
 
 
 def run_product() -> int:

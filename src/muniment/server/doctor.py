@@ -27,6 +27,7 @@ from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.findings import NONE_YET, OFF, PARTLY, UNSET, Finding, bad, good, warning
 from muniment.server.http.forwarding_notice import OtherHeader
+from muniment.server.http.holders import MAX_CONNECTIONS
 from muniment.server.installed_checks import confinement_finding, plugin_findings, template_findings
 from muniment.server.limits import by_account, by_address
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
@@ -358,11 +359,11 @@ def _mail(config: Config) -> Finding:
     return good("mail", says, "" if config.mail_url else UNSET)
 
 
-def _connections(config: Config) -> Finding:
-    files = reachable_file_limit(config)
-    allowed = connections_within(config.max_connections, files)
+def _connections(_: Config) -> Finding:
+    files = reachable_file_limit()
+    allowed = connections_within(MAX_CONNECTIONS, files)
     says = Phrase("{allowed:,} in a process", allowed=allowed)
-    if allowed < config.max_connections:
+    if allowed < MAX_CONNECTIONS:
         limit = Phrase(
             "the limit of open files ({files}) allows {says}; raise it (ulimit -n, LimitNOFILE)", files=files, says=says
         )

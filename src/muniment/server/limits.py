@@ -14,6 +14,8 @@ from muniment.kernel.fairness import (
 )
 from muniment.kernel.phrases.phrase import Joined, Phrase, marked
 from muniment.server.app.turns import THREADS_A_HOLDER
+from muniment.server.http.holders import MAX_CONNECTIONS_PER_ADDRESS
+from muniment.server.http.incoming_body import DEADLINE_S
 
 _BETWEEN: Final = "; "
 
@@ -35,11 +37,11 @@ def by_address(config: Config) -> str:
         requests = Phrase(
             "{rate:,} requests a minute, {burst:,} at once", rate=config.rate_limit, burst=limits.requests.burst
         )
-    connections = Phrase("{most:,} connections", most=config.max_connections_per_address)
+    connections = Phrase("{most:,} connections", most=MAX_CONNECTIONS_PER_ADDRESS)
     if limits.new_connections.is_enabled:
         connections = Phrase(
             "{most:,} connections, {new:,} new ones a second",
-            most=config.max_connections_per_address,
+            most=MAX_CONNECTIONS_PER_ADDRESS,
             new=NEW_CONNECTIONS_A_SECOND,
         )
     cards: str = marked("cards off")
@@ -54,7 +56,7 @@ def by_address(config: Config) -> str:
         (
             requests,
             connections,
-            Phrase("bodies within {deadline} s", deadline=config.body_deadline_s),
+            Phrase("bodies within {deadline} s", deadline=DEADLINE_S),
             Phrase("{count} client registrations an hour", count=limits.registrations.burst),
             Phrase("{count} pages at once", count=THREADS_A_HOLDER),
             cards,

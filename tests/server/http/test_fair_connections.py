@@ -24,10 +24,11 @@ UNFINISHED = POST % (b"/api/mcp", 60_000, b"", b"{")
 STATS = b"GET /api/v1/stats HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
-@pytest.fixture(scope="module", params=["on", "off"])
-def product(request, demo):
-    settings = {"max_connections": "60", "max_connections_per_address": "20"}
-    with Product(demo.data, express_lane=request.param, trusted_proxies=PROXY, **settings) as running:
+@pytest.fixture(scope="module")
+def product(demo):
+    few = {"process.file_limit.MAX_CONNECTIONS": 60, "app.app.MAX_CONNECTIONS_PER_ADDRESS": 20}
+    constants = {f"muniment.server.{name}": value for name, value in few.items()}
+    with Product(demo.data, constants=constants, trusted_proxies=PROXY) as running:
         running.wait_ready()
         yield running
 
@@ -133,7 +134,8 @@ def test_nothing_is_kept_of_what_has_closed(product):
 
 
 def test_a_dripped_body_ends_at_the_deadline(demo):
-    with Product(demo.data, "--workers", "1", body_deadline_s="1") as product, contextlib.ExitStack() as every:
+    constants = {"muniment.server.http.http_limits.DEADLINE_S": 1}
+    with Product(demo.data, constants=constants) as product, contextlib.ExitStack() as every:
         product.wait_ready()
         dripping = []
         for path in (b"/companies", b"/api/mcp", b"/accounts/login/"):

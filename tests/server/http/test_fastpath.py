@@ -20,7 +20,7 @@ from muniment.server.app.app import App
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from services.mcp import legacy, modern
 from services.prepared import new_instance
-from services.product import Product
+from services.product import WITHOUT_FAST_PATH, Product
 from services.raw import LENGTH, exchange, status
 
 COMPANIES = b"/api/v1/companies"
@@ -31,7 +31,7 @@ def both(demo):
     """The same registry served with the fast path and without it."""
     data = demo.data
     settings = {"rate_limit": "6000", "rate_burst": "5000", "base_url": "http://registry.example"}
-    with Product(data, express_lane="on", **settings) as lane, Product(data, express_lane="off", **settings) as plain:
+    with Product(data, **settings) as lane, Product(data, constants=WITHOUT_FAST_PATH, **settings) as plain:
         lane.wait_ready()
         plain.wait_ready()
         yield lane, plain
@@ -171,8 +171,8 @@ def test_calls_and_reads_in_one_go_are_answered_in_their_order(both):
 
 
 def test_calls_of_tools_count_against_the_rate_on_both_paths(demo):
-    for lane in ("on", "off"):
-        with Product(demo.data, express_lane=lane, rate_limit="1", rate_burst="3") as product:
+    for constants in (None, WITHOUT_FAST_PATH):
+        with Product(demo.data, constants=constants, rate_limit="1", rate_burst="3") as product:
             product.wait_ready()
             sent = call(modern(*COMPANY)).replace(b"registry.example", b"127.0.0.1:%d" % product.port)
             answers = exchange(product.port, sent * 4, answers=4)
@@ -385,8 +385,8 @@ def test_a_client_that_asks_much_and_reads_late_gets_all_of_it(both):
 
 
 def test_the_lane_counts_against_the_rate_as_the_ordinary_path_does(demo):
-    for lane in ("on", "off"):  # by one process, for each counts alone
-        with Product(demo.data, "--workers", "1", express_lane=lane, rate_limit="1", rate_burst="6") as product:
+    for constants in (None, WITHOUT_FAST_PATH):  # by one process, for each counts alone
+        with Product(demo.data, "--workers", "1", constants=constants, rate_limit="1", rate_burst="6") as product:
             product.wait_ready()  # what is stored at start-up drops cached answers
             etag = product.get("/api/v1/stats").headers["etag"]
             # What is not new is free, also for a client that has nothing left.
@@ -400,7 +400,7 @@ def test_the_lane_counts_against_the_rate_as_the_ordinary_path_does(demo):
 
 
 def test_a_client_beyond_its_rate_has_nothing_looked_up_that_is_kept(demo):
-    with Product(demo.data, "--workers", "1", express_lane="on", rate_limit="1", rate_burst="4") as product:
+    with Product(demo.data, "--workers", "1", rate_limit="1", rate_burst="4") as product:
         answers = exchange(product.port, get(COMPANIES + b"/quillmere") * 12, answers=12)
         assert [status(answer) for answer in answers] == [200] * 4 + [429] * 8
         assert 'muniment_cache_requests_total{result="miss"} 2.0\n' in product.metrics()

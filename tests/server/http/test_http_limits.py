@@ -13,11 +13,14 @@ from services.product import Product
 from services.raw import exchange, status
 
 
-@pytest.fixture(scope="module", params=["on", "off"])
-def product(request, demo):
-    with Product(
-        demo.data, express_lane=request.param, header_timeout_s="1", body_timeout_s="1", max_connections="60"
-    ) as running:
+@pytest.fixture(scope="module")
+def product(demo):
+    constants = {
+        "muniment.server.http.http_limits.HEADER_TIMEOUT_S": 1,
+        "muniment.server.http.http_limits.PAUSE_S": 1,
+        "muniment.server.process.file_limit.MAX_CONNECTIONS": 60,
+    }
+    with Product(demo.data, constants=constants) as running:
         running.wait_ready()
         yield running
 

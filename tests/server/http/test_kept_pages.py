@@ -14,7 +14,7 @@ from muniment.server.charging import Charging
 from muniment.server.fastpath.fast_path import FastPath
 from muniment.server.fastpath.pages import LARGEST_BYTES, LIMIT_BYTES, MAX_PREFERENCES, PageAnswers
 from services.ports import wait_until
-from services.product import Product
+from services.product import WITHOUT_FAST_PATH, Product
 from services.raw import exchange, status
 
 BODY = b"<!doctype html>" * 40
@@ -35,8 +35,8 @@ def both(demo):
     # One process each: those of several keep pages of their own, made at times of their own.
     one = ("--workers", "1")
     with (
-        Product(demo.data, *one, express_lane="on", **more) as lane,
-        Product(demo.data, *one, express_lane="off", **more) as plain,
+        Product(demo.data, *one, **more) as lane,
+        Product(demo.data, *one, constants=WITHOUT_FAST_PATH, **more) as plain,
     ):
         for each in (lane, plain):
             each.wait_ready(within_s=120)
@@ -176,9 +176,9 @@ def logged(product, path):
 
 
 def test_pages_count_against_the_rate_as_on_the_ordinary_path(demo):
-    for lane in ("on", "off"):
-        settings = {"express_lane": lane, "rate_limit": "1", "rate_burst": "8", "base_url": "http://registry.example"}
-        with Product(demo.data, "--workers", "1", **settings) as product:
+    for constants in (None, WITHOUT_FAST_PATH):
+        settings = {"rate_limit": "1", "rate_burst": "8", "base_url": "http://registry.example"}
+        with Product(demo.data, "--workers", "1", constants=constants, **settings) as product:
             product.wait_ready(within_s=120)
             answers = [exchange(product.port, get(b"/robots.txt"))[0] for _ in range(6)]
             tag = re.search(rb"etag: ([^\r]+)", answers[0])[1]

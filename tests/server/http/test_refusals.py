@@ -19,7 +19,7 @@ from muniment.server.app.app import App
 from muniment.server.fastpath.protocol import FastPathProtocol
 from muniment.server.http.http_limits import MAX_PAUSE_S, TIMER_S, LimitedProtocol
 from services.mcp import legacy, modern
-from services.product import Product
+from services.product import WITHOUT_FAST_PATH, Product
 from services.raw import exchange, status
 
 REGISTRY = {"base_url": "http://registry.example", "trusted_proxies": "127.0.0.1"}
@@ -93,8 +93,8 @@ def both(demo):
     one = ("--workers", "1")
     settings = {"rate_limit": "1", "rate_burst": "1", **REGISTRY}
     with (
-        Product(demo.data, *one, express_lane="on", **settings) as lane,
-        Product(demo.data, *one, express_lane="off", **settings) as plain,
+        Product(demo.data, *one, **settings) as lane,
+        Product(demo.data, *one, constants=WITHOUT_FAST_PATH, **settings) as plain,
     ):
         for product in (lane, plain):
             product.wait_ready()

@@ -44,8 +44,8 @@ def limits(monkeypatch):
 )
 def test_the_limit_of_open_files_is_raised_as_far_as_the_system_allows(limits, soft, hard, raised):
     limits.update(soft=soft, hard=hard)
-    assert reachable_file_limit(Config({})) == raised
-    assert raise_file_limit(Config({})) == connections_within(4000, raised)
+    assert reachable_file_limit() == raised
+    assert raise_file_limit() == connections_within(4000, raised)
     assert limits["soft"] == raised
 
 
@@ -56,7 +56,7 @@ def test_a_limit_that_cannot_be_raised_allows_fewer_connections(limits, monkeypa
         raise OSError("not permitted")
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    assert raise_file_limit(Config({})) == 512
+    assert raise_file_limit() == 512
     assert "fewer connections" in caplog.text
 
 

@@ -193,9 +193,8 @@ def fetch(connection):
     return received, False
 
 
-@pytest.mark.parametrize("lane", ["on", "off"])
-def test_sigterm_under_load_cuts_no_answer(demo, lane):
-    product = Product(demo.data, express_lane=lane).start()
+def test_sigterm_under_load_cuts_no_answer(demo):
+    product = Product(demo.data).start()
     product.wait_ready()
     cut, whole = [], [0]
 

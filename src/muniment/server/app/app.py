@@ -38,7 +38,7 @@ from muniment.server.fastpath.pages import PageAnswers
 from muniment.server.fastpath.rest import RestAnswers
 from muniment.server.http.client_address import ClientAddresses
 from muniment.server.http.forwarding_notice import ForwardingNotice
-from muniment.server.http.holders import Holders
+from muniment.server.http.holders import MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, Holders
 from muniment.server.http.incoming_body import IncomingBody
 from muniment.server.limits import limits_of
 from muniment.server.observability import logs
@@ -71,9 +71,7 @@ class App:
         self.fast_path = FastPath(self.charging)
         notice = ForwardingNotice(config.data, config.forwarded_header)
         self.clients = ClientAddresses(config.trusted_proxies, config.forwarded_header, notice)
-        self.holders = Holders(
-            config.max_connections, config.max_connections_per_address, count_refusal=self.fairness.count_refusal
-        )
+        self.holders = Holders(MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, count_refusal=self.fairness.count_refusal)
         self.metrics = Metrics()
         limited = "Requests refused by a limit, by its name."
         self.metrics.counter("muniment_limited_total", limited, "limit", lambda: self.fairness.refused)

@@ -12,6 +12,10 @@ from heapq import nsmallest
 from itertools import chain
 from typing import Final, Protocol
 
+MAX_CONNECTIONS: Final = 4_000
+"""Of a process. Each takes about 10 KB at rest, and a browser opens six; `file_limit` may allow fewer."""
+MAX_CONNECTIONS_PER_ADDRESS: Final = 256
+"""An office behind one address has enough; 16 addresses must work together to take all connections of a process."""
 SMALL: Final = 16
 SMALL_PART: Final = 250
 """A holder of at most this part of all connections is small, and of 16 at most: browsers and agents have fewer."""

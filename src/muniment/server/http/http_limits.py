@@ -18,12 +18,14 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.server.app.app import App
 from muniment.server.http.holders import Holder
-from muniment.server.http.incoming_body import IncomingBody, TooSlow
+from muniment.server.http.incoming_body import DEADLINE_S, PAUSE_S, IncomingBody, TooSlow
 from muniment.server.http.responding import INVALID, HeadersTooLarge, TargetTooLong, Wire, crowded, unknown_method
 
 MAX_TARGET_BYTES: Final = 16 << 10
 MAX_HEAD_BYTES: Final = 64 << 10
 MAX_HEADERS: Final = 128
+HEADER_TIMEOUT_S: Final = 10
+"""Clients send the head of a request at once, so a slower one holds a connection on purpose."""
 KEEP_ALIVE_S: Final = 75
 """Longer than most proxies and pools keep an idle connection, so that they close first."""
 LINGER_S: Final = 2
@@ -77,7 +79,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refusal: Problem | None = None
         self._refused_later: Problem | None = None
         """The error to report after the responses to earlier requests."""
-        self._body = IncomingBody(self.front.config.body_timeout_s, self.front.config.body_deadline_s)
+        self._body = IncomingBody(PAUSE_S, DEADLINE_S)
         self._marked_at = 0.0
         self._address = ""
         self._answering: RequestResponseCycle | None = None
@@ -442,13 +444,13 @@ class LimitedProtocol(HttpToolsProtocol):
         unsent = self.transport.get_write_buffer_size()
         if unsent != self._unsent:
             self._unsent, self.stuck_at = unsent, now
-        elif unsent and now - self.stuck_at > self.front.config.body_timeout_s:
+        elif unsent and now - self.stuck_at > PAUSE_S:
             self.transport.abort()  # the client does not read its response
             return
         if (self._in_head or self._in_body) and not self._is_over:
             self._check_timeout(now)
         elif not unsent and not self.is_busy:
-            patience_s = KEEP_ALIVE_S if self.has_asked else self.front.config.header_timeout_s
+            patience_s = KEEP_ALIVE_S if self.has_asked else HEADER_TIMEOUT_S
             if now - self.progress_at > patience_s:
                 self.transport.close()
 
@@ -475,7 +477,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _check_timeout(self, now: float) -> None:
         if self._in_body:
             fault: Problem | None = self._body.fault(now, self.heard_at, is_paused=self.flow.read_paused)
-        elif now - self.head_at > self.front.config.header_timeout_s:
+        elif now - self.head_at > HEADER_TIMEOUT_S:
             fault = TooSlow("The headers did not arrive in time.", "Send the whole request at once.")
         else:
             fault = None

@@ -4,7 +4,7 @@ import logging
 import resource
 from typing import Final
 
-from muniment.config import Config
+from muniment.server.http.holders import MAX_CONNECTIONS
 from muniment.server.process.sockets import BACKLOG
 
 RESERVED_FILES: Final = 512
@@ -15,29 +15,29 @@ FEWEST: Final = 8
 log = logging.getLogger("muniment.server")
 
 
-def reachable_file_limit(config: Config) -> int:
-    """Return the limit that *config* needs, or a lower one if the system does not allow it."""
+def reachable_file_limit() -> int:
+    """Return the limit that MAX_CONNECTIONS needs, or a lower one if the system does not allow it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # All waiting clients may be accepted in one turn of the event loop, before others make room.
-    wanted = config.max_connections + RESERVED_FILES + BACKLOG
+    wanted = MAX_CONNECTIONS + RESERVED_FILES + BACKLOG
     if resource.RLIM_INFINITY in {soft, hard}:
         return wanted
     return max(soft, min(wanted, hard))
 
 
-def raise_file_limit(config: Config) -> int:
+def raise_file_limit() -> int:
     """Raise the soft limit to what is reachable; return how many connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    files = reachable_file_limit(config)
+    files = reachable_file_limit()
     if soft != resource.RLIM_INFINITY and soft < files:
         try:
             resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
         except (ValueError, OSError):
             files = soft
-    allowed = connections_within(config.max_connections, files)
-    if allowed < config.max_connections:
+    allowed = connections_within(MAX_CONNECTIONS, files)
+    if allowed < MAX_CONNECTIONS:
         extra = {"allowed": allowed, "files": files}
-        log.warning("fewer connections than MUNIMENT_MAX_CONNECTIONS: the limit of open files is low", extra=extra)
+        log.warning("fewer connections than usual: the limit of open files is low", extra=extra)
     return allowed
 
 

@@ -144,7 +144,7 @@ class Process:
     def run(self, listener: socket.socket) -> None:
         self._registry_file.open()
         missing = missing_internals()
-        protocol: Any = FastPathProtocol if self.config.express_lane else LimitedProtocol
+        protocol: Any = FastPathProtocol
         if missing:
             protocol = "httptools"
             message = "this version of uvicorn lacks required internals; using its own connections"
@@ -161,7 +161,7 @@ class Process:
             proxy_headers=False,
             server_header=False,
             date_header=False,
-            backlog=backlog_within(self.front.holders.max_connections, reachable_file_limit(self.config)),
+            backlog=backlog_within(self.front.holders.max_connections, reachable_file_limit()),
             timeout_graceful_shutdown=GRACE_S,
         )
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -393,7 +393,7 @@ def serve(
     if refusal := refuse_unusable(config):
         return StartFailure(refusal)
     process = Process(config, admin=admin, load=load, member=member)
-    process.front.holders.limit_connections(raise_file_limit(config))
+    process.front.holders.limit_connections(raise_file_limit())
     process.run(listener)
     if process.failure is None:
         log.info("ended", extra={"seconds": round(time.monotonic() - began)})

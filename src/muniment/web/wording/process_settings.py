@@ -66,12 +66,6 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
                 "admin_listen",
                 "allowed_hosts",
                 "allowed_origins",
-                "max_connections",
-                "max_connections_per_address",
-                "header_timeout_s",
-                "body_timeout_s",
-                "body_deadline_s",
-                "express_lane",
                 "dns_servers",
                 "link_checks",
             ]
