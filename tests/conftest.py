@@ -26,6 +26,7 @@ import pytest
 from make.rest import Rest
 from muniment import config as settings_of_process
 from muniment.kernel import fairness
+from muniment.setting_values import Provider
 from services.chromium import chromium
 from services.mail import Mailbox
 from services.postgres import Kept, Postgres
@@ -34,6 +35,7 @@ from services.product import Product, Served
 from services.shared import Shared, shared
 from services.warm import hash_cheaply
 
+SUITE_PROVIDER = Provider("sso", "Suite", "http://issuer.invalid", "suite", "secret")
 IRIS = "rfc3987_syntax"
 SHARED = "muniment_shared"
 
@@ -48,7 +50,7 @@ class Stand:
         self.migrated: Path | None = None
         self.name = f"muniment_{worker}"
         # With an issuer, its part of Django is installed for the tests that name one of their own.
-        overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0, "oidc_issuer": "http://issuer.invalid"}
+        overrides: dict[str, Any] = {"data": self.folder, "rate_limit": 0, "oidc_providers": (SUITE_PROVIDER,)}
         if database == "postgresql":
             self.cluster = Postgres()
             if served:

@@ -93,16 +93,10 @@ class Config:
         values.matching("on|off|", "must be on or off"),
         "Serve Django's admin site to operators at /admin; default on for instances of earlier versions, off for new.",
     )
-    oidc_issuer = Setting(
-        "", str, "Issuer URL of an OpenID Connect provider that states auth_time, such as https://login.example."
-    )
-    oidc_client_id = Setting("", str, "Client ID of this registry at the identity provider.")
-    oidc_client_secret = Setting("", str, "Client secret of this registry at the identity provider.")
-    oidc_name = Setting("single sign-on", str, "Name of the identity provider on the sign-in page.")
     oidc_providers = Setting(
         "",
         values.providers,
-        "Further identity providers, with roles by group: a JSON list, or tables in the settings file; see"
+        "OpenID Connect providers, with roles by group: a JSON list, or tables in the settings file; see"
         " docs/SIGN-IN.md.",
     )
     currency = Setting(
@@ -272,11 +266,8 @@ class Config:
 
     def _require_consistency(self) -> None:
         """Raise ConfigError if a setting needs another one."""
-        if len({each.key for each in self.providers}) < len(self.providers):
-            message = "MUNIMENT_OIDC_PROVIDERS must not use the key sso: it is that of MUNIMENT_OIDC_ISSUER."
-            raise ConfigError(message)
-        if self.sign_in == "providers" and not self.providers:
-            message = "MUNIMENT_SIGN_IN=providers needs MUNIMENT_OIDC_ISSUER or MUNIMENT_OIDC_PROVIDERS."
+        if self.sign_in == "providers" and not self.oidc_providers:
+            message = "MUNIMENT_SIGN_IN=providers needs MUNIMENT_OIDC_PROVIDERS."
             raise ConfigError(message)
         if "model" in self.evaluator.values() and not self.model_url:
             message = "MUNIMENT_EVALUATOR names the language model, which needs MUNIMENT_MODEL_URL."
@@ -306,14 +297,6 @@ class Config:
         if self.backups or self.on_postgresql:
             return "" if self.backups == "off" else self.backups
         return str((self.data / "backups").absolute())
-
-    @property
-    def providers(self) -> tuple[values.Provider, ...]:
-        """Return every identity provider."""
-        if not self.oidc_issuer:
-            return self.oidc_providers
-        ours = ("sso", self.oidc_name, self.oidc_issuer, self.oidc_client_id, self.oidc_client_secret)
-        return (values.Provider(*ours), *self.oidc_providers)
 
     @property
     def is_named(self) -> bool:

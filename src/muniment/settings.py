@@ -103,7 +103,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "allauth.socialaccount",
     # Its HTTP client takes a fifth of the start-up time and 6 MB.
-    *(["allauth.socialaccount.providers.openid_connect"] if config.providers else []),
+    *(["allauth.socialaccount.providers.openid_connect"] if config.oidc_providers else []),
     "allauth.usersessions",
 ]
 MIDDLEWARE = [
@@ -199,11 +199,11 @@ SOCIALACCOUNT_PROVIDERS = (
                     "secret": each.client_secret,
                     "settings": {"server_url": each.issuer, "oauth_pkce_enabled": True},
                 }
-                for each in config.providers
+                for each in config.oidc_providers
             ]
         }
     }
-    if config.providers
+    if config.oidc_providers
     else {}
 )
 CACHES = {

@@ -20,7 +20,7 @@ def surroundings():
 @pytest.fixture(scope="module")
 def product(tmp_path_factory, surroundings):
     mailbox, issuer = surroundings
-    settings = {"mail_url": mailbox.url, "oidc_name": "Harbour login", **upstream(issuer)}
+    settings = {"mail_url": mailbox.url, **upstream(issuer)}
     with owned_instance(tmp_path_factory.mktemp("owned"), **settings) as (product, _):
         yield product
 

@@ -11,6 +11,7 @@ from muniment.scrub import checks
 from muniment.scrub.checks import Check, Damage, Slice
 from muniment.server import deep_checks
 from muniment.server.findings import bad, exit_status, good, warning
+from muniment.setting_values import Provider
 from services.issuer import Issuer
 from services.prepared import demo_registry
 from services.product import run
@@ -98,12 +99,14 @@ def test_the_identity_provider_is_asked_as_a_sign_in_would(monkeypatch):
 
     def found(issuer):
         monkeypatch.setattr(deep_checks, "pending", lambda: 1)  # the rest is not examined
-        return next(iter(deep_checks.examine_deeply(Config({"MUNIMENT_OIDC_ISSUER": issuer}))))
+        listed = (Provider("sso", "S", issuer, "a", "b"),) if issuer else ()
+        return next(iter(deep_checks.examine_deeply(Config({}, oidc_providers=listed))))
 
     with Issuer({"sub": "1"}) as issuer:
         assert (found(issuer.url).mark, found(f"{issuer.url}/").mark) == ("OK", "OK")
         issuer.discovery = lambda: {"issuer": "https://other.example"}
-        assert "names the issuer 'https://other.example'; set MUNIMENT_OIDC_ISSUER to it" in found(issuer.url).says
+        says = found(issuer.url).says
+        assert "names the issuer 'https://other.example'; write it into MUNIMENT_OIDC_PROVIDERS" in says
         issuer.discovery = list
         assert found(issuer.url).mark == "FAIL"
     away = found(issuer.url)

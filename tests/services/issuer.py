@@ -129,7 +129,8 @@ class Issuer:
 
 def upstream(issuer: Issuer) -> dict[str, str]:
     """Return the settings of a product that uses the issuer."""
-    return {"oidc_issuer": issuer.url, "oidc_client_id": "registry", "oidc_client_secret": SHARED}
+    listed = {"key": "sso", "name": "Harbour login", "issuer": issuer.url, "client_id": "registry"}
+    return {"oidc_providers": json.dumps([{**listed, "client_secret": SHARED}])}
 
 
 def provider(issuer: Issuer) -> dict[str, Any]:

@@ -182,7 +182,7 @@ def _hold_visitors_to_rate() -> None:
 
 
 def _only_at_providers(request: HttpRequest) -> HttpResponse:
-    names = " / ".join(each.name for each in config.current().providers)
+    names = " / ".join(each.name for each in config.current().oidc_providers)
     messages.error(request, gettext("This registry lets people sign in only at %(providers)s.") % {"providers": names})
     return HttpResponseRedirect(reverse("account_login"))
 

@@ -100,19 +100,18 @@ def _backups(config: Config) -> Iterator[Finding]:
 
 def _identity_providers(config: Config) -> Iterator[Finding]:
     """Fetch the metadata of each identity provider, as a sign-in does."""
-    if not config.providers:
+    if not config.oidc_providers:
         yield good("identity provider", "none; accounts sign in here")
-    for each in config.providers:
-        yield _identity_provider("identity provider" if each.key == "sso" else f"identity provider {each.key}", each)
+    for each in config.oidc_providers:
+        yield _identity_provider(f"identity provider {each.key}", each)
 
 
 def _identity_provider(what: str, provider: Provider) -> Finding:
-    setting = "MUNIMENT_OIDC_ISSUER" if provider.key == "sso" else "MUNIMENT_OIDC_PROVIDERS"
     address = f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration"
     if urlsplit(address).scheme not in {"http", "https"}:
         return bad(
             what,
-            Phrase("{issuer} is not a web address; correct {setting}", issuer=masked(provider.issuer), setting=setting),
+            Phrase("{issuer} is not a web address; correct MUNIMENT_OIDC_PROVIDERS", issuer=masked(provider.issuer)),
         )
     try:
         with urllib.request.urlopen(address, timeout=_PROBE_S) as answer:  # noqa: S310 - http or https, and set by the operator
@@ -128,10 +127,9 @@ def _identity_provider(what: str, provider: Provider) -> Finding:
         return bad(
             what,
             Phrase(
-                "{address} names the issuer {issuer!r}; set {setting} to it",
+                "{address} names the issuer {issuer!r}; write it into MUNIMENT_OIDC_PROVIDERS",
                 address=address,
                 issuer=issuer,
-                setting=setting,
             ),
         )
     return good(what, Phrase("{issuer} answers", issuer=provider.issuer))

@@ -120,9 +120,8 @@ def test_nodes_that_start_together_print_one_link(monkeypatch):
 
 
 def test_where_people_sign_in_only_at_providers_there_is_no_link(monkeypatch):
-    monkeypatch.setattr(
-        "muniment.config.current", lambda: Config({}, sign_in="providers", oidc_issuer="https://id.example")
-    )
+    only = Config({}, sign_in="providers", oidc_providers=config.current().oidc_providers)
+    monkeypatch.setattr("muniment.config.current", lambda: only)
     assert operations.offer_link() == ""
     with pytest.raises(Conflict, match="identity providers"):
         operations.make_link(COMMAND)

@@ -1,5 +1,7 @@
 """Changed settings are in the audit log, and no secret with them."""
 
+import json
+
 import pytest
 
 from muniment import config
@@ -11,6 +13,8 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.words import details_of
 
 pytestmark = pytest.mark.django_db
+
+STAFF = {"key": "staff", "name": "Staff", "issuer": "https://id.example", "client_id": "registry"}
 
 
 @pytest.fixture
@@ -55,7 +59,7 @@ def test_a_secret_is_seen_to_change_and_never_shown(use):
             stripe_secret_key=password,
             stripe_webhook_secret=password,
             model_key=password,
-            oidc_client_secret=password,
+            oidc_providers=json.dumps([{**STAFF, "client_secret": password}]),
             secret_key=password,
         )
         assert record_settings()

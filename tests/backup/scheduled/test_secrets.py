@@ -11,15 +11,17 @@ from muniment.accounts.models import Account
 from muniment.accounts.tokens import create_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.mail import outgoing
+from muniment.setting_values import Provider
 from services.leaks import left_behind
 
 PASSWORD, CODE = "Wr3ck-of-the-Hesperus-1842", "C0de-of-the-Harbour-7731"
 SETTINGS = {
     "mail_url": "smtp://registry:Mail-Secret-91872@mail.example:587",
-    "oidc_client_secret": "Oidc-Secret-55102",
+    "oidc_providers": (Provider("sso", "Harbour login", "https://id.example", "registry", "Oidc-Secret-55102"),),
     "model_key": "Model-Key-90211",
     "stripe_secret_key": "sk_test_Stripe_Secret_4471",
 }
+IN_SETTINGS = ("Mail-Secret-91872", "Oidc-Secret-55102", "Model-Key-90211", "sk_test_Stripe_Secret_4471")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -43,7 +45,15 @@ def test_passwords_tokens_codes_and_settings_are_nowhere_in_the_place_and_the_ke
                 key = found
             else:
                 content += found
-    secrets = [PASSWORD, CODE, token, *SETTINGS.values(), "Mail-Secret-91872"]
+    secrets = [
+        PASSWORD,
+        CODE,
+        token,
+        "Mail-Secret-91872",
+        "Oidc-Secret-55102",
+        "Model-Key-90211",
+        "sk_test_Stripe_Secret_4471",
+    ]
     assert left_behind(content, secrets) == set()
     own = (config.current().data / "keys" / "django.key").read_bytes()
     assert key == own

@@ -179,7 +179,7 @@ def test_accepting_never_lowers_a_role():
 def test_where_people_sign_in_only_at_providers_no_person_is_invited(operator, monkeypatch):
     token = invited(operator)
     here = config.current()
-    only = Config({}, data=here.data, sign_in="providers", oidc_issuer="https://id.example")
+    only = Config({}, data=here.data, sign_in="providers", oidc_providers=config.current().oidc_providers)
     monkeypatch.setattr(config, "current", lambda: only)
     with pytest.raises(Conflict, match="identity providers"):
         operations.invite_person(operator, "b@guild.example", base_url=BASE)

@@ -39,7 +39,7 @@ def came_by_provider(request: HttpRequest, account: Account) -> bool:
 
 def missing_operator() -> str:
     """Return why signing in cannot be left to the providers yet, or an empty string."""
-    keys = [each.key for each in config.current().providers]
+    keys = [each.key for each in config.current().oidc_providers]
     operators = Account.objects.filter(role=Account.Role.OPERATOR, is_active=True, deleted_at=None)
     if not is_required() or SocialAccount.objects.filter(provider__in=keys, user__in=operators).exists():
         return ""

@@ -37,7 +37,7 @@ def rule_of(provider: Provider | None) -> SignUp:
 
 def provider_of(sociallogin: SocialLogin) -> Provider | None:
     """Return the configured provider that a person comes from."""
-    return next((each for each in config.current().providers if each.key == sociallogin.account.provider), None)
+    return next((each for each in config.current().oidc_providers if each.key == sociallogin.account.provider), None)
 
 
 class SignUpForm(forms.Form):

@@ -5,6 +5,7 @@ Values of secrets, and of every text that could hold one, appear as keyed digest
 """
 
 import hmac
+from dataclasses import astuple
 from typing import Any, Final
 
 from django.db import connection, transaction
@@ -15,10 +16,11 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.actor import SYSTEM
+from muniment.setting_values import Provider
 
 _SHOWN: Final = frozenset(
     {
-        *("base_url", "registry_name", "mail_from", "oidc_issuer", "oidc_client_id", "oidc_name", "currency"),
+        *("base_url", "registry_name", "mail_from", "currency"),
         *("signup", "sign_in", "model_name", "stripe_checkout_url", "log_format", "forwarded_header"),
     }
 )
@@ -83,7 +85,14 @@ def _shown(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     is_open = isinstance(value, _OPEN_TYPES) or name in _SHOWN
-    return str(value) if is_open else f"{SECRET} {_digest(name + str(value))[:12]}"
+    return str(value) if is_open else f"{SECRET} {_digest(name + _whole(value))[:12]}"
+
+
+def _whole(value: Any) -> str:
+    """Return *value* with the secrets of identity providers, which its text leaves out: a change of one is recorded."""
+    if not isinstance(value, tuple):
+        return str(value)
+    return str(tuple(astuple(each) if isinstance(each, Provider) else each for each in value))
 
 
 def _digest(text: str) -> str:

@@ -5,9 +5,9 @@ from typing import Final
 
 from muniment.kernel.problems import Problem, TooLarge
 
-PAUSE_S: Final = 60.0
+PAUSE_S: Final = 60
 """The longest pause in a body. Mobile networks hand over, and laptops change their network, within less."""
-DEADLINE_S: Final = 30.0
+DEADLINE_S: Final = 30
 """The longest time of a whole body. All but uploads are small, so a slower client holds a connection on purpose."""
 MIN_UPLOAD_BYTES_PER_S: Final = 8_000
 """On average, after the time limit of other bodies."""

@@ -53,7 +53,7 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
     (
         gettext_lazy("Accounts and sign-in"),
         frozenset(
-            ["signup", "sign_in", "oidc_issuer", "oidc_client_id", "oidc_client_secret", "oidc_name", "oidc_providers"],
+            ["signup", "sign_in", "oidc_providers"],
         ),
     ),
     (gettext_lazy("Limits"), frozenset({"rate_limit", "rate_burst", "account_writes", "account_cpu_ms"})),
