@@ -127,8 +127,8 @@ TEMPLATES = [
     template_settings(
         config.site,
         {
-            # Every template has texts, and many have parts that are kept or that are templates of their own.
-            "builtins": [f"muniment.web.templatetags.{name}" for name in ("texts", "keeping", "composing")],
+            # Every template has texts, and many have parts that are kept.
+            "builtins": ["muniment.web.templatetags.texts", "muniment.web.templatetags.keeping"],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",

@@ -2,6 +2,7 @@
 
 import pytest
 from django.test import Client
+from django.utils.translation import gettext
 
 from make.accounts import PASSWORD, Letters, account
 from make.declared import declared
@@ -13,7 +14,6 @@ from muniment.mail.receivers import in_language_at
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.review import decisions
-from muniment.web.translating import gettext
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OWNER = "ottoline@harbour.example"

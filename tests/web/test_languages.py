@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.test import Client
+from django.utils.translation import gettext
 
 from make.accounts import account, signed_in
 from make.declared import declared
@@ -17,7 +18,6 @@ from muniment.store.reader import Reader
 from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company_lists import amount
 from muniment.web.requests import page_cache
-from muniment.web.translating import gettext
 from muniment.web.wording.guidance import guidance
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import happened, outcome, state, transferred

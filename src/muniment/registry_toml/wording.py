@@ -1,5 +1,6 @@
 """The declared word for a company in the texts of pages and mail."""
 
+import gettext
 import re
 from functools import lru_cache
 from typing import Final
@@ -20,9 +21,18 @@ def reworded(message: str) -> str:
     return _reworded(message, words.company, words.companies or f"{words.company}s")
 
 
-def names_companies(message: str) -> bool:
-    """Return whether a text has a word that a registry may replace."""
-    return _WORD.search(message) is not None
+class DeclaredWords(gettext.NullTranslations):
+    """
+    The catalogue of English texts: each is its own translation, with the declared words.
+
+    As the fallback of Django's English catalogue it is asked for every text of forms, templates, pages and mail.
+    """
+
+    def gettext(self, message: str) -> str:
+        return reworded(message)
+
+    def ngettext(self, msgid1: str, msgid2: str, n: int) -> str:
+        return reworded(msgid1 if n == 1 else msgid2)
 
 
 @lru_cache(maxsize=2048)

@@ -9,9 +9,12 @@ class WebConfig(AppConfig):
     name = "muniment.web"
 
     def ready(self) -> None:
+        from django.utils.translation import trans_real
+
         from muniment.accounts import sessions
+        from muniment.languages.catalogues import SOURCE
+        from muniment.registry_toml.wording import DeclaredWords
         from muniment.web.requests import errors
-        from muniment.web.translating import use_declared_words
 
         sessions.refusal_page = errors.problem_page
-        use_declared_words()
+        trans_real.translation(SOURCE).add_fallback(DeclaredWords())

@@ -3,10 +3,11 @@
 import hashlib
 from typing import Final, NamedTuple
 
+from django.utils.translation import gettext
+
 from muniment.languages.speaking import language
 from muniment.registry_toml import applied, contrast
 from muniment.registry_toml.document import DEFAULT, RegistrySettings
-from muniment.web.translating import gettext
 
 LOGO_HEIGHT: Final = 36
 LONGEST_LOGO: Final = 200

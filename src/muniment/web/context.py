@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from django.http import HttpRequest
+from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.identities import only, sign_up
@@ -13,7 +14,6 @@ from muniment.languages.offered import base_direction, offered
 from muniment.languages.speaking import language
 from muniment.registry_toml import applied
 from muniment.web.branding import branding
-from muniment.web.translating import gettext
 
 _ADDRESS = "muniment.address"
 _OURS = re.compile(r"(?:https?://[^/]+)?(?P<path>/pictures/[0-9a-f]{32})-(?:144|512)\.webp")

@@ -4,14 +4,13 @@ from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
 from muniment.registry_toml.document import Texts
 from muniment.web.presenters import company_lists, markdown
 from muniment.web.presenters.monograms import colour, initials
-from muniment.web.translating import gettext
 from muniment.web.wording.labels import label
 
 SUMMARY_CHARACTERS = 220

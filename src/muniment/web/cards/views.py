@@ -11,6 +11,7 @@ import msgspec
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.kernel.http.addresses import rate_key
 from muniment.kernel.http.content_negotiation import etag, is_known
@@ -32,7 +33,6 @@ from muniment.web.context import address, own_address
 from muniment.web.presenters import scores
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.requests.security_headers import POLICY
-from muniment.web.translating import gettext
 from muniment.web.views.public.documents import document
 
 DESIGN: Final = "4"

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.problems import BadRequest
 from muniment.schema.filters import Criterion, Listing, ReversedRange
@@ -19,7 +20,6 @@ from muniment.store.queries import ListQuery
 from muniment.web.lists.search import Control, ListFilter, ListName, RegistryList, Search
 from muniment.web.requests.pages import Words
 from muniment.web.requests.pagination import PAGE_SIZE
-from muniment.web.translating import gettext, gettext_lazy
 from muniment.web.wording.places import country_names
 
 

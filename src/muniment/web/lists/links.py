@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from django.utils.translation import gettext
+
 from muniment.web.lists.search import DEFAULT, Search, joined
 from muniment.web.requests.pages import Words
-from muniment.web.translating import gettext
 
 MAX_SUGGESTED: Final = 8
 """Filters of a search without results whose removal is tried."""

@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import msgspec
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
 
 from muniment.languages.writing import number
 from muniment.web.presenters import markdown
 from muniment.web.presenters.marks import mark_html, pill_html
-from muniment.web.translating import gettext, ngettext
 from muniment.web.wording.labels import label
 from muniment.web.wording.places import month_or_text
 

@@ -13,11 +13,10 @@ from html import escape
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.languages.writing import digits, number
 from muniment.schema.item_lists import SHARES_TOLERANCE
-from muniment.web.translating import gettext
 
 TINTS = 6
 """How many tints the stylesheet knows; the last one is the remainder's."""

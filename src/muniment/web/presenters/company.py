@@ -6,6 +6,8 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils.translation import gettext, ngettext
+
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import parse_timestamp
@@ -17,7 +19,6 @@ from muniment.schema.kinds import Country, Date, Link, Number
 from muniment.schema.record import Field, Record
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
-from muniment.web.translating import gettext, ngettext
 from muniment.web.wording.labels import labelled, words_of
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import outcome

@@ -8,6 +8,8 @@ from decimal import Decimal
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
+from django.utils.translation import gettext, ngettext
+
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
@@ -15,7 +17,6 @@ from muniment.languages.writing import digits
 from muniment.schema.company_parts import person_key
 from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.requests.pagination import Pager, pager_of
-from muniment.web.translating import gettext, ngettext
 
 TITLES_SHOWN: Final = 3
 """Of one person, where people are shown with their titles; their own page has all."""

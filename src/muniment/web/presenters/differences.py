@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext
 
 from muniment.kernel.json import JSONMapping
 from muniment.languages.writing import number
@@ -17,7 +17,6 @@ from muniment.registry.models import HistoryEntry
 from muniment.schema.kinds import Kind
 from muniment.web.presenters.marking import Budget, mark, shared_ends
 from muniment.web.presenters.values import field_of, kind_of, kind_of_member, label_of_member, said
-from muniment.web.translating import gettext
 from muniment.web.wording.labels import words_of
 
 _LABELS = {

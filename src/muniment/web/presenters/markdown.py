@@ -14,13 +14,12 @@ from typing import Any
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
-
-from muniment.web.translating import gettext
 
 MAX_CHARACTERS = 200_000
 """The part of a text that a page renders; the API returns the whole text."""

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
 
 from muniment.languages.writing import number
 from muniment.web.lists.links import Order
 from muniment.web.presenters.company_lists import Member
 from muniment.web.presenters.marks import mark_html
 from muniment.web.requests.pagination import Link, Pager
-from muniment.web.translating import gettext, ngettext
 
 Members = Mapping[str, Any]
 _CHOSEN: Final = ' aria-current="true"'

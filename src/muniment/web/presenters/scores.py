@@ -6,13 +6,13 @@ from html import escape
 from typing import Final, NamedTuple
 
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.wire import summary_path
 from muniment.languages.writing import digits
 from muniment.web.presenters.charts import ChartSlice, bar
 from muniment.web.presenters.company import day
-from muniment.web.translating import gettext
 
 MAX_LABEL: Final = 40
 MAX_VALUE: Final = 24

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import parse_timestamp
@@ -13,7 +14,6 @@ from muniment.schema.kinds import MOMENT, MONTH, Amount, Choice, Country, Date, 
 from muniment.schema.record import Field, Record
 from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import day_or_text
-from muniment.web.translating import gettext
 from muniment.web.wording.labels import words_of
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import STATES, outcome

@@ -8,12 +8,10 @@ from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-
-from muniment.web.translating import gettext
 
 BASE: Final = "https://registry.example"
 COMPANY: Final = "example-company"

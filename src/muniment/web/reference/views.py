@@ -4,6 +4,7 @@ import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.kernel.problems import NotFound
 from muniment.store.published_document import KINDS
@@ -15,7 +16,6 @@ from muniment.web.reference.guides import COMPANY, GUIDES, render
 from muniment.web.reference.interfaces import described
 from muniment.web.reference.schemas import inline, members
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 
 
 @published()

@@ -15,7 +15,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.html import conditional_escape
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.timesince import timesince
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.accounts.adapters import sentence_case
 from muniment.accounts.security.words import browser
@@ -48,7 +48,6 @@ from muniment.web.presenters.parts import (
     tiles_html,
     timeline_html,
 )
-from muniment.web.translating import gettext
 from muniment.web.wording import labels
 from muniment.web.wording.imports import outcome as import_outcome
 from muniment.web.wording.states import happened, ledger, state, transferred

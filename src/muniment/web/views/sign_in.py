@@ -16,6 +16,7 @@ from django.middleware.csrf import get_token
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers, patch_vary_headers
+from django.utils.translation import gettext
 
 from muniment import config
 from muniment.accounts.identities.only import LINK, link_tokens
@@ -23,7 +24,6 @@ from muniment.accounts.models import Account
 from muniment.kernel.problems import NotFound
 from muniment.web import context
 from muniment.web.requests.page_cache import kept_part
-from muniment.web.translating import gettext
 
 _TOKEN: Final = re.compile(r'(?<=name="csrfmiddlewaretoken" value=")[A-Za-z0-9]+')
 _PLACE: Final = "{token}"

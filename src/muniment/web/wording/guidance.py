@@ -4,9 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from django.utils.translation import gettext, gettext_lazy
+
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language
-from muniment.web.translating import gettext, gettext_lazy
 
 _PATTERNS: Final = tuple(
     (re.compile(pattern), words)

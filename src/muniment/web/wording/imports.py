@@ -3,9 +3,10 @@
 import re
 from typing import Final
 
+from django.utils.translation import gettext
+
 from muniment.languages.recalled import recalled
 from muniment.languages.writing import digits
-from muniment.web.translating import gettext
 
 _COUNTS: Final = re.compile(r"(people|companies|frameworks): ([\d,]+) new, ([\d,]+) changed, ([\d,]+) unchanged")
 _UNDONE: Final = re.compile(r"([\d,]+) rows restored, ([\d,]+) unpublished, ([\d,]+) kept")

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from muniment.web.translating import gettext_lazy
+from django.utils.translation import gettext_lazy
 
 KINDS: Final = {
     "accounts.counts_ended": gettext_lazy("Delete expired counts"),

@@ -2,9 +2,7 @@
 
 from typing import Final
 
-from django.utils.translation import pgettext_lazy
-
-from muniment.web.translating import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 STATES: Final = {
     "accepted": gettext_lazy("Accepted"),

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
@@ -21,7 +22,6 @@ from muniment.web.presenters.company import (
     rounds_of,
     safe_link,
 )
-from muniment.web.translating import gettext
 from muniment.web.wording.labels import labelled, theme
 from muniment.web.wording.states import state
 

@@ -1,9 +1,10 @@
 """What a framework is, in public words; its specification stays private."""
 
+from django.utils.translation import gettext
+
 from muniment.kernel.json import JSONObject
 from muniment.web.presenters import company_lists
 from muniment.web.presenters.company import day, day_or_text
-from muniment.web.translating import gettext
 
 
 def framework_facts(framework: JSONObject) -> list[JSONObject]:

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import msgspec
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
@@ -19,7 +20,6 @@ from muniment.web.presenters.charts import ChartSlice
 from muniment.web.presenters.company import day, day_or_text, rounds_of
 from muniment.web.presenters.differences import changed_label_of
 from muniment.web.presenters.marks import mark_html
-from muniment.web.translating import gettext
 from muniment.web.wording.labels import labelled
 from muniment.web.wording.places import month_or_text
 

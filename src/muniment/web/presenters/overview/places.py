@@ -9,12 +9,11 @@ from typing import Final, NamedTuple
 
 import msgspec
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.languages.writing import number
 from muniment.store.lists.facets import Facet
 from muniment.web.lists.search import joined
-from muniment.web.translating import gettext
 from muniment.web.wording.places import country_names
 
 LEVELS: Final = 5

@@ -9,6 +9,7 @@ import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
@@ -18,7 +19,6 @@ from muniment.web.presenters.company import further_fields
 from muniment.web.presenters.overview import front
 from muniment.web.presenters.overview.frameworks import framework_facts, standing_of
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 from muniment.web.views.public.documents import document
 
 OTHERS_SHOWN: Final = 6

@@ -6,6 +6,7 @@ from typing import Final
 import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
@@ -16,7 +17,6 @@ from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.overview import front
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 from muniment.web.views.public.registry import json_for_script
 from muniment.web.wording.places import country_names
 

@@ -6,13 +6,13 @@ from urllib.parse import quote
 import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.store.lists.ties import connected
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.overview.network import MOST_PEOPLE, OtherOrganization, Tie, network_of, picture
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 from muniment.web.views.public.company_lists import parts_of
 from muniment.web.views.public.documents import bundle_of
 

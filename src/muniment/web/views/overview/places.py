@@ -4,12 +4,12 @@ from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
 from muniment.web.presenters.overview.places import countries_of, picture, steps_of
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 
 COUNTRIES: Final = 300
 """There are fewer."""

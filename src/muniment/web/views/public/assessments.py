@@ -6,6 +6,7 @@ from urllib.parse import quote
 import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
@@ -17,7 +18,6 @@ from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters import scores
 from muniment.web.presenters.company import day
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 from muniment.web.views.public.company_lists import parts_of
 from muniment.web.views.public.documents import bundle_of, document
 

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
@@ -20,7 +20,6 @@ from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import day, proposal_row, rounds_of
 from muniment.web.presenters.differences import changed_label_of
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 from muniment.web.views.public.documents import bundle_of
 from muniment.web.wording.states import outcome
 

@@ -6,13 +6,13 @@ from urllib.parse import quote
 
 import msgspec
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound
 from muniment.registry_toml.vocabulary import hidden_members
 from muniment.store.reader import Found
 from muniment.web.requests.page_cache import reader
-from muniment.web.translating import gettext
 
 _KINDS: Final = {"companies": "company", "people": "person", "frameworks": "framework"}
 _FORM: Final = re.compile(

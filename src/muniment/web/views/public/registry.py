@@ -8,6 +8,7 @@ import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
@@ -29,7 +30,6 @@ from muniment.web.presenters.company import (
 from muniment.web.presenters.machine_readable.json_ld import profile_of_company, profile_of_person
 from muniment.web.presenters.plugged.sections import plugged_sections
 from muniment.web.requests.page_cache import once_if, published, reader
-from muniment.web.translating import gettext, ngettext
 from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
 from muniment.web.wording.labels import labelled

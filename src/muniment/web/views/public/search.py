@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.templatetags.static import static
-from django.utils.translation import ngettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
@@ -19,7 +19,6 @@ from muniment.store.search.everything import COLLECTIONS, Everything, Result
 from muniment.web.context import address
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.translating import gettext
 from muniment.web.wording.guidance import guidance
 
 SHOWN: Final = 8
