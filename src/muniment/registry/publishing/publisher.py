@@ -104,7 +104,7 @@ Standing = tuple[int, str, bool, bool, int | None]
 
 
 class _Move(NamedTuple):
-    """The change of one document."""
+    """The change of one document; *number* is the row's publication number, None before its first publication."""
 
     kind: str
     pk: int
@@ -113,8 +113,11 @@ class _Move(NamedTuple):
     number: int | None
 
 
-_CHANGES: Final = {(True, True): "updated", (True, False): "published", (False, True): "unlisted", (False, False): ""}
-"""The change of a document by whether its row is public and was public before."""
+def _change(*, is_public: bool, was_public: bool) -> str:
+    """Return the change of a document as the feed names it; empty if there is none, before and after."""
+    if is_public:
+        return "updated" if was_public else "published"
+    return "unlisted" if was_public else ""
 
 
 def _feed(using: str = "default") -> tuple[Any, Any]:
@@ -145,8 +148,8 @@ def head(using: str = "default") -> tuple[int, str, str]:
 def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
     """Return kind, key and ETag of every published document. Call it in a transaction or a snapshot."""
     store, raw = _feed(using)
-    found: Iterator[tuple[str, str, str]] = store.etags(raw)
-    return found
+    rows_with_etag: Iterator[tuple[str, str, str]] = store.etags(raw)
+    return rows_with_etag
 
 
 def chain_faults(using: str = "default") -> list[str]:
@@ -191,7 +194,8 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
     store, raw = _feed()
     with connection.wrap_database_errors:
         stamp = _next_stamp(timestamp(now()))
-        store.load(raw, (replace(each, modified_at=stamp) for each in all_documents(told)), at=at)
+        documents = (replace(document, modified_at=stamp) for document in all_documents(told))
+        store.load(raw, documents, at=at)
         modified.put(raw, store.head(raw)[0], stamp)
 
 
@@ -288,18 +292,21 @@ def publish(affected: AffectedRows) -> int | None:
         return None
     with connection.wrap_database_errors:
         first: int = store.reserve(raw, len(moves))
-    numbered = [each._replace(number=first + n) if each.number is None else each for n, each in enumerate(moves)]
-    _write_moves(numbered)
+    for offset, move in enumerate(moves):
+        if move.number is None:
+            moves[offset] = move._replace(number=first + offset)
+    _write_moves(moves)
     at = _moment_after(last)
-    if at == last:
-        _stamp(numbered, at)
+    if at == last:  # the clock was set back, or the last change was in this second
+        _stamp(moves, at)
     write = store.apply if connection.vendor == "sqlite" else store.write
     edition = first + len(moves) - 1
     with connection.wrap_database_errors:
         stamp = _next_stamp(at)
-        write(raw, _entries(numbered, first, at, stamp, affected.loaded), changes_kept=settings.CHANGES_KEPT)
+        write(raw, _entries(moves, first, at, stamp, affected.loaded), changes_kept=settings.CHANGES_KEPT)
         modified.put(raw, edition, stamp)
-    publications.announce((move.kind, move.slug, move.change, number) for number, move in enumerate(moves, first))
+    announced = [(move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first)]
+    publications.announce(announced)
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
 
@@ -343,26 +350,27 @@ def _stamp(moves: list[_Move], at: str) -> None:
 
 def _moves(kind: str, keys: dict[int, None], standings: Callable[[list[int]], Iterable[Standing]]) -> list[_Move]:
     """Return the changes of the documents of *keys*, in their order."""
+    if not keys:
+        return []
     moves = {}
-    for pk, slug, public, was_public, number in standings(list(keys)) if keys else ():
-        if change := _CHANGES[bool(public), bool(was_public)]:
+    for pk, slug, is_public, was_public, number in standings(list(keys)):
+        change = _change(is_public=bool(is_public), was_public=bool(was_public))
+        if change:
             moves[pk] = _Move(kind, pk, slug, change, number)
     return [moves[key] for key in keys if key in moves]
 
 
 def _write_moves(moves: list[_Move]) -> None:
+    """Store which rows are public now, and the publication number of each new one."""
     for kind, model in TABLES.items():
-        changed = [
-            (move.number, move.change != "unlisted", move.pk)
-            for move in moves
-            if move.kind == kind and move.change != "updated"
-        ]
+        changed = []
+        for move in moves:
+            if move.kind == kind and move.change != "updated":
+                changed.append((move.number, move.change != "unlisted", move.pk))
         if changed:
+            table = model._meta.db_table  # noqa: SLF001 - Django's public name
             with connection.cursor() as cursor:
-                cursor.executemany(
-                    f"UPDATE {model._meta.db_table} SET publication_number = %s, published = %s WHERE id = %s",  # noqa: SLF001 - Django's public name
-                    changed,
-                )
+                cursor.executemany(f"UPDATE {table} SET publication_number = %s, published = %s WHERE id = %s", changed)
 
 
 def _entries(
@@ -372,16 +380,26 @@ def _entries(
     while chunk := list(islice(numbered, CHUNK)):
         documents: dict[tuple[str, int], PublishedDocument] = {}
         for kind in TABLES:
-            if keys := [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]:
-                documents.update({(kind, pk): document for pk, document in render(kind, keys, loaded).items()})
-        before = _stored_bodies(chunk)
+            keys = [move.pk for _, move in chunk if move.kind == kind and move.change != "unlisted"]
+            if keys:
+                for pk, rendered in render(kind, keys, loaded).items():
+                    documents[kind, pk] = rendered
+        published_before = _stored_bodies(chunk)
         for sequence, move in chunk:
-            body, former = before.get((move.kind, move.slug), (b"", ""))
+            body_before, modified_before = published_before.get((move.kind, move.slug), (b"", ""))
             document = documents.get((move.kind, move.pk))
+            fields = None
             if document is not None:
                 is_new = move.number is not None and move.number >= first
-                own = former if document.body == body else modified.stamp_after(at, former)
-                document = replace(document, modified_at=own if former or is_new else stamp)
+                if not modified_before and not is_new:
+                    modified_at = stamp  # published again after it was unlisted: its former stamp is not known
+                elif document.body == body_before:
+                    modified_at = modified_before
+                else:
+                    modified_at = modified.stamp_after(at, modified_before)
+                document = replace(document, modified_at=modified_at)
+                if body_before:
+                    fields = known_changes(move.kind, body_before, document.body)
             yield PublishedEntry(
                 sequence=sequence,
                 kind=move.kind,
@@ -389,17 +407,20 @@ def _entries(
                 change=move.change,
                 at=at,
                 document=document,
-                fields=known_changes(move.kind, body, document.body) if document and body else None,
+                fields=fields,
             )
 
 
 def _stored_bodies(chunk: list[tuple[int, _Move]]) -> dict[tuple[str, str], tuple[bytes, str]]:
+    """Return the published body and stamp of each document that is updated, by kind and key."""
     store, raw = _feed()
-    found = {}
+    stored = {}
     for kind in TABLES:
-        if keys := [move.slug for _, move in chunk if move.kind == kind and move.change == "updated"]:
-            found.update({(kind, key): each for key, each in store.bodies(raw, kind, keys).items()})
-    return found
+        keys = [move.slug for _, move in chunk if move.kind == kind and move.change == "updated"]
+        if keys:
+            for key, body_and_stamp in store.bodies(raw, kind, keys).items():
+                stored[kind, key] = body_and_stamp
+    return stored
 
 
 _MOMENTS = frozenset({"updatedAt"})
@@ -425,8 +446,9 @@ def known_changes(kind: str, before: bytes, after: bytes) -> tuple[str, ...] | N
 def _flat(kind: str, body: bytes) -> dict[str, bytes]:
     """Return the encoded members of a document; the members of a company beside its parts."""
     members = _decode(body)["data"]
-    every = {**_members(members.pop("company")), **members} if kind == "company" else members
-    return {name: bytes(value) for name, value in every.items()}
+    if kind == "company":
+        members = {**_members(members.pop("company")), **members}
+    return {name: bytes(value) for name, value in members.items()}
 
 
 def _company_standings(keys: list[int]) -> Iterator[Standing]:

@@ -59,7 +59,8 @@ class CompanyView:
     @property
     def raising(self) -> bool:
         """Return whether a funding round is open today, in UTC."""
-        return any(each.is_open(now().date()) for each in self.rounds)
+        today = now().date()
+        return any(funding_round.is_open(today) for funding_round in self.rounds)
 
 
 @dataclass(slots=True)
@@ -95,9 +96,14 @@ def position_of(listed_on: date | None, publication_number: int) -> int:
 def company_reference(columns: JSONObject, fetched_logo: str | None = None) -> JSONObject:
     """Return a company as people and frameworks refer to it, with the digest of its fetched logo."""
     slug = columns["slug"]
-    shown = {key: columns[key] for key in ("symbol", "icon") if columns[key]}
+    reference = {"id": slug, "name": columns["name"], "slug": slug}
+    for name in ("symbol", "icon"):
+        if columns[name]:
+            reference[name] = columns[name]
     logo = shown_logo(columns["icon"], fetched_logo)
-    return {"id": slug, "name": columns["name"], "slug": slug, **shown, **({"logo": logo} if logo else {})}
+    if logo:
+        reference["logo"] = logo
+    return reference
 
 
 def company_object(view: CompanyView, schema: Schema) -> JSONObject:
@@ -124,27 +130,35 @@ def company_bundle(view: CompanyView, company: Any, schema: Schema) -> JSONObjec
         "proposals": view.proposals,
         "positions": [position_in_company(place) for place in view.positions],
         "capTable": view.cap_table,
-        "fundingRounds": [each.to_public(schema.funding_round) for each in view.rounds],
+        "fundingRounds": [funding_round.to_public(schema.funding_round) for funding_round in view.rounds],
     }
 
 
 def company_line(view: CompanyView, company: JSONObject, schema: Schema) -> JSONObject:
     """Return the bundle with the whole of every funding round, for exports and for owners."""
-    rounds = [each.to_document(schema.funding_round) for each in view.rounds]
+    rounds = [funding_round.to_document(schema.funding_round) for funding_round in view.rounds]
     return {**company_bundle(view, company, schema), "fundingRounds": rounds}
 
 
 def position_in_company(place: PlaceView) -> JSONObject:
-    further = sorted((place.extra.get("person") or {}).items())
-    linked = {"slug": place.person_slug} if place.person_slug else {}  # none for an unlisted or unconfirmed profile
-    person = {"name": place.person_name, **linked, **dict(further)}
-    return {"id": place.item_id, **_place(place, {"person": person})}
+    """Return a position as its company shows it, with the person."""
+    person = {"name": place.person_name}
+    if place.person_slug:  # empty for an unlisted or unconfirmed profile
+        person["slug"] = place.person_slug
+    additional = place.extra.get("person") or {}
+    for name in sorted(additional):
+        person[name] = additional[name]
+    return {"id": place.item_id, **_position(place, {"person": person})}
 
 
-def _place(place: PlaceView, other_end: JSONObject) -> JSONObject:
-    title = {} if place.title is None else {"title": place.title}
-    extra = place.extra
-    return {**title, **other_end, **({key: extra[key] for key in sorted(extra) if key != "person"} if extra else {})}
+def _position(place: PlaceView, other_end: JSONObject) -> JSONObject:
+    """Return a position with *other_end*, the person or the company of it, and its additional members."""
+    position = {} if place.title is None else {"title": place.title}
+    position |= other_end
+    for name in sorted(place.extra):
+        if name != "person":  # additional members of the person, not of the position
+            position[name] = place.extra[name]
+    return position
 
 
 def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
@@ -186,40 +200,47 @@ def company_mark(view: CompanyView) -> str:
 
 def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
     """Return the values of each filter that find what is *shown*; exact keys are under names of their own."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, (each, by) in listing.filters.items():
-        value = shown.get(each.name)
+    facets: dict[str, tuple[str, ...]] = {}
+    for name, (declared, by) in listing.filters.items():
+        value = shown.get(declared.name)
         if by.presence or isinstance(value, bool):
-            found[name] = ("true" if value else "false",)
+            facets[name] = ("true" if value else "false",)
         elif isinstance(value, str):
-            found[name] = (value,) if value else ()
+            facets[name] = (value,) if value else ()
         elif value:
-            found[name] = tuple(dict.fromkeys(values_at(value, by.member)))
+            facets[name] = tuple(dict.fromkeys(values_at(value, by.member)))
             if by.key:
-                found[name + KEY] = tuple(dict.fromkeys(values_at(value, by.key)))
-    for name, each in listing.declared_bounds:
-        if (bound := each.kind.bound(shown.get(each.name))) is not None:
-            found[name + BOUND] = (str(bound),)
-    return {name: values for name, values in found.items() if values}
+                facets[name + KEY] = tuple(dict.fromkeys(values_at(value, by.key)))
+    for name, declared in listing.declared_bounds:
+        bound = declared.kind.bound(shown.get(declared.name))
+        if bound is not None:
+            facets[name + BOUND] = (str(bound),)
+    return {name: values for name, values in facets.items() if values}
 
 
 def _open_votes(view: CompanyView) -> dict[str, tuple[str, ...]]:
     """Return the days on which votes end that can be cast; on a later day, they are over."""
-    votes = [msgspec.json.decode(each) for each in view.proposals if b'"active"' in bytes(each)]
-    ends = {_DAY.match(str(each.get("endDate"))) for each in votes if each.get("status") == "active"}
-    days = sorted(each[0] for each in ends if each)
-    return {VOTES_END: tuple(dict.fromkeys(days))} if days else {}
+    days = set()
+    for encoded in view.proposals:
+        if b'"active"' not in bytes(encoded):  # decoding is dear, and most proposals are decided
+            continue
+        proposal = msgspec.json.decode(encoded)
+        day = _DAY.match(str(proposal.get("endDate")))
+        if proposal.get("status") == "active" and day:
+            days.add(day[0])
+    return {VOTES_END: tuple(sorted(days))} if days else {}
 
 
 def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Schema) -> PublishedDocument:
     """Render a person with positions in published companies, in the companies' order."""
     companies = [place.company for place in places if place.company]
     count = len({company["id"] for company in companies})
-    positions = [_place(place, {"company": place.company}) for place in places]
+    titles = [place.title for place in places if place.title]
+    company_names = [company["name"] for company in companies if company["name"]]
+    positions = [_position(place, {"company": place.company}) for place in places]
     members = schema.person.published(columns, {"companyCount": count, "positions": positions})
     item = {name: value for name, value in members.items() if name != "positions"}
     detail = {name: value for name, value in members.items() if name != "companyCount"}
-    summary = "\n".join(filter(None, (*(place.title for place in places), *(each["name"] for each in companies))))
     return PublishedDocument(
         kind="person",
         key=columns["slug"],
@@ -230,7 +251,7 @@ def person_document(columns: JSONObject, places: Sequence[PlaceView], schema: Sc
         provenance=provenance.mark(columns, *(place.owned_on for place in places)),
         name=columns["name"],
         facets=_facets(schema.listings["person"], {**(columns["extra"] or {}), "positions": positions}),
-        texts=(columns["slug"], summary, columns["bio"]),
+        texts=(columns["slug"], "\n".join(titles + company_names), columns["bio"]),
         search=search_texts_of_person(columns["extra"] or {}, schema.person),
         company_count=count,
     )
@@ -262,7 +283,9 @@ def framework_document(
         "scoreCount": scores.total if scores else None,
     }
     item = schema.framework.published(columns, derived)
-    best = [{**each, "company": _operator(each["company"])} for each in scores.best] if scores else None
+    best = None
+    if scores:
+        best = [{**score, "company": _operator(score["company"])} for score in scores.best]
     detail = {**derived, "companyDescription": company["description"] if company else "", "topScores": best}
     return PublishedDocument(
         kind="framework",
@@ -294,14 +317,16 @@ _PLACE: Final = ("city", "state", "zip", "country")
 
 def sites_of(row: JSONMapping) -> list[str]:
     """Return a company's domains and handles."""
-    hosts = [host_of(row[name]) for name in _WEBSITES if row[name]]
+    sites = [host_of(row[name]) for name in _WEBSITES if row[name]]
     socials = row["socials"] or {}
-    return [*filter(None, hosts), *(handle_of(socials[name]) for name in _PROFILES if socials.get(name))]
+    handles = [handle_of(socials[name]) for name in _PROFILES if socials.get(name)]
+    return [host for host in sites if host] + handles
 
 
 def label_of(row: JSONMapping, sites: Iterable[str]) -> str:
     """Return a company's symbol, slug, domains and handles as words."""
-    return " ".join(dict.fromkeys(filter(None, (row["symbol"], row["slug"], *sites))))
+    words = (row["symbol"], row["slug"], *sites)
+    return " ".join(dict.fromkeys(word for word in words if word))
 
 
 def search_texts_of_company(
@@ -320,26 +345,28 @@ def search_texts_of_company(
     retired = record.retired(row)
     extra = {name: value for name, value in (row["extra"] or {}).items() if name not in retired}
     texts = _texts(extra)
-    identifiers = [
-        *islice(filter(_IDENTIFIER.fullmatch, texts), MAX_IDENTIFIERS),
-        *islice(_on_chain([row["body"] or "", *texts]), MAX_ON_CHAIN),
-    ]
-    known = dict.fromkeys(text for slug, name, title in people for text in (name if slug else "", title) if text)
+    identifiers = islice(filter(_IDENTIFIER.fullmatch, texts), MAX_IDENTIFIERS)
+    on_chain = islice(_on_chain([row["body"] or "", *texts]), MAX_ON_CHAIN)
+    themes = (*(row["themes"] or ()), row["type"], row["industry"], *_declared(extra, record))
+    names_and_titles: dict[str, None] = {}
+    for slug, name, title in people:
+        if slug and name:
+            names_and_titles[name] = None
+        if title:
+            names_and_titles[title] = None
     return SearchTexts(
-        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers])),
-        themes="\n".join(
-            filter(None, (*(row["themes"] or ()), row["type"], row["industry"], *_declared(extra, record)))
-        ),
+        keys=(*marked(SYMBOL, [row["symbol"]]), *marked(SITE, [*sites, *identifiers, *on_chain])),
+        themes="\n".join(theme for theme in themes if theme),
         place="\n".join(dict.fromkeys(_places(row["address"]))),
-        people="\n".join(list(known)[:MAX_PEOPLE]),
-        former=tuple(each["name"] for each in former.shown(row["former_names"]) or ()),
+        people="\n".join(islice(names_and_titles, MAX_PEOPLE)),
+        former=tuple(former_name["name"] for former_name in former.shown(row["former_names"]) or ()),
     )
 
 
 def search_texts_of_person(extra: JSONMapping, record: Record) -> SearchTexts:
     """Return a person's search texts: the declared fields; identifiers are also found without their spaces."""
-    found = list(_declared(extra, record))
-    return SearchTexts(keys=tuple(marked(SITE, filter(_IDENTIFIER.fullmatch, found))), themes="\n".join(found))
+    texts = list(_declared(extra, record))
+    return SearchTexts(keys=tuple(marked(SITE, filter(_IDENTIFIER.fullmatch, texts))), themes="\n".join(texts))
 
 
 def _declared(extra: JSONMapping, record: Record) -> Iterator[str]:
@@ -352,19 +379,27 @@ def _declared(extra: JSONMapping, record: Record) -> Iterator[str]:
                 yield str(country_names().get(value, ""))
 
 
-def _on_chain(texts: Iterable[str]) -> Iterable[str]:
+def _on_chain(texts: Iterable[str]) -> dict[str, None]:
     """Return the on-chain addresses in *texts*, each once."""
-    found = (address for text in texts if "0x" in text for address in _ON_CHAIN.findall(text))
-    return dict.fromkeys(address.lower() for address in found)
+    addresses: dict[str, None] = {}
+    for text in texts:
+        if "0x" in text:  # the expression is slow on long texts
+            for address in _ON_CHAIN.findall(text):
+                addresses[address.lower()] = None
+    return addresses
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts in *value* (JSON)."""
+    """Return the texts in *value* (JSON), in order."""
     if isinstance(value, str):
         return [value]
-    if not isinstance(value, dict | list):
-        return []
-    return [text for each in (value.values() if isinstance(value, dict) else value) for text in _texts(each)]
+    if isinstance(value, dict):
+        value = list(value.values())
+    texts: list[str] = []
+    if isinstance(value, list):
+        for member in value:
+            texts += _texts(member)
+    return texts
 
 
 def _places(addresses: list[JSONMapping] | None) -> Iterator[str]:
