@@ -27,8 +27,6 @@ BANNED = (
 PATTERNS = [(re.compile(rf"\b(?:{words})\b", re.IGNORECASE), advice) for words, advice in BANNED]
 ALLOWED = {
     ("src/muniment/assessments/evaluation/words.py", "organisation"),  # a stop word, in both spellings
-    ("src/muniment/registry/tables/headings.py", "organisation"),  # a heading that people write
-    ("src/muniment/registry/tables/headings.py", "stand"),  # the German word for a status
     ("src/muniment/mcp/tools/truncation.py", "Go on"),  # a member of successful answers, which clients compare
 }
 """Pairs of a file and a banned word that it may use."""

@@ -4,8 +4,9 @@ import pytest
 
 from muniment.kernel.problems import BadRequest
 from muniment.registry.tables.columns import Column
-from muniment.registry.tables.headings import COMPANIES, SKIP
+from muniment.registry.tables.fields import SKIP
 from muniment.registry.tables.mapping import FileMapping, TableMapping
+from muniment.registry.tables.words.catalogue import COMPANIES
 
 
 def mapping(*columns: Column, kind: str = COMPANIES) -> FileMapping:

@@ -9,13 +9,14 @@ import pytest
 
 from muniment.registry.tables.cells.countries import code_of_country
 from muniment.registry.tables.columns import Column, split
+from muniment.registry.tables.fields import PEOPLE_FIELD, fields_of
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import COMPANIES, FIELDS, PEOPLE
 from muniment.registry.tables.known import KnownRows
-from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping, propose
+from muniment.registry.tables.mapping import FileMapping, TableMapping, propose
 from muniment.registry.tables.reading import name_in
 from muniment.registry.tables.records import records_of
 from muniment.registry.tables.values import Lost, people_in, value_of
+from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.words.matching import match
 
 SIZE = 200_000
@@ -78,7 +79,7 @@ def test_a_mapping_is_proposed_whatever_headings_are(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_cell_is_a_value_or_lost_in_time_for_every_field(text: str) -> None:
-    columns = [Column("x", each, decimal=".", separator=",") for each in {*FIELDS[COMPANIES], *FIELDS[PEOPLE]}]
+    columns = [Column("x", each, decimal=".", separator=",") for each in {*fields_of(COMPANIES), *fields_of(PEOPLE)}]
     columns += [Column("x", "listedAt", order=each) for each in ("DMY", "EXCEL", "UNIX", "?")]
     for column in columns:
         with within(2):

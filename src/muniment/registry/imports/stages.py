@@ -16,7 +16,6 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.registry.declared import cells
 from muniment.registry.exchange.importer import Summary
 from muniment.registry.imports.samples import SHOWN, sample_bundles
 from muniment.registry.imports.undoing import finish_undo
@@ -35,8 +34,9 @@ from muniment.registry.imports.uploads import (
 )
 from muniment.registry.models import HistoryEntry, ImportRun, ImportUpload
 from muniment.registry.tables.columns import Column
+from muniment.registry.tables.fields import PEOPLE_FIELD, SKIP, fields_of
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import COMPANIES, SKIP, headings_of
+from muniment.registry.tables.headings import headings_of
 from muniment.registry.tables.losses import Loss, grouped
 from muniment.registry.tables.mapping import (
     FileMapping,
@@ -49,6 +49,7 @@ from muniment.registry.tables.mapping import (
 from muniment.registry.tables.operations import Prepared, convert, import_records, prepare_file
 from muniment.registry.tables.reading import TableFile, open_file
 from muniment.registry.tables.records import Records, table_of
+from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
 
 LANE: Final = "imports"
 SHOWN_COLUMNS: Final = 300
@@ -58,14 +59,8 @@ SAMPLES: Final = 3
 SAMPLE_CHARACTERS: Final = 80
 SAMPLED: Final = 100
 _READ_ROWS: Final = 5_000
-OPTIONS_OF: Final[dict[str, tuple[str, ...]]] = {
-    "listedAt": ("order",),
-    "teamSize": ("decimal",),
-    "treasury": ("decimal", "currency", "unit"),
-    "themes": ("separator",),
-    "people": ("separator",),
-}
-"""The options that depend on a column's values, by the field that they are for."""
+_DECIDED: Final = frozenset({"order", "decimal", "currency", "unit", "separator"})
+"""The options that depend on a column's values."""
 REPORT_S: Final = 0.5
 """Seconds between two reports of progress."""
 
@@ -190,10 +185,18 @@ def _column(heading: str, values: list[str]) -> JSONObject:
     """Return samples of a column, and how its values are written for each field that depends on it."""
     samples = dict.fromkeys(" ".join(each.split())[:SAMPLE_CHARACTERS] for each in values[:SAMPLED])
     options: JSONObject = {}
-    for field, names in {**OPTIONS_OF, **cells.decided_options()}.items():
-        column = Column(heading, field)
-        decide_options(column, values)
-        options[field] = {name: getattr(column, name) for name in names}
+    decided: dict[Any, JSONObject] = {}
+    for field in {**fields_of(COMPANIES), **fields_of(PEOPLE)}.values():
+        names = [name for name in field.options if name in _DECIDED]
+        if not names:
+            continue
+        # Fields of one kind share the decision, which reads thousands of cells; people part their names otherwise.
+        shared = (field.kind, field.name == PEOPLE_FIELD)
+        if shared not in decided:
+            column = Column(heading, field.name)
+            decide_options(column, values)
+            decided[shared] = {name: getattr(column, name) for name in names}
+        options[field.name] = decided[shared]
     return {"samples": list(samples)[:SAMPLES], "options": options}
 
 

@@ -1,5 +1,5 @@
 """
-Recognize the headings of a table, its kind, and the fields that it can hold, the declared ones included.
+Recognize the headings of a table, and the kind of its rows.
 
 The words are data (:mod:`muniment.registry.tables.words.catalogue`); a heading only proposes, and
 :mod:`muniment.registry.tables.mapping` checks that the values of the column fit.
@@ -9,51 +9,11 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from muniment.registry.declared.columns import fields_of, words_for
+from muniment.registry.tables.fields import EXTRA, fields_of, words_for
 from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE, key
 from muniment.registry.tables.words.matching import MAX_CHARACTERS, Match, match
 
-__all__ = [
-    "COMPANIES",
-    "EXTRA",
-    "FIELDS",
-    "PEOPLE",
-    "SKIP",
-    "field_of",
-    "fields_in",
-    "header_row",
-    "headings_of",
-    "key",
-    "kind_of_table",
-    "meaning_of",
-]
-
-SKIP: Final = "skip"
-EXTRA: Final = "extra:"
-"""Before the name of an additional member."""
 MAX_HEADER_ROW: Final = 30
-FIELDS: Final = {
-    COMPANIES: (
-        *("id", "name", "symbol", "teamSize", "treasury", "status", "type", "industry", "orgKind", "themes"),
-        *("description", "body", "website", "dao_website", "listedAt", "icon"),
-        *("extra:founded", "extra:lei", "extra:registrationNumber"),
-        *("people", "people.first", "people.last", "people.title"),
-        *("socials.email", "socials.phone_number", "socials.facebook", "socials.instagram", "socials.tiktok"),
-        *("socials.linkedin", "socials.youtube", "socials.twitter"),
-        *(
-            "address",
-            "address.address_1",
-            "address.address_2",
-            "address.city",
-            "address.state",
-            "address.zip",
-            "address.zip_city",
-        ),
-        *("address.country", "createdAt"),
-    ),
-    PEOPLE: ("slug", "name", "name.first", "name.last", "bio", "position.title", "position.company"),
-}
-"""The fields that a column can hold, by kind."""
 _PERSON_SURE: Final = ("name.first", "name.last", "bio", "position.title", "position.company")
 _PERSON_TABLES: Final = re.compile(
     r"people|person|vorst[aä]nd|board|team|contact|kontakt|staff|ansprechpartner|mitarbeit|founders|gr[uü]nder"
@@ -76,24 +36,27 @@ def meaning_of(heading: str, kind: str, *, nearly: bool = True) -> Match:
     """
     if len(heading) > MAX_CHARACTERS:
         return Match()
-    declared = words_for(kind, key)
-    if declared:
+    names = words_for(kind)
+    if names:
         plain = re.sub(r"[(\[].*?[)\]]", " ", heading)  # "Exhibits (pieces)", "Exhibits [required]"
         for text in (heading, plain, heading.rpartition(" / ")[2]):
-            if field := declared.get(key(text)):
-                return Match((field,))
-    return match(heading, kind, nearly=nearly)
+            name = names.get(key(text))
+            if name:
+                return Match((name,))
+    found = match(heading, kind, nearly=nearly)
+    return found._replace(fields=tuple(_declared_name(name, kind) for name in found.fields))
+
+
+def _declared_name(name: str, kind: str) -> str:
+    """Return the field of the schema that has the name of an additional member, else *name*."""
+    own = name.removeprefix(EXTRA)
+    return own if own in fields_of(kind) else name
 
 
 def _surely(heading: str, kind: str) -> str:
     """Return the field that a heading means, without near misses: cells of every row are asked for."""
     found = meaning_of(heading, kind, nearly=False)
     return found.fields[0] if found.fields and not found.is_guess else ""
-
-
-def fields_in(kind: str) -> tuple[str, ...]:
-    """Return the fields that a column of a table of *kind* can hold, the declared ones last."""
-    return (*FIELDS.get(kind, ()), *fields_of(kind))
 
 
 def header_row(rows: Sequence[Sequence[str]]) -> int:
@@ -113,7 +76,7 @@ def header_row(rows: Sequence[Sequence[str]]) -> int:
 def _known(row: Sequence[str]) -> int:
     """Return how many headings of *row* are known: the fields that they mean, and columns that are left out."""
     cells = [cell for cell in row if cell]
-    fields = max(len({_surely(cell, kind) for cell in cells} - {""}) for kind in FIELDS)
+    fields = max(len({_surely(cell, kind) for cell in cells} - {""}) for kind in (COMPANIES, PEOPLE))
     return fields and fields + sum(match(cell, COMPANIES, nearly=False).is_left_out for cell in cells)
 
 
@@ -156,20 +119,25 @@ def kind_of_table(headings: Sequence[str], name: str, *, is_only: bool = False) 
     rest = as_companies - {"name", "body", "description", "id", "people", "people.first", "people.last", "people.title"}
     sure = len(as_people & {*_PERSON_SURE})
     has_bio = "bio" in as_people and "description" not in as_companies
-    if is_only and has_company and not has_bio and rest - {"status", "type", "orgKind"}:
+    if is_only and has_company and not has_bio and rest - _of_vocabulary():
         return COMPANIES
     if has_parts and not has_company and len(rest) <= len(as_people):
         return PEOPLE
     if "name" in as_people and sure and (_PERSON_TABLES.search(name) or sure >= 2) and len(rest) <= sure:
         return PEOPLE
-    if "name" in as_people and sure and _PERSON_TABLES.search(name) and not rest - _OF_PEOPLE_TOO:
+    if "name" in as_people and sure and _PERSON_TABLES.search(name) and not rest - _of_people_too():
         return PEOPLE
     if has_parts and len(rest) < len(as_people):
         return PEOPLE
     return COMPANIES
 
 
-_OF_PEOPLE_TOO: Final = {"status", "type", "listedAt", "themes", "extra:founded", "orgKind"} | {
-    each for each in FIELDS[COMPANIES] if each.startswith(("socials.", "address"))
-}
-"""Fields of companies that tables of people have columns for, too."""
+def _of_vocabulary() -> set[str]:
+    return {name for name, field in fields_of(COMPANIES).items() if field.is_of_vocabulary}
+
+
+def _of_people_too() -> set[str]:
+    """Return the fields of companies that tables of people have columns for, too."""
+    fields = fields_of(COMPANIES).items()
+    contact = {name for name, field in fields if field.group in {"socials", "address"}}
+    return contact | _of_vocabulary() | {"listedAt", "themes"}

@@ -15,32 +15,20 @@ import msgspec
 
 from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
-from muniment.registry.declared import cells as declared_cells
 from muniment.registry.tables import columns as decide
 from muniment.registry.tables.cells.amounts import currency_in_heading
 from muniment.registry.tables.cells.dates import ORDERS, SERIALS
 from muniment.registry.tables.cells.profiles import fits, fits_best, looks_like, looks_like_names
 from muniment.registry.tables.columns import ASK, Column
+from muniment.registry.tables.fields import DECLARED, EXTRA, PEOPLE_FIELD, SKIP, field_named, fields_of
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import (
-    COMPANIES,
-    EXTRA,
-    FIELDS,
-    PEOPLE,
-    SKIP,
-    fields_in,
-    header_row,
-    headings_of,
-    kind_of_table,
-    meaning_of,
-)
+from muniment.registry.tables.headings import header_row, headings_of, kind_of_table, meaning_of
 from muniment.registry.tables.values import is_blank
+from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.words.matching import Match
 from muniment.registry.tables.words.presets import Preset, preset_of
+from muniment.schema.kinds import Integer
 
-PEOPLE_FIELD: Final = "people"
-DATES: Final = ("listedAt", "createdAt", f"{EXTRA}founded")
-NUMBERS: Final = ("teamSize", "treasury")
 _PROFILE_ROWS: Final = 5_000
 _NO_HEADERS: Final[Mapping[str, int]] = {}
 NAMES: Final = ("name", "name.last")
@@ -222,21 +210,13 @@ def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, 
     if found.fields and not free and PEOPLE_FIELD in found.fields:
         free = [PEOPLE_FIELD]
     named = {each.partition(":")[0] if each.startswith("people:") else each: each for each in reversed(free)}
-    field = _best([*reversed(named)], values)
+    field = fits_best([*reversed(named)], values)
     if not field or (field in taken and field != PEOPLE_FIELD):
         return
     column.field, column.check = field, found.is_guess
     if field == PEOPLE_FIELD:
         column.title = named.get(field, "").partition(":")[2]
     taken.setdefault(field, n)
-
-
-def _best(fields: Sequence[str], values: Sequence[str]) -> str:
-    """Return the first of *fields* that the values fit; empty if they fit none."""
-    declared = declared_cells.field_in(Column("", fields[0])) if fields else None
-    if declared is not None:
-        return fields[0] if declared_cells.fits(declared, values) else ""
-    return fits_best(fields, values)
 
 
 def _people_of_two_columns(found: Sequence[Column], matches: Sequence[Match], taken: Mapping[str, int]) -> None:
@@ -261,18 +241,18 @@ def _guess_name(found: Sequence[Column], matches: Sequence[Match], values: Seque
 def decide_options(column: Column, values: Sequence[str]) -> None:
     """Decide how the values of a column are written, for the field that it holds; blank values do not count."""
     values = [each[: decide.JUDGED] for each in values if not is_blank(each)]
-    declared = declared_cells.field_in(column)
-    if declared is not None:
-        declared_cells.decide_options(declared, column, values)
-    elif column.field in DATES:
-        column.order = column.order or decide.order_of_dates(values) or "YMD"
-    elif column.field in NUMBERS:
-        column.decimal = decide.decimal_sign(values, is_count=column.field == "teamSize")
-    elif column.field == "themes":
-        column.separator = decide.separator_of(values)
-    elif column.field == PEOPLE_FIELD:
+    field = field_named(column.field)
+    if field is None:
+        return
+    if column.field == PEOPLE_FIELD:
         column.separator = decide.separator_of_people(values)
-    if column.field == "treasury":
+    elif "separator" in field.options:
+        column.separator = decide.separator_of(values)
+    if "order" in field.options:
+        column.order = column.order or decide.order_of_dates(values) or "YMD"
+    if "decimal" in field.options:
+        column.decimal = decide.decimal_sign(values, is_count=isinstance(field.kind, Integer))
+    if "currency" in field.options:
         column.currency, column.unit = currency_in_heading(column.heading)
         if not column.currency and any(_names_no_currency(each) for each in values):
             column.currency = ASK
@@ -309,7 +289,7 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
                 "{table}: kind must be companies, people or skip, not {kind!r}", table=table.name, kind=table.kind
             )
             continue
-        known = fields_in(table.kind)
+        known = fields_of(table.kind)
         for column in table.column if table.kind != SKIP else ():
             if column.field and column.field not in known and not _is_extra(column.field):
                 yield Phrase(
@@ -333,15 +313,19 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
 
 
 def _is_extra(field: str) -> bool:
+    """Return whether *field* names an additional member, and not a field of the schema as one."""
     name = field.removeprefix(EXTRA)
-    return name != field and name.isidentifier() and name not in {each.partition(".")[0] for each in FIELDS[COMPANIES]}
+    if name == field or not name.isidentifier():
+        return False
+    of_schema = (each for each in fields_of(COMPANIES).values() if each.group not in {DECLARED, EXTRA})
+    return name not in {each.name.partition(".")[0] for each in of_schema}
 
 
 def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
     """Return a mapping as TOML; columns that are left out are first, each with an example."""
     lines = ["# A column without a field is left out. Fields of companies:"]
     for kind in (COMPANIES, PEOPLE):
-        named = [each for each in fields_in(kind) if not each.startswith(EXTRA)]
+        named = [each for each in fields_of(kind) if not each.startswith(EXTRA)]
         lines += ([] if kind == COMPANIES else ["# Fields of people:"]) + [
             f"#   {', '.join(named[n : n + 8])}" for n in range(0, len(named), 8)
         ]

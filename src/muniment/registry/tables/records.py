@@ -10,21 +10,23 @@ from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.registry.declared import cells as declared
 from muniment.registry.people.positions import team_of
 from muniment.registry.tables.cells.people import PersonInCell, full_name
 from muniment.registry.tables.columns import Column
+from muniment.registry.tables.fields import EXTRA, PEOPLE_FIELD, SKIP, is_list
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import COMPANIES, EXTRA, FIELDS, PEOPLE, SKIP, header_row, headings_of
+from muniment.registry.tables.headings import header_row, headings_of
 from muniment.registry.tables.known import KnownRows, name_key
 from muniment.registry.tables.losses import Loss
-from muniment.registry.tables.mapping import PEOPLE_FIELD, FileMapping, TableMapping
-from muniment.registry.tables.values import Lost, address_of, is_blank, people_in
-from muniment.registry.tables.words.catalogue import catalogue, key
+from muniment.registry.tables.mapping import FileMapping, TableMapping
+from muniment.registry.tables.values import Lost, address_of, is_blank, people_in, value_of
+from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE, catalogue, key
 from muniment.schema.company_parts import person_key
 
 _USUAL_CELLS: Final = 3
 _ONE_FIELD: Final = "Map one of the columns to another field."
+_OF_ITS_PARTS: Final = frozenset({"slug", "name", "name.first", "name.last", "position.title", "position.company"})
+"""Values of a person's row that are no member of the person, or of which one is made."""
 _COMPARED: Final = 100
 """Companies of one name that a further row of the name is compared with."""
 
@@ -179,7 +181,7 @@ class _Conversion:
                 found = people_in(column, text)
                 people += found if isinstance(found, list) else []
             else:
-                found = declared.value_of(column, text, self.currency)
+                found = value_of(column, text, self.currency)
             if isinstance(found, Lost):
                 self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
             elif column.field == "address":
@@ -273,10 +275,9 @@ class _Conversion:
         record = self.people.get(slug)
         if record is None:
             record = self.people[slug] = PersonRecord(row.number, slug, {"name": name})
-        if bio := values.get("bio"):
-            record.members.setdefault("bio", bio)
-        extra = {key.removeprefix(EXTRA): value for key, value in values.items() if key not in FIELDS[PEOPLE]}
-        record.members |= {key: value for key, value in extra.items() if key not in record.members}
+        for member, value in values.items():
+            if member not in _OF_ITS_PARTS:
+                record.members.setdefault(member.removeprefix(EXTRA), value)
         if company := values.get("position.company"):
             self._place(row, str(company), PersonInCell(name, values.get("position.title", "")))
         elif values.get("position.title"):
@@ -380,24 +381,22 @@ def member_of(heading: str) -> str:
 
 def _members(row: _Row) -> JSONObject:
     """Return the members of a company's object."""
-    found: JSONObject = {}
-    socials: JSONObject = {}
-    address: JSONObject = address_of(row.address) if not is_blank(row.address) else {}
+    members: JSONObject = {}
+    objects: dict[str, JSONObject] = {}
+    if not is_blank(row.address):
+        objects["address"] = address_of(row.address)
     for name, value in row.values.items():
         group, _, member = name.partition(".")
-        if group == "socials":
-            socials[member] = value
-        elif group == "address":
-            address[member] = value
+        if member:
+            objects.setdefault(group, {})[member] = value
         elif name == "treasury":
-            found["treasuryAmount"] = value
+            members["treasuryAmount"] = value  # whose cents the treasury does not have
         else:
-            found[name.removeprefix(EXTRA)] = value
-    if socials:
-        found["socials"] = socials
-    if address:
-        found["address"] = [address]
-    return found
+            members[name.removeprefix(EXTRA)] = value
+    for name, found in objects.items():
+        if found:
+            members[name] = [found] if is_list(name) else found
+    return members
 
 
 def _agree(one: JSONObject, other: JSONObject) -> bool:

@@ -7,59 +7,13 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
-from muniment.registry.declared import cells
-from muniment.registry.declared.columns import field_named, fields_of
 from muniment.registry.tables.columns import ASK, Column
-from muniment.registry.tables.headings import COMPANIES, EXTRA, PEOPLE, SKIP, field_of, fields_in
-from muniment.registry.tables.mapping import DATES, PEOPLE_FIELD, FileMapping, TableMapping
+from muniment.registry.tables.fields import DECLARED, EXTRA, PEOPLE_FIELD, SKIP, field_named, fields_of
+from muniment.registry.tables.headings import field_of
+from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.records import member_of
+from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
 
-LABELS: Final[dict[str, str | Promise]] = {
-    "id": gettext_lazy("Slug"),
-    "slug": gettext_lazy("Slug"),
-    "name": gettext_lazy("Name"),
-    "name.first": gettext_lazy("First name"),
-    "name.last": gettext_lazy("Last name"),
-    "bio": gettext_lazy("Biography"),
-    "symbol": gettext_lazy("Symbol"),
-    "teamSize": gettext_lazy("Team size"),
-    "treasury": gettext_lazy("Treasury"),
-    "status": gettext_lazy("Status"),
-    "type": gettext_lazy("Type"),
-    "industry": gettext_lazy("Industry"),
-    "orgKind": gettext_lazy("Subtype"),
-    "themes": gettext_lazy("Themes"),
-    "description": gettext_lazy("Summary"),
-    "body": gettext_lazy("Full description"),
-    "website": gettext_lazy("Website"),
-    "dao_website": gettext_lazy("Governance website"),
-    "listedAt": gettext_lazy("Listing date"),
-    "createdAt": gettext_lazy("Listing month"),
-    "icon": gettext_lazy("Logo (web address)"),
-    "people": gettext_lazy("People with positions"),
-    "people.first": gettext_lazy("First name of a person"),
-    "people.last": gettext_lazy("Last name of a person"),
-    "people.title": gettext_lazy("Position of the person"),
-    "position.title": gettext_lazy("Position"),
-    "position.company": gettext_lazy("Company of the position"),
-    "socials.email": gettext_lazy("Email"),
-    "socials.phone_number": gettext_lazy("Phone"),
-    "socials.twitter": "X (Twitter)",
-    "socials.youtube": "YouTube",
-    "socials.linkedin": "LinkedIn",
-    "socials.tiktok": "TikTok",
-    "address": gettext_lazy("Whole address"),
-    "address.address_1": gettext_lazy("Street"),
-    "address.address_2": gettext_lazy("Address line 2"),
-    "address.city": gettext_lazy("City"),
-    "address.state": gettext_lazy("State or region"),
-    "address.zip": gettext_lazy("Postal code"),
-    "address.zip_city": gettext_lazy("Postal code and city"),
-    "address.country": gettext_lazy("Country"),
-    "extra:founded": gettext_lazy("Founded"),
-    "extra:lei": "LEI",
-    "extra:registrationNumber": gettext_lazy("Registration number"),
-}
 KINDS: Final = {
     COMPANIES: gettext_lazy("Companies"),
     PEOPLE: gettext_lazy("People"),
@@ -171,31 +125,17 @@ class TableField(NamedTuple):
     notes: list[str]
 
 
-def label_of(field: str) -> str:
-    """Return the name of a field that people read."""
-    known = LABELS.get(field)
-    if known is not None:
-        return str(known)
-    declared = field_named(field)
-    if declared is not None:
-        return gettext(declared.label)
-    return field.rpartition(".")[2].removeprefix(EXTRA).replace("_", " ").capitalize()
+def label_of(name: str) -> str:
+    """Return the label of a field: that of its declaration, or of an additional member its name in words."""
+    field = field_named(name)
+    if field is not None:
+        return gettext(field.label)
+    return name.rpartition(".")[2].removeprefix(EXTRA).replace("_", " ").capitalize()
 
 
-def _options_of(field: str) -> tuple[str, ...]:
-    declared = field_named(field.removeprefix(EXTRA))
-    if declared is not None:
-        return cells.options_of(declared)
-    if field in DATES:
-        return ("order",)
-    known = {
-        "teamSize": ("decimal",),
-        "treasury": ("decimal", "currency", "unit"),
-        "themes": ("separator",),
-        PEOPLE_FIELD: ("separator", "title"),
-        "status": ("words",),
-    }
-    return known.get(field, ())
+def _options_of(name: str) -> tuple[str, ...]:
+    field = field_named(name)
+    return field.options if field is not None else ()
 
 
 def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
@@ -234,32 +174,30 @@ def _column(name: str, at: int, table: TableMapping, column: Column, known: JSON
 
 def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the fields that a column can hold, in groups."""
-    of = COMPANIES if kind == SKIP else kind
-    fields = list(fields_in(of))
-    own = f"{EXTRA}{member_of(column.heading) or 'note'}"
-    for each in (own, column.field):
-        if each not in fields and (each.startswith(EXTRA) or _is_gone(each)):
-            fields.append(each)
-    declared = fields_of(of)
+    fields = fields_of(COMPANIES if kind == SKIP else kind)
+    group_of = {name: field.group for name, field in fields.items()}
+    group_of.setdefault(f"{EXTRA}{member_of(column.heading) or 'note'}", EXTRA)
+    if column.field.startswith(EXTRA):
+        group_of.setdefault(column.field, EXTRA)
+    elif _is_gone(column.field):
+        group_of[column.field] = ""
     titles = {
         "": gettext("General"),
-        "declared": gettext("Fields of this registry"),
-        "people": gettext("People"),
+        DECLARED: gettext("Fields of this registry"),
+        PEOPLE_FIELD: gettext("People"),
         "socials": gettext("Contact and profiles"),
         "address": gettext("Address"),
         EXTRA: gettext("Additional fields, public"),
     }
     groups: dict[str, list[tuple[str, str]]] = {title: [] for title in titles.values()}
-    for field in fields:
-        prefix = EXTRA if field.startswith(EXTRA) else "declared" if field in declared else field.partition(".")[0]
-        groups[titles.get(prefix, titles[""])].append((field, label_of(field)))
+    for name, group in group_of.items():
+        groups[titles.get(group, titles[""])].append((name, label_of(name)))
     return [(title, options) for title, options in groups.items() if options]
 
 
 def _is_gone(field: str) -> bool:
     """Return whether a column has a field that is not declared any more; it is offered, so that it stays."""
-    known = (*fields_in(COMPANIES), *fields_in(PEOPLE))
-    return bool(field) and field not in known and field.isidentifier()
+    return field.isidentifier() and field not in fields_of(COMPANIES) and field not in fields_of(PEOPLE)
 
 
 def _option(name: str, column: Column, option: str) -> OptionField:
@@ -312,8 +250,7 @@ def _read_column(name: str, table: TableMapping, column: Column, known: JSONObje
         field = proposed if proposed in allowed else ""
     if field != column.field:
         column.field, column.check = field, False
-        decided = known.get("listedAt" if field in DATES else field, {})
-        for option, value in decided.items():
+        for option, value in known.get(field, {}).items():
             setattr(column, option, value)
         return
     for option in _options_of(field):

@@ -11,7 +11,9 @@ from urllib.parse import urlsplit
 
 from muniment.registry.tables.cells.countries import code_of_country
 from muniment.registry.tables.cells.dates import ORDERS, day_of, is_serial, is_year, month_of
+from muniment.registry.tables.fields import field_named
 from muniment.registry.tables.words.catalogue import catalogue, key
+from muniment.schema.kinds import Country, Email, Integer, Kind, Link, Money, Number, PictureLink, Profile, Slug, Text
 
 SAMPLED: Final = 300
 _HALF: Final = 0.5
@@ -27,28 +29,9 @@ _ZIP: Final = re.compile(r"(?:[A-Z]{1,3}[- ]?)?[\dA-Z][\dA-Z\- ]{1,9}|〒?\d{3}-
 _SLUG: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]++(\D{2,})")
 _LEI: Final = re.compile(r"[A-Z0-9]{18}\d{2}", re.IGNORECASE)
-_BOOLEANS: Final = frozenset(
-    {
-        "true",
-        "false",
-        "yes",
-        "no",
-        "ja",
-        "nein",
-        "oui",
-        "non",
-        "si",
-        "sim",
-        "nao",
-        "tak",
-        "nie",
-        "ano",
-        "ne",
-        "nee",
-        "nej",
-    }
-    | {"1", "0", "x", "y", "n"}
-)
+YES: Final = frozenset({"true", "yes", "y", "ja", "oui", "si", "sim", "tak", "ano", "x", "1"})
+NO: Final = frozenset({"false", "no", "n", "nein", "non", "nao", "nie", "ne", "nee", "nej", "0"})
+_BOOLEANS: Final = YES | NO
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _HOSTS: Final[Mapping[str, str]] = {
     "linkedin.com": "socials.linkedin",
@@ -117,29 +100,53 @@ def _is_amount(text: str) -> bool:
     return bool(_NUMBER.match(text)) and not _is_date_and_no_year(text)
 
 
+def _has_digit(text: str) -> bool:
+    return bool(re.search(r"\d", text))
+
+
 _LOOKS: Final[dict[str, Callable[[str], bool]]] = {
-    **dict.fromkeys(("id", "slug"), _is_slug),
-    **dict.fromkeys(("listedAt", "createdAt", "extra:founded"), lambda text: _is_date(text) or is_serial(text)),
-    "teamSize": _is_count,
-    "treasury": _is_amount,
     "symbol": lambda text: len(text) <= _MAX_WORDS and " " not in text and bool(_LETTER.search(text)),
-    **dict.fromkeys(("website", "dao_website"), _is_link),
-    "icon": lambda text: "/" in text,
-    "socials.email": _is_email,
     "socials.phone_number": lambda text: bool(_PHONE.match(text)) and not _is_date(text),
-    **dict.fromkeys({*_HOSTS.values()}, _is_profile),
-    "address.zip": lambda text: bool(_ZIP.fullmatch(text)) and bool(re.search(r"\d", text)),
+    "address.zip": lambda text: bool(_ZIP.fullmatch(text)) and _has_digit(text),
     **dict.fromkeys(("address", "address.address_1", "address.city", "address.state"), _is_place),
-    "address.country": lambda text: bool(code_of_country(text)),
     "address.zip_city": lambda text: bool(ZIP_CITY.fullmatch(text)),
     "status": lambda text: not (_is_link(text) or "@" in text or _is_date(text)),
-    **dict.fromkeys(("type", "industry", "orgKind", "themes", "description", "body", "bio"), _is_text),
+    "themes": _is_text,
     "name": lambda text: _is_place(text) and key(text) not in _BOOLEANS,
     **dict.fromkeys(("people", "people.first", "people.last", "name.first", "name.last"), _is_name_of_person),
     **dict.fromkeys(("people.title", "position.title", "position.company"), _is_text),
     "extra:lei": lambda text: bool(_LEI.fullmatch(text)),
-    "extra:registrationNumber": lambda text: bool(re.search(r"\d", text)),
+    "extra:registrationNumber": _has_digit,
 }
+"""Fields whose values look like something that their kind does not say."""
+_LOOKS_OF_KINDS: Final[tuple[tuple[type[Kind], Callable[[str], bool]], ...]] = (
+    (Slug, _is_slug),
+    (Integer, _is_count),
+    (Number, _is_amount),
+    (Money, _is_amount),
+    (Email, _is_email),
+    (Profile, _is_profile),
+    (PictureLink, lambda text: "/" in text),
+    (Link, _is_link),
+    (Country, lambda text: bool(code_of_country(text))),
+)
+
+
+def _look_of(name: str) -> Callable[[str], bool] | None:
+    """Return what the values of a field look like; None if they can be any text."""
+    field = field_named(name)
+    if name in _LOOKS or field is None:
+        return _LOOKS.get(name)
+    if field.is_date:
+        return lambda text: _is_date(text) or is_serial(text)
+    for kind, looks_right in _LOOKS_OF_KINDS:
+        if isinstance(field.kind, kind):
+            return looks_right
+    is_prose = isinstance(field.kind, Text) and field.kind.lines > 1
+    is_word = isinstance(field.kind, Text) and field.is_of_vocabulary
+    return _is_text if is_prose or is_word else None
+
+
 _LEAST: Final = {"address.country": 0.3, "extra:registrationNumber": 0.3}
 """Shares of values that must fit, where they are not half."""
 
@@ -150,7 +157,7 @@ def share(values: Sequence[str], is_one: Callable[[str], bool]) -> float:
 
 def fits(field: str, values: Sequence[str]) -> bool:
     """Return whether the values of a column can be those of *field*; a column without values fits."""
-    looks_right = _LOOKS.get(field)
+    looks_right = _look_of(field)
     if not values or looks_right is None:
         return True
     return share(values[:SAMPLED], looks_right) >= _LEAST.get(field, _HALF)
