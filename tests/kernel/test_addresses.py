@@ -20,3 +20,4 @@ from muniment.kernel.http.addresses import rate_key, site_key
 )
 def test_an_ipv6_client_is_its_network_of_64_bits_and_its_site_that_of_48(address, client, site):
     assert (rate_key(address), site_key(address)) == (client, site)
+    assert site_key(client) == site

@@ -98,6 +98,33 @@ def test_sign_ups_from_many_addresses_leave_two_threads_to_others(asked):
     asked.until("s0", "s1", "a1", "c1", "s2", "s3", "s4")
 
 
+@pytest.mark.parametrize("may_hash", [True, False])
+def test_a_site_has_the_turns_of_one_client_however_many_addresses_it_has(alone, may_hash):
+    alone.ask(None, "own")
+    alone.until("own")
+    for number in range(4):
+        alone.ask(Holder(f"2001:db8:1:{number:x}::/64", may_hash=may_hash), f"site{number}", f"again{number}")
+    alone.ask(Holder("2001:db8:2::/64", may_hash=may_hash), "other1", "other2")
+    alone.ask(Holder("192.0.2.1", may_hash=may_hash), "last")
+    order = ["own", "site0", "other1", "last", "site1", "other2", "site2", "site3", "again0", "again1"]
+    for count in range(1, len(order) + 1):
+        with alone._changed:
+            assert alone._changed.wait_for(lambda wanted=count: len(alone.began) == wanted, 60)
+        if count < len(order):
+            alone.end(alone.began[-1])
+    assert alone.began == order
+
+
+def test_the_visitors_of_a_site_leave_a_thread_to_others(asked):
+    for number in range(4):
+        asked.ask(Holder(f"2001:db8:1:{number:x}::/64"), f"s{number}")
+    asked.until("s0", "s1", "s2")
+    asked.ask(Holder("2001:db8:2::/64"), "other")
+    asked.until("s0", "s1", "s2", "other")
+    asked.end("s0")
+    asked.until("s0", "s1", "s2", "other", "s3")
+
+
 def test_an_end_lets_a_call_run_that_waited_for_the_password_of_another(asked):
     one, other = Holder("192.0.2.9", "1", may_hash=True), Holder("192.0.2.7", "2", may_hash=True)
     asked.ask(one, "p1")

@@ -18,8 +18,8 @@ def rate_key(address: str) -> str:
 
 
 def site_key(address: str) -> str | None:
-    """Return the /48 network of an IPv6 address, which one site may have; None for an IPv4 address."""
-    known = _read(address)
+    """Return the /48 network of an IPv6 address, which one site may have, or of a client's key; None for IPv4."""
+    known = _read(address.partition("/")[0])
     return _network(known, _SITE) if isinstance(known, ipaddress.IPv6Address) else None
 
 

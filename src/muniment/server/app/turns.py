@@ -9,12 +9,13 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Holder
+from muniment.kernel.http.addresses import site_key
 from muniment.kernel.problems import TooMany
 
 THREADS_A_HOLDER: Final = 2
 """Threads that one account, or the visitors of one address, may use at once."""
 THREADS_AN_ADDRESS: Final = 3
-"""Threads that all accounts and visitors of one address may use at once."""
+"""Threads that all accounts and visitors of one address, or the visitors of one site, may use at once."""
 THREADS_FOR_PASSWORDS: Final = 2
 """Threads that all requests which may hash a password use at once; more would wait for each other in the threads."""
 MAX_WAITING: Final = 64
@@ -29,6 +30,8 @@ class Turns:
     """
     A pool of threads that runs calls of holders in turn.
 
+    The visitors of one site, who may have 65,536 addresses, share the turns of one holder, and take these in turn.
+
     A thread that ends a call takes the next one itself, because a detour by the event loop would cost more than most
     calls. Calls of the process itself come first.
     """
@@ -38,9 +41,9 @@ class Turns:
         self._lock = threading.Lock()
         self._own: deque[_Call] = deque()
         self._running: Counter[str] = Counter()
-        """Threads by holder, by address, and for passwords."""
-        self._waiting: OrderedDict[str, deque[_Call]] = OrderedDict()
-        """Calls by holder; the holder whose turn is next comes first."""
+        """Threads by holder, by site, by address, and for passwords."""
+        self._waiting: OrderedDict[str, OrderedDict[str, deque[_Call]]] = OrderedDict()
+        """Calls by site and holder; the site, and of it the holder, whose turn is next comes first."""
 
     def of(self, holder: Holder | None) -> Executor:
         """Return an executor of the calls for *holder*; None is the process itself."""
@@ -50,7 +53,9 @@ class Turns:
         """Run *function* when its turn comes; raise TooMany if too many calls of *holder* wait already."""
         call = _Call(holder, function)
         with self._lock:
-            queue = self._own if holder is None else self._waiting.setdefault(call.key, deque())
+            queue = self._own
+            if holder is not None:
+                queue = self._waiting.setdefault(call.site, OrderedDict()).setdefault(call.key, deque())
             is_full = holder is not None and len(queue) >= MAX_WAITING
             if not is_full:
                 queue.append(call)
@@ -64,7 +69,10 @@ class Turns:
     def close(self) -> None:
         """Cancel the calls that wait."""
         with self._lock:
-            left = [*self._own, *(call for queue in self._waiting.values() for call in queue)]
+            left = [*self._own]
+            for site in self._waiting.values():
+                for queue in site.values():
+                    left += queue
             self._own.clear()
             self._waiting.clear()
         for call in left:
@@ -80,40 +88,60 @@ class Turns:
     def _next(self, done: "_Call | None") -> "_Call | None":
         """Return the call whose turn is next, after *done*; None if none may run."""
         with self._lock:
-            if done is not None and done.holder is not None:
-                self._count(done.key, done.holder, -1)
+            if done is not None:
+                self._count(done, -1)
             if self._own:
                 return self._own.popleft()
-            key = self._eligible()
-            if key is None:
+            call = self._eligible()
+            if call is None:
                 return None
-            queue = self._waiting[key]
-            call = queue.popleft()
-            if queue:
-                self._waiting.move_to_end(key)
-            else:
-                del self._waiting[key]
-            if call.holder is not None:
-                self._count(key, call.holder, 1)
+            self._take(call)
+            self._count(call, 1)
             has_more = self._eligible() is not None
         if has_more:
             self._pool.submit(self._work)  # one end may let several run: of the account, the address, for a password
         return call
 
-    def _eligible(self) -> str | None:
-        running = self._running
-        for key, queue in self._waiting.items():
-            holder = queue[0].holder
-            if holder is None or (
-                running[key] < THREADS_A_HOLDER
-                and running[holder.address] < THREADS_AN_ADDRESS
-                and not (holder.may_hash and running[_PASSWORDS] >= THREADS_FOR_PASSWORDS)
-            ):
-                return key
+    def _take(self, call: "_Call") -> None:
+        """Take *call*, the first of its holder, and let the others go before its holder and its site."""
+        site = self._waiting[call.site]
+        queue = site[call.key]
+        queue.popleft()
+        if queue:
+            site.move_to_end(call.key)
+        else:
+            del site[call.key]
+        if site:
+            self._waiting.move_to_end(call.site)
+        else:
+            del self._waiting[call.site]
+
+    def _eligible(self) -> "_Call | None":
+        """Return the first call that may run."""
+        has_passwords = self._running[_PASSWORDS] < THREADS_FOR_PASSWORDS
+        for site in self._waiting.values():
+            for queue in site.values():
+                holder = queue[0].holder
+                if holder is not None and holder.may_hash and not has_passwords:
+                    if not holder.account:
+                        break  # all calls of this site's queues may hash
+                    continue
+                if self._may_run(queue[0]):
+                    return queue[0]
         return None
 
-    def _count(self, key: str, holder: Holder, change: int) -> None:
-        for each in (key, holder.address, *([_PASSWORDS] if holder.may_hash else [])):
+    def _may_run(self, call: "_Call") -> bool:
+        holder = call.holder
+        return holder is None or (
+            self._running[call.key] < THREADS_A_HOLDER
+            and self._running[call.site] < THREADS_AN_ADDRESS
+            and self._running[holder.address] < THREADS_AN_ADDRESS
+        )
+
+    def _count(self, call: "_Call", change: int) -> None:
+        if call.holder is None:
+            return
+        for each in {call.key, call.site, call.holder.address, *([_PASSWORDS] if call.holder.may_hash else [])}:
             self._running[each] += change
             if not self._running[each]:
                 del self._running[each]
@@ -122,11 +150,12 @@ class Turns:
 class _Call:
     """A call that waits or runs."""
 
-    __slots__ = ("_function", "future", "holder", "key")
+    __slots__ = ("_function", "future", "holder", "key", "site")
 
     def __init__(self, holder: Holder | None, function: Callable[[], Any]) -> None:
         self.holder, self._function = holder, function
         self.key = "" if holder is None else _key(holder)
+        self.site = "" if holder is None else _site(holder)
         self.future: Future[Any] = Future()
 
     def run(self) -> None:
@@ -145,6 +174,14 @@ def _key(holder: Holder) -> str:
         return f"account {holder.account}"
     # Pages of visitors do not wait for the passwords of others at their address.
     return f"{'password ' if holder.may_hash else ''}at {holder.address}"
+
+
+def _site(holder: Holder) -> str:
+    """Return what takes turns with others: an account, or the visitors of a site."""
+    if holder.account:
+        return _key(holder)
+    site = site_key(holder.address)
+    return _key(holder) if site is None else _key(holder._replace(address=site))
 
 
 class _Turn(Executor):
