@@ -205,3 +205,87 @@ def test_a_paused_connection_makes_room_after_the_unfinished_requests_of_its_add
     assert process.holders.hold(other, 30)
     assert [each.has_ended for each in (working, paused, empty)] == [False, True, False]
     assert not process.holders.hold(process.arrive("c", is_working=True), 30), "working ones are kept"
+
+
+def network(number):
+    """Return an address of one site: the network of a client."""
+    return f"2001:db8:1:{number:x}::/64"
+
+
+OTHERS = ("2001:db8:2::/64", "192.0.2.1")
+
+
+def test_a_site_holds_a_tenth_of_the_connections_and_its_oldest_unfinished_request_makes_room():
+    process = Process(100, per_address=4)
+    others = [process.arrive(other) for other in OTHERS]
+    attack = [process.arrive(network(number), is_unfinished=True) for number in range(10)]
+    assert process.refused == []
+    assert process.arrive(network(10), is_unfinished=True)
+    assert [each.has_ended for each in attack] == [True] + [False] * 9
+    assert not any(each.has_ended for each in others)
+    assert process.refused == ["connections"]
+    assert process.holders.unfinished == 10
+
+
+def test_a_site_holds_as_many_connections_as_one_address():
+    process = Process(100, per_address=20)
+    assert all(process.arrive(network(number)) for number in range(20))
+    assert process.refused == []
+    process.arrive(network(20))
+    assert process.refused == ["connections"]
+
+
+def test_within_a_site_the_largest_address_makes_room():
+    process = Process(1_000, per_address=90)
+    small = [process.arrive(network(number), is_unfinished=True) for number in range(20)]
+    attack = [process.arrive(network(99), is_unfinished=True) for _ in range(80)]
+    assert process.arrive(network(30), is_unfinished=True)
+    assert [each.has_ended for each in attack] == [True] + [False] * 79
+    assert not any(each.has_ended for each in small)
+
+
+def test_a_site_whose_connections_are_all_busy_gets_no_other():
+    process = Process(10, per_address=1)
+    assert process.arrive(network(1), is_working=True)
+    assert process.arrive(network(2)) is None
+    assert all(process.arrive(other) for other in OTHERS)
+
+
+def test_a_site_may_begin_again_after_all_its_connections_have_ended():
+    process = Process(10, per_address=1)
+    former = process.arrive(network(1))
+    assert process.arrive(network(2))
+    assert former.has_ended
+    assert len(process.holders) == 1
+
+
+def test_body_bytes_of_a_site_are_limited_like_those_of_an_address_and_returned():
+    process = Process(address_bytes=100, total_bytes=1000)
+    first, second = (process.arrive(network(number), is_unfinished=True) for number in range(2))
+    assert process.holders.hold(first, 60)
+    assert process.holders.hold(second, 40)
+    assert process.refused == []
+    assert process.holders.hold(second, 1)
+    assert (first.has_ended, process.refused) == (True, ["body_bytes"])
+    assert not process.holders.hold(second, 60), "its own address has most of them"
+    process.leave(second)
+    assert process.holders.body_bytes == 0
+    assert process.holders.hold(process.arrive(network(0)), 100)
+
+
+def test_a_site_holds_a_tenth_of_all_body_bytes_if_that_is_more():
+    process = Process(address_bytes=50, total_bytes=1000)
+    first, second, third = (process.arrive(network(number), is_unfinished=True) for number in range(3))
+    assert all(process.holders.hold(each, 50) for each in (first, second))
+    assert not first.has_ended
+    assert process.holders.hold(third, 1)
+    assert first.has_ended
+
+
+def test_nothing_is_kept_of_the_connections_of_a_site_that_have_closed():
+    process = Process(1_000)
+    connections = [process.arrive(network(number % 7), is_unfinished=number % 3) for number in range(50)]
+    for connection in connections:
+        process.holders.mark(connection)
+        process.leave(connection)
+    assert (len(process.holders), process.holders._sites, process.holders.unfinished) == (0, {}, 0)

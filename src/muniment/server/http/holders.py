@@ -3,25 +3,34 @@ Holders: which client address holds which connections and body bytes, so that no
 
 A connection counts for its client's address. A connection of a trusted proxy carries many clients: it counts for the
 client that the proxy names, while it carries a request of that client. Every event costs constant time, except closing
-idle connections, which closes several at once.
+idle connections, which closes several at once, and making room in a site, which looks at its addresses.
+
+An IPv6 client is a network of 64 bits, of which one site, a network of 48 bits, has 65,536. So a site holds a limited
+part too; within it, the largest of its addresses makes room.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
+from functools import lru_cache
 from heapq import nsmallest
 from itertools import chain
 from typing import Final, Protocol
+
+from muniment.kernel.http.addresses import site_key
 
 MAX_CONNECTIONS: Final = 4_000
 """Of a process. Each takes about 10 KB at rest, and a browser opens six; `file_limit` may allow fewer."""
 MAX_CONNECTIONS_PER_ADDRESS: Final = 256
 """An office behind one address has enough; 16 addresses must work together to take all connections of a process."""
+_REMEMBERED: Final = 4096
 SMALL: Final = 16
 SMALL_PART: Final = 250
 """A holder of at most this part of all connections is small, and of 16 at most: browsers and agents have fewer."""
 ADDRESS_BYTES: Final = 32 << 20
 TOTAL_BYTES: Final = 80 << 20
 """For all bodies and what is sent ahead, below the limit of the forms; the address with most of it makes room."""
+PART_OF_A_SITE: Final = 10
+"""A site may hold a tenth of all connections and body bytes, and never less than one address may."""
 HONEST_S: Final = 1.0
 """An ordinary request arrives within this time, so an older unfinished one makes room before an idle connection."""
 
@@ -48,14 +57,24 @@ class Member(Protocol):
 class Holder:
     """A client address, its connections, and those of them whose request has not arrived completely."""
 
-    __slots__ = ("address", "body_bytes", "members", "unfinished")
+    __slots__ = ("address", "body_bytes", "members", "site", "unfinished")
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, site: "Site | None" = None) -> None:
+        self.address, self.site = address, site
         self.members: dict[Member, None] = {}
         self.unfinished: OrderedDict[Member, None] = OrderedDict()
         """From the oldest to the newest."""
         self.body_bytes = 0
+
+
+class Site(Holder):
+    """A site of many client addresses, which together hold no more than a part of everything."""
+
+    __slots__ = ("holders",)
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.holders: dict[Holder, None] = {}
 
 
 class Holders:
@@ -85,12 +104,19 @@ class Holders:
         self._per_address = per_address
         self._address_bytes, self._total_bytes = address_bytes, total_bytes
         self._holders: dict[str, Holder] = {}
+        self._sites: dict[str, Site] = {}
+        self._site_of = lru_cache(_REMEMBERED)(site_key)
         self._by_size: dict[int, OrderedDict[Holder, None]] = {}
         self._largest = 0
 
     def limit_connections(self, max_connections: int) -> None:
         self.max_connections = max_connections
         self._small = max(1, min(SMALL, max_connections // SMALL_PART))
+
+    @property
+    def per_site(self) -> int:
+        """Return how many connections the addresses of a site may have together."""
+        return max(self._per_address, self.max_connections // PART_OF_A_SITE)
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -105,21 +131,41 @@ class Holders:
         return sum(len(holder.unfinished) for holder in self._holders.values())
 
     def enter(self, member: Member, address: str) -> bool:
-        """Count *member* for *address*; return False if the address holds too many, and each of them is busy."""
+        """
+        Count *member* for *address*.
+
+        Return False if the address, or the site that it belongs to, holds too many, and each of them is busy.
+        """
         holder = self._holders.get(address)
         if holder is not None and len(holder.members) >= self._per_address:
             self._refused("connections")
             if not self._evict_from(holder):
                 return False
-            holder = self._holders.get(address)  # the last one may have gone
-        if holder is None:
-            holder = self._holders[address] = Holder(address)
+        name = self._site_of(address)
+        site = self._sites.get(name) if name is not None else None
+        if site is not None and len(site.members) >= self.per_site:
+            self._refused("connections")
+            if not self._evict_from_site(site):
+                return False
+        holder = self._holders.get(address) or self._begin(address, name)  # the last connection may have gone
         member.holder = holder
-        holder.members[member] = None
-        if member.is_unfinished:
-            holder.unfinished[member] = None
+        for each in _counted(holder):
+            each.members[member] = None
+            if member.is_unfinished:
+                each.unfinished[member] = None
         self._resized(holder, len(holder.members) - 1)
         return True
+
+    def _begin(self, address: str, name: str | None) -> Holder:
+        site = None
+        if name is not None:
+            site = self._sites.get(name)
+            if site is None:
+                site = self._sites[name] = Site(name)
+        holder = self._holders[address] = Holder(address, site)
+        if site is not None:
+            site.holders[holder] = None
+        return holder
 
     def leave(self, member: Member) -> None:
         """Stop counting *member*; without effect if it is not counted."""
@@ -128,20 +174,28 @@ class Holders:
         if holder is None:
             return
         member.holder = None
-        del holder.members[member]
-        holder.unfinished.pop(member, None)
+        for each in _counted(holder):
+            del each.members[member]
+            each.unfinished.pop(member, None)
         self._resized(holder, len(holder.members) + 1)
-        if not holder.members:
-            del self._holders[holder.address]
+        if holder.members:
+            return
+        del self._holders[holder.address]
+        site = holder.site
+        if site is not None:
+            del site.holders[holder]
+            if not site.holders:
+                del self._sites[site.address]
 
     def mark(self, member: Member) -> None:
         """Note whether the request of *member* is unfinished; a new unfinished one is the newest of its holder."""
         holder = member.holder
         if holder is None:
             return
-        holder.unfinished.pop(member, None)
-        if member.is_unfinished:
-            holder.unfinished[member] = None
+        for each in _counted(holder):
+            each.unfinished.pop(member, None)
+            if member.is_unfinished:
+                each.unfinished[member] = None
 
     def make_room(self, everyone: Collection[Member], newcomer: Member, now: float) -> bool:
         """
@@ -164,38 +218,53 @@ class Holders:
         return self._evict(nsmallest(max(1, len(everyone) // 100), waiting, key=rank))
 
     def hold(self, member: Member, count: int) -> bool:
-        """Count *count* body bytes for *member*; return False if there are too many of its address, or of all."""
+        """Count *count* body bytes for *member*; return False if its address, its site or all have too many."""
         member.held_bytes += count
         self.body_bytes += count
         holder = member.holder
         if holder is not None:
-            holder.body_bytes += count
+            for each in _counted(holder):
+                each.body_bytes += count
             if holder.body_bytes > self._address_bytes:
                 self._refused("body_bytes")
                 return False
-        return self.body_bytes <= self._total_bytes or self._relieve(member)
+            site = holder.site
+            site_bytes = max(self._address_bytes, self._total_bytes // PART_OF_A_SITE)
+            if site is not None and site.body_bytes > site_bytes:
+                self._refused("body_bytes")
+                if not self._relieve(member, site.holders):
+                    return False
+        if self.body_bytes <= self._total_bytes:
+            return True
+        self._refused("all_body_bytes")
+        return self._relieve(member, self._holders.values())
 
     def release(self, member: Member) -> None:
         """Stop counting the body bytes of *member*."""
         count, member.held_bytes = member.held_bytes, 0
         self.body_bytes -= count
         if member.holder is not None:
-            member.holder.body_bytes -= count
+            for each in _counted(member.holder):
+                each.body_bytes -= count
 
-    def _relieve(self, member: Member) -> bool:
+    def _relieve(self, member: Member, holders: Iterable[Holder]) -> bool:
         """
-        End a connection of the address with most bytes, unless it is the address of *member*.
+        End a connection of that of *holders* with most bytes, unless it is the address of *member*.
 
         The oldest unfinished request goes first; then a connection whose client sent ahead and that does not work.
         """
-        self._refused("all_body_bytes")
-        largest = max(self._holders.values(), key=lambda holder: holder.body_bytes, default=None)
+        largest = max(holders, key=lambda holder: holder.body_bytes, default=None)
         if largest is None or largest is member.holder:
             return False
         unfinished = (each for each in largest.unfinished if each.held_bytes)
         ahead = (each for each in largest.members if each.held_bytes and not each.is_working)
         found = next(chain(unfinished, ahead), None)
         return found is not None and self._evict([found])
+
+    def _evict_from_site(self, site: Site) -> bool:
+        """End a connection of the site's largest address, or of any if all are small."""
+        largest = max(site.holders, key=lambda holder: len(holder.members))
+        return (len(largest.members) > self._small and self._evict_from(largest)) or self._evict_from(site)
 
     def _evict_from(self, holder: Holder) -> bool:
         if holder.unfinished:
@@ -220,3 +289,8 @@ class Holders:
             self._by_size.setdefault(size, OrderedDict())[holder] = None
         if size > self._largest or (before == self._largest and before not in self._by_size):
             self._largest = size
+
+
+def _counted(holder: Holder) -> tuple[Holder, ...]:
+    """Return what a connection of *holder* counts for: the address, and its site if it has one."""
+    return (holder,) if holder.site is None else (holder, holder.site)
