@@ -153,19 +153,19 @@ class TestKept:
     def test_a_document_is_asked_for_once_an_hour(self, monkeypatch):
         calls = []
         monkeypatch.setattr(client_documents, "read", lambda address: calls.append(address) or DOCUMENT)
-        first = clients.find_client(ADDRESS, may_fetch=True)
-        assert clients.find_client(ADDRESS, may_fetch=True) == first
+        first = clients.find_client(ADDRESS, fetch_for=1)
+        assert clients.find_client(ADDRESS, fetch_for=1) == first
         assert calls == [ADDRESS]
         assert (first.name, first.kind, clients.home_of(first)) == ("Tide Table", "document", "app.example")
         Client.objects.update(fetched_at=now() - dt.timedelta(hours=2))
-        clients.find_client(ADDRESS, may_fetch=True)
+        clients.find_client(ADDRESS, fetch_for=1)
         assert len(calls) == 2
 
     def test_only_a_few_documents_are_fetched_at_once(self, monkeypatch):
         monkeypatch.setattr(client_documents, "read", lambda _: pytest.fail("fetched"))
         monkeypatch.setattr(client_documents, "_slots", threading.BoundedSemaphore(1))
         with client_documents._slots, pytest.raises(Refusal) as refused:
-            clients.find_client(ADDRESS, may_fetch=True)
+            clients.find_client(ADDRESS, fetch_for=1)
         assert refused.value.error == "temporarily_unavailable"
         assert not Client.objects.exists()
 
@@ -179,12 +179,41 @@ class TestKept:
         monkeypatch.setattr(client_documents, "read", fail)
         for _ in range(3):
             with pytest.raises(Refusal, match="could not be read"):
-                clients.find_client(ADDRESS, may_fetch=True)
+                clients.find_client(ADDRESS, fetch_for=1)
         assert len(calls) == 1
 
     def test_nothing_is_fetched_where_it_must_not_be(self, monkeypatch):
         monkeypatch.setattr(client_documents, "read", lambda _: pytest.fail("fetched"))
-        assert clients.find_client(ADDRESS, may_fetch=False) is None
+        assert clients.find_client(ADDRESS, fetch_for=None) is None
+
+    def test_no_account_uses_up_what_others_may_fetch(self, monkeypatch):
+        moment = now()
+        monkeypatch.setattr(client_documents, "now", lambda: moment)  # the hour does not turn
+        monkeypatch.setattr(client_documents, "FETCHES_A_MINUTE", client_documents.FETCHES_AN_HOUR)
+        monkeypatch.setattr(client_documents, "read", lambda address: {**DOCUMENT, "client_id": address})
+        most = client_documents.FETCHES_OF_AN_ACCOUNT_AN_HOUR
+        for number in range(most):
+            clients.find_client(f"{ADDRESS}?{number}", fetch_for=1)
+        for number in range(most, most + 2 * client_documents.FETCHES_AN_HOUR):
+            with pytest.raises(Refusal) as refused:
+                clients.find_client(f"{ADDRESS}?{number}", fetch_for=1)
+            assert refused.value.error == "temporarily_unavailable"
+        assert clients.find_client(ADDRESS, fetch_for=2).identifier == ADDRESS
+
+    def test_over_the_limit_of_fetching_a_stored_document_holds_and_after_a_failure_it_does_not(self, monkeypatch):
+        monkeypatch.setattr(client_documents, "read", lambda _: DOCUMENT)
+        known = clients.find_client(ADDRESS, fetch_for=1)
+        Client.objects.update(fetched_at=now() - dt.timedelta(hours=2))
+        with monkeypatch.context() as limited:
+            limited.setattr(client_documents, "FETCHES_AN_HOUR", 0)
+            assert clients.find_client(ADDRESS, fetch_for=1) == known
+            with pytest.raises(Refusal) as refused:
+                clients.find_client(f"{ADDRESS}?other", fetch_for=1)
+        assert refused.value.error == "temporarily_unavailable"
+        monkeypatch.setattr(client_documents, "read", lambda _: {**DOCUMENT, "client_id": "another"})
+        with pytest.raises(Refusal) as changed:
+            clients.find_client(ADDRESS, fetch_for=1)
+        assert changed.value.error == "invalid_client"
 
     def test_fetching_has_a_bucket_of_its_own(self, monkeypatch):
         monkeypatch.setattr(client_documents, "read", lambda address: {**DOCUMENT, "client_id": address})
@@ -192,7 +221,7 @@ class TestKept:
 
         def fetch_many():
             for number in range(more):
-                clients.find_client(f"{ADDRESS}?{number}", may_fetch=True)
+                clients.find_client(f"{ADDRESS}?{number}", fetch_for=number)
 
         with pytest.raises(Refusal) as refused:
             fetch_many()
@@ -212,7 +241,7 @@ class TestKept:
     def test_a_document_that_says_something_else_is_refused(self, monkeypatch, change):
         monkeypatch.setattr(client_documents, "read", lambda _: {**DOCUMENT, **change})
         with pytest.raises(Refusal) as refused:
-            clients.find_client(ADDRESS, may_fetch=True)
+            clients.find_client(ADDRESS, fetch_for=1)
         assert refused.value.error == "invalid_client"
         assert not Client.objects.exists()
 
@@ -220,4 +249,4 @@ class TestKept:
         monkeypatch.setattr(
             client_documents, "read", lambda _: {**DOCUMENT, "token_endpoint_auth_method": "private_key_jwt"}
         )
-        assert clients.find_client(ADDRESS, may_fetch=True).redirect_uris == ["https://app.example/cb"]
+        assert clients.find_client(ADDRESS, fetch_for=1).redirect_uris == ["https://app.example/cb"]

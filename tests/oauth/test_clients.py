@@ -124,9 +124,9 @@ def test_an_answer_goes_to_a_registered_address_only(registered, asked, found):
 
 def test_an_unknown_or_unstorable_identifier_is_no_client():
     client, _ = register()
-    assert clients.find_client(client.identifier, may_fetch=True) == client
+    assert clients.find_client(client.identifier, fetch_for=1) == client
     for identifier in ("", "mun_client_unknown", "a\0b", "\ud800", client.identifier + "x" * 3_000):
-        assert clients.find_client(identifier, may_fetch=True) is None
+        assert clients.find_client(identifier, fetch_for=1) is None
 
 
 def test_unused_clients_are_deleted_after_a_day():

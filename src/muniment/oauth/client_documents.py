@@ -1,8 +1,8 @@
 """
 Fetch client metadata documents, from public addresses only (SSRF protection).
 
-A document has at most 8 KB and takes at most 4 s; failures are cached for a minute, and the whole instance shares one
-rate limit.
+A document has at most 8 KB and takes at most 4 s; failures are cached for a minute. The whole instance
+shares one rate limit, of which an account has a tenth.
 
 Source: draft-ietf-oauth-client-id-metadata-document, sections 3, 4 and 6.5; decisions, section 4.
 """
@@ -24,6 +24,7 @@ from muniment.outbound.fetching import DEADLINE_S, Connection
 FAILURE_KEPT_S: Final = 60
 FETCHES_A_MINUTE: Final = 10
 FETCHES_AN_HOUR: Final = 100
+FETCHES_OF_AN_ACCOUNT_AN_HOUR: Final = 10
 PORT: Final = 443
 
 log = logging.getLogger(__name__)
@@ -52,12 +53,16 @@ def is_document_address(identifier: str) -> bool:
     )
 
 
-def fetch(address: str) -> JSONObject:
-    """Fetch a client's document, or raise a Refusal: invalid_client, or temporarily_unavailable over the rate limit."""
+def fetch(address: str, account_id: int) -> JSONObject:
+    """
+    Fetch a client's document for an account.
+
+    Raise a Refusal: invalid_client, or temporarily_unavailable over the rate limit.
+    """
     failed = f"client-document:{digest(address.encode())}"
     if cache.get(failed):
         raise _unreadable()
-    _hold_to_rate()
+    _hold_to_rate(account_id)
     found: list[JSONObject] = []
     if not _slots.acquire(blocking=False):
         raise _too_many()
@@ -97,9 +102,10 @@ def read(address: str, **connection: Unpack[Connection]) -> JSONObject:
     return found
 
 
-def _hold_to_rate() -> None:
+def _hold_to_rate(account_id: int) -> None:
     at = now()
     for key, limit, kept in (
+        (f"client-documents-for:{account_id}:{at:%Y%m%d%H}", FETCHES_OF_AN_ACCOUNT_AN_HOUR, 3_700),
         (f"client-documents:{at:%Y%m%d%H%M}", FETCHES_A_MINUTE, 90),
         (f"client-documents:{at:%Y%m%d%H}", FETCHES_AN_HOUR, 3_700),
     ):

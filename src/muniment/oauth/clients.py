@@ -106,20 +106,30 @@ def _make_room() -> None:
             _unused().filter(pk__in=list(first[: excess + 1 + MAX_UNUSED // 10])).delete()
 
 
-def find_client(identifier: str, *, may_fetch: bool) -> Client | None:
+def find_client(identifier: str, *, fetch_for: int | None) -> Client | None:
     """
-    Find a client by its identifier; with *may_fetch*, fetch its metadata document if the stored one is an hour old.
+    Find a client by its identifier, and fetch its metadata document if the stored one is an hour old.
 
-    Raise a Refusal, invalid_client, if the document cannot be fetched or is invalid.
+    Over the limit of fetching, the stored one holds, so that those who use it up keep no known app out. Raise a
+    Refusal, invalid_client, if the document cannot be fetched or is invalid.
+
+    Args:
+        fetch_for: the account for which a document may be fetched; None fetches none.
     """
     if len(identifier) > redirects.MAX_CHARACTERS or first_text_fault(identifier):
         return None
     client = Client.objects.filter(identifier=identifier).first()
-    if not client_documents.is_document_address(identifier) or not may_fetch:
+    if not client_documents.is_document_address(identifier) or fetch_for is None:
         return client
     if client is not None and client.fetched_at and now() - client.fetched_at < DOCUMENT_KEPT:
         return client
-    return _keep(identifier, client_documents.fetch(identifier))
+    try:
+        document = client_documents.fetch(identifier, fetch_for)
+    except Refusal as refusal:
+        if client is not None and refusal.error == "temporarily_unavailable":
+            return client
+        raise
+    return _keep(identifier, document)
 
 
 def require_client(identifier: str) -> None:
@@ -130,7 +140,7 @@ def require_client(identifier: str) -> None:
 
     Source: RFC 6749, section 5.2.
     """
-    if not client_documents.is_document_address(identifier) and find_client(identifier, may_fetch=False) is None:
+    if not client_documents.is_document_address(identifier) and find_client(identifier, fetch_for=None) is None:
         raise Refusal("invalid_client", "Unknown client_id. The app must register again.")
 
 
