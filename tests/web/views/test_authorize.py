@@ -326,6 +326,13 @@ def test_scopes_are_asked_chosen_and_stated(browser):
     assert app.connect(browser, access="read")["scope"] == "companies:read profile:read documents:read reports:read"
 
 
+def test_consent_to_reading_permits_no_app_to_write(browser):
+    asked = App().address(scope="companies:write reports:run")
+    answer = browser.post(asked, {"answer": "allow", "access": "read"})
+    assert "error=access_denied" in answer["Location"]
+    assert not AuthorizationCode.objects.exists()
+
+
 def test_a_client_known_by_its_document_is_fetched_for_people_signed_in_only(browser, monkeypatch):
     identifier = "https://app.example/client.json"
     document = {"client_id": identifier, "client_name": "Tide Table", "redirect_uris": ["http://localhost/callback"]}

@@ -129,7 +129,10 @@ def _answered(
         return _back(request, target, asked, error="access_denied", error_description="The user declined the request.")
     permitted = wanted["scopes"]
     if request.POST.get("access") == "read":
-        permitted = permitted & scopes.READ_SCOPES or permitted
+        permitted &= scopes.READ_SCOPES
+        if not permitted:
+            words = "The user agreed to reading only, which the app did not request."
+            return _back(request, target, asked, error="access_denied", error_description=words)
     # The page is shown again afterwards, as the app asked for it: consent is never given by another form.
     if not permitted <= scopes.READ_SCOPES and (asked_first := confirm_first(request, request.get_full_path())):
         return asked_first
