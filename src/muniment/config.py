@@ -88,11 +88,6 @@ class Config:
         values.matching("all|providers", "must be all or providers"),
         "Ways to sign in: all, or only at identity providers, as soon as an operator has signed in at one.",
     )
-    django_admin = Setting(
-        "",
-        values.matching("on|off|", "must be on or off"),
-        "Serve Django's admin site to operators at /admin; default on for instances of earlier versions, off for new.",
-    )
     oidc_providers = Setting(
         "",
         values.providers,

@@ -90,7 +90,6 @@ INSTALLED_APPS = [
     "muniment.assessments",
     "muniment.backup",
     "muniment.web",
-    "django.contrib.admin.apps.SimpleAdminConfig",  # admin classes are discovered when pages load
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -144,10 +143,7 @@ DATABASES = {"default": database(config)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.Account"
-AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",
-]
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]  # each further one hashes a password
 PASSWORD_HASHERS = ["muniment.accounts.adapters.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

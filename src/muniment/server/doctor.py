@@ -32,6 +32,7 @@ from muniment.server.installed_checks import confinement_finding, plugin_finding
 from muniment.server.limits import by_account, by_address
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
 from muniment.shown_settings import shown_settings, shown_value
+from muniment.store.database.form import UnknownDatabase, require_known
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
 
@@ -119,8 +120,11 @@ def _database(config: Config) -> Finding:
         django.setup()
         from muniment.registry.people.suppression import warnings
 
+        require_known()
         missing, is_new = pending(), not has_begun()
         found = [] if missing or is_new else warnings()
+    except UnknownDatabase as error:
+        return bad("database", str(error))
     except DatabaseError as error:
         return bad("database", Phrase("does not answer: {error}", error=masked(str(error)).strip()))
     except OSError as error:

@@ -28,7 +28,6 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
                 "fetch_logos",
                 "currency",
                 "plugins",
-                "django_admin",
             ]
         ),
     ),
@@ -194,7 +193,6 @@ _EFFECTS: Final[dict[str, Callable[[Config], str] | str | Promise]] = {
     "mail_url": lambda config: (
         gettext("No mail server: messages are written to %(folder)s") % {"folder": config.data.absolute() / "mail"}
     ),
-    "django_admin": gettext_lazy("On for instances of earlier versions, else off"),
     "admin_listen": gettext_lazy("The address of the registry"),
     "backups": gettext_lazy("Off"),
     "clamd": gettext_lazy("Documents are not scanned"),
