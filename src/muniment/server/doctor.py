@@ -112,7 +112,7 @@ def _keys(folder: Path) -> list[Finding]:
     return [Finding("keys", not loose, says)]
 
 
-def _database(config: Config) -> Finding:
+def _database(config: Config) -> Finding:  # noqa: PLR0911 - one for each state of a database
     if not config.on_postgresql and not config.database_file.exists():
         return good("database", "SQLite, does not exist yet; the first start creates it")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
