@@ -161,8 +161,7 @@ def _replication(config: Config) -> Finding:
         return good(what, "examined when the database answers")
     finally:
         connection.close()
-    asked = replication.patroni_settings(config.patroni_url) if config.patroni_url else None
-    verdict = replication.judge(found, config.patroni_url, asked)
+    verdict = replication.judge(found)
     return Finding(what, is_good=True, says=verdict.says, warns=verdict.warns)
 
 
@@ -276,7 +275,7 @@ def _backups(config: Config) -> Finding:
     from muniment.backup.scheduled import status  # the check of the database has set up Django
 
     try:
-        found = None if pending() or not has_begun() else status.backup_status(config)
+        found = None if pending() or not has_begun() else status.backup_status()
     except DatabaseError:
         return bad(what, "the database does not answer, so the age of the last backup is unknown")
     finally:
