@@ -1,6 +1,7 @@
 """Macros, embedded programs, scripts and remote parts are refused, whatever their names; ordinary files are not."""
 
 import io
+import time
 
 import pytest
 
@@ -109,6 +110,10 @@ def test_links_that_a_reader_clicks_and_parts_of_the_file_pass(kind, target, mod
         ({"word/_rels/a.rels": "<!DOCTYPE x [<!ENTITY y 'z'>]><x/>"}, "declares entities"),
         ({"word/_rels/a.rels": "<x>"}, "damaged"),
         ({"word/_rels/a.rels": "<x/>" + " " * active_content.MAX_DESCRIPTION_BYTES}, "too many links"),
+        (
+            {"word/_rels/a.rels": "<x>" + "<y/>" * active_content.MAX_DESCRIBING_ELEMENTS + "</x>"},
+            "too many links",
+        ),
         ({"word/activeX/activeX1.xml": "<x/>"}, "contains controls"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",
@@ -125,6 +130,8 @@ def test_descriptions_that_cannot_be_trusted_are_refused(parts, reason):
         (b"<HTML>", "both a PDF and a web page"),
         (b"<< /S /JavaScript /JS (app.alert(1)) >>", "contains scripts"),
         (b"<< /S /Java#53cript /JS (app.alert(1)) >>", "contains scripts"),
+        (b"<< /S #2f#4A#61#76#61#53#63#72#69#70#74 /JS (app.alert(1)) >>", "contains scripts"),
+        (b"<< /S /JavaScript#20 /JS (app.alert(1)) >>", "contains scripts"),
         (b"<< /S /Launch /F (cmd.exe) >>", "starts programs"),
     ],
 )
@@ -133,6 +140,24 @@ def test_a_pdf_is_searched_to_its_end(hidden, reason, at):
     content = files.pdf()
     with pytest.raises(Rejected, match=reason):
         look(content + b"%" * (at - len(content)) + b"\n" + hidden + b"\n" + content, files.PDF)
+
+
+@pytest.mark.parametrize("end", [b"s", b"#73", b"_", b"#5F", b"-", b"#2d", b".", b"#2E", b"9", b"#39", b"Z", b"#5A"])
+def test_a_name_of_a_pdf_that_goes_on_is_another_one(end):
+    look(files.pdf() + b"\n/JavaScript" + end + b" /Launch" + end + b"\n" + files.pdf(), files.PDF)
+
+
+def test_a_pdf_of_escapes_is_judged_in_little_time():
+    began_s = time.process_time()
+    active_content.check_pdf(io.BytesIO(b"#41" * 9_000_000))
+    assert time.process_time() - began_s < 2.5
+
+
+def test_describing_elements_count_up_to_their_limit():
+    content = b"<x>" + b"<y/>" * 9 + b"</x>"
+    assert active_content._check_elements(content, 10) == 10
+    with pytest.raises(active_content.ActiveContent, match="too many links"):
+        active_content._check_elements(content, 9)
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,13 @@ from typing import IO, Final
 from urllib.parse import unquote
 from xml.parsers import expat
 
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAX_DESCRIPTION_BYTES: Final = 4 << 20
 """Of the parts of an Office file that describe others; those of an ordinary file take a few kilobytes."""
+MAX_DESCRIBING_ELEMENTS: Final = 50_000
+"""Of all of these parts; a link takes more than 80 bytes."""
 MARKUP: Final = (
     *(b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<style", b"<meta", b"<title"),
     *(b"<svg", b"<iframe", b"<object", b"<embed", b"<?php"),
@@ -34,8 +36,18 @@ _OPENED_BY_CLICK: Final = {"hyperlink", "video", "audio", "media"}
 """Kinds of relationships whose target is not loaded when the document is opened."""
 _ODT_LIBRARIES: Final = {"script-lb.xml", "script-lc.xml", "dialog-lb.xml", "dialog-lc.xml"}
 """Lists of macros, which also documents without macros have."""
-_ESCAPE: Final = re.compile(rb"#([0-9a-fA-F]{2})")
-_ACTION: Final = re.compile(rb"/(?:JavaScript|Launch)(?![A-Za-z0-9_.-])")
+
+
+def _escapable(name: str) -> str:
+    """Return a pattern of a name of PDF, any character of which may be written by its number."""
+    return "".join(f"(?:{re.escape(each)}|#(?i:{ord(each):02x}))" for each in name)
+
+
+_ACTION: Final = re.compile(
+    rf"{_escapable('/')}(?:{_escapable('JavaScript')}|{_escapable('Launch')})"
+    # A name goes on with letters, digits and the signs _ . - by themselves or by their numbers.
+    r"(?![A-Za-z0-9_.-]|#(?i:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|5f|2e|2d))".encode()
+)
 _PIECE_BYTES: Final = 1 << 20
 _OVERLAP_BYTES: Final = 64
 """More than a mark takes with every character escaped."""
@@ -80,34 +92,43 @@ def check_part(head: bytes) -> None:
 
 def check_descriptions(archive: zipfile.ZipFile) -> None:
     """Raise ActiveContent if an Office file declares programs, or loads parts from elsewhere when it is opened."""
-    left = MAX_DESCRIPTION_BYTES
+    left, elements_left = MAX_DESCRIPTION_BYTES, MAX_DESCRIBING_ELEMENTS
     for entry in archive.infolist():
         plain = part_name(entry.filename)
         if plain != "[content_types].xml" and not plain.endswith(".rels"):
             continue
         left -= entry.file_size
         if left < 0:
-            raise ActiveContent("has too many links between its parts. Save it as PDF")
+            raise ActiveContent(_TOO_MANY)
         with archive.open(entry) as part:
-            for tag, attributes in _elements(part.read(entry.file_size)):
-                _check_element(tag, attributes)
+            elements_left -= _check_elements(part.read(entry.file_size), elements_left)
 
 
-def _elements(content: bytes) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the elements of a document without a DTD."""
-    found: list[tuple[str, dict[str, str]]] = []
+_TOO_MANY: Final = marked("has too many links between its parts. Save it as PDF")
+
+
+def _check_elements(content: bytes, most: int) -> int:
+    """Check the elements of a document without a DTD, and return their number."""
+    count = 0
     parser = expat.ParserCreate(namespace_separator=" ")
+
+    def begin(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal count
+        count += 1
+        if count > most:
+            raise ActiveContent(_TOO_MANY)
+        _check_element(tag.rpartition(" ")[2], attributes)
 
     def refuse(*_: object) -> None:
         raise ActiveContent("declares entities. Save it again")
 
     parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = lambda tag, attributes: found.append((tag.rpartition(" ")[2], attributes))
+    parser.StartElementHandler = begin
     try:
         parser.Parse(content, True)  # noqa: FBT003 - the signature of expat
     except expat.ExpatError as error:
         raise zipfile.BadZipFile(str(error)) from None
-    yield from found
+    return count
 
 
 def _check_element(tag: str, attributes: dict[str, str]) -> None:
@@ -137,9 +158,10 @@ def _is_remote(target: str) -> bool:
 def check_pdf(file: IO[bytes]) -> None:
     """Raise ActiveContent if a PDF file has scripts or starts programs, or is a web page as well."""
     for piece in _pieces(file):
-        if any(mark in piece.lower() for mark in _PAGES):
+        plain = piece.lower()
+        if any(mark in plain for mark in _PAGES):
             raise ActiveContent(Phrase("is both a PDF and a web page. Print it to a new PDF"))
-        if _ACTION.search(_ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), piece)):
+        if _ACTION.search(piece):
             raise ActiveContent(Phrase("contains scripts or starts programs. Print it to a new PDF"))
 
 
