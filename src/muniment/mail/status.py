@@ -1,4 +1,4 @@
-"""How delivery goes: for the health check, the metrics and the operators' pages."""
+"""How delivery goes: for the health check, the metrics and the operators' admin site."""
 
 from datetime import timedelta
 from typing import NamedTuple

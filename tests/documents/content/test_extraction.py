@@ -4,11 +4,12 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from make import files
 from muniment import child_process
-from muniment.documents.content import extraction
+from muniment.documents.content import answers, extraction
 
 
 def name_of(given: object) -> str | None:
@@ -86,11 +87,61 @@ def test_the_child_has_little_time(tmp_path: Path, monkeypatch):
 def test_what_the_child_says_is_bounded(tmp_path: Path, monkeypatch):
     file = tmp_path / "file"
     file.write_bytes("Größe".encode())
-    said = len('{"pages": [[1, "Größe"]]}'.encode())
+    said = len(msgspec.msgpack.encode({"pages": [(1, "Größe")]}))
     monkeypatch.setattr(extraction, "MAX_ANSWER_BYTES", said)
     assert extraction.extract(file, "text") == [(1, "Größe")]
     monkeypatch.setattr(extraction, "MAX_ANSWER_BYTES", said - 1)
     with pytest.raises(extraction.NotExtractable, match="holds too much text"):
+        extraction.extract(file, "text")
+
+
+def told(pages=(), **more):
+    return msgspec.msgpack.encode({"pages": pages, **more})
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"",
+        b"{}",
+        msgspec.msgpack.encode([]),
+        msgspec.msgpack.encode({"pages": None}),
+        told(other=1),
+        told([("1", "text")]),
+        told([(1, 2)]),
+        told([(1, "text", 3)]),
+        told([(0, "text")]),
+        told([(extraction.MAX_PAGES + 1, "text")]),
+        told([(2, "text"), (1, "text")]),
+        told([(1, "text"), (1, "text")]),
+        told([(1, "x" * extraction.MAX_CHARACTERS), (2, "x")]),
+        told(fault="x" * (extraction.MAX_FAULT_CHARACTERS + 1)),
+        told(fault="a\0b"),
+        told(fault=7),
+        told() + b"more",
+        b"\x81\xa5pages\xdd\xff\xff\xff\xff",
+        b"\x81\xa5fault\xa1\xff",
+    ],
+    ids=lambda said: repr(bytes(said[:30])),
+)
+def test_what_the_child_says_in_another_form_is_no_answer(said):
+    with pytest.raises(answers.NotAnAnswer):
+        answers.read_answer(said)
+
+
+def test_the_longest_answer_of_the_child_is_one():
+    last = extraction.MAX_PAGES
+    pages = [(number, "") for number in range(1, last)] + [(last, "x" * extraction.MAX_CHARACTERS)]
+    assert answers.read_answer(told(pages)).pages == pages
+    assert answers.read_answer(told(fault="x" * extraction.MAX_FAULT_CHARACTERS)).fault
+
+
+def test_a_child_that_was_taken_over_gives_no_text(tmp_path: Path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_bytes(b"words")
+    ended = child_process.Ended(0, msgspec.msgpack.encode({"pages": [{"number": 1}]}))
+    monkeypatch.setattr(child_process, "run", lambda *_, **__: ended)
+    with pytest.raises(extraction.NotExtractable, match="damaged"):
         extraction.extract(file, "text")
 
 

@@ -48,6 +48,14 @@ def test_limits_of_size(monkeypatch):
         read_sheets(b"a,b\n1,2\n3,4\n", "long.csv")
     with pytest.raises(NotATable, match="The sheet One has 3 rows and 1 columns"):
         read_sheets(workbook({"One": [["a"], ["b"], ["c"]]}), "long.xlsx")
+    monkeypatch.setattr(formats, "MAX_SHEETS", 2)
+    sheets = {"One": [["a"]], "Two": [], "Three": [["c"]]}
+    with pytest.raises(NotATable, match=r"many\.xlsx has more than 2 sheets\."):
+        read_sheets(workbook(sheets), "many.xlsx")
+    sheets.pop("Two")
+    assert len(read_sheets(workbook(sheets), "two.xlsx")) == 2
+    with pytest.raises(NotATable, match=r"all\.zip has more than 2 sheets\."):
+        read_sheets(zipped({"a.xlsx": workbook(sheets), "b.csv": "c"}), "all.zip")
     monkeypatch.setattr(formats, "MAX_UNPACKED_BYTES", 10)
     with pytest.raises(NotATable, match="unpacks to more"):
         read_sheets(zipped({"a.csv": "x" * 100}), "bomb.zip")

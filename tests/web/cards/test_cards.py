@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import sys
 
 import pytest
 from django.test import Client
@@ -338,3 +339,26 @@ def test_a_name_of_any_length_stays_on_the_card(name):
     places = [(float(x), float(y)) for x, y in re.findall(r'<text x="([\d.]+)" y="([\d.]+)"', svg)]
     assert all(x <= 1_200 and y <= 600 for x, y in places)
     assert not [y for _, y in places if 440 < y < 480]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "used_s", "is_taken"),
+    [
+        (renderer.PNG, renderer.MAX_USED_S, True),
+        (b"", 0.0, True),
+        (renderer.PNG, renderer.MAX_USED_S + 1, False),
+        (renderer.PNG, -1.0, False),
+        (renderer.PNG, float("nan"), False),
+        (renderer.PNG, float("inf"), False),
+        (b"<html>", 0.0, False),
+    ],
+)
+def test_what_the_process_says_of_a_card_is_used_only_in_its_declared_form(monkeypatch, drawn, used_s, is_taken):
+    asked = renderer.Renderer()
+    said = drawing.HEAD.pack(len(drawn), used_s) + drawn
+    program = f"import sys\nfor _ in sys.stdin:\n    sys.stdout.buffer.write({said!r})\n    sys.stdout.flush()"
+    monkeypatch.setattr(renderer.child_process, "command", lambda *_, **__: [sys.executable, "-c", program])
+    found, charged_s = asked.draw(CARD)
+    asked.close()
+    assert found == (drawn if is_taken else b"")
+    assert 0 <= charged_s <= renderer.MAX_USED_S + 2 * renderer.DEADLINE_S

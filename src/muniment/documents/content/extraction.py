@@ -2,19 +2,20 @@
 Extract text from a file, page by page, in a separate process with limited time and memory.
 
 The parent calls :func:`extract`. The child is this module run as a program: it reads the file from standard input and
-prints JSON. A hostile file can harm only the child, and what the child says is bounded.
+answers in MessagePack. A hostile file can harm only the child, and what the child says is bounded.
 
 Source: decisions, section 5, documents.
 """
 
 import io
-import json
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final
 from xml.parsers import expat
+
+import msgspec
 
 from muniment import confinement
 from muniment.kernel.json import JSONObject
@@ -27,6 +28,7 @@ MAX_CHARACTERS: Final = 4_000_000
 MAX_PAGES: Final = 2_000
 MAX_ANSWER_BYTES: Final = 32 << 20
 """More than the characters of all pages take, with their numbers."""
+MAX_FAULT_CHARACTERS: Final = 500
 _MAX_PART_BYTES: Final = 64 << 20
 
 
@@ -44,7 +46,8 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
     Raises:
         NotExtractable: the file is encrypted, damaged, has no text, or needs too much time or memory.
     """
-    from muniment import child_process  # the child does not need it
+    from muniment import child_process  # the child does not need these
+    from muniment.documents.content.answers import NotAnAnswer, read_answer
 
     try:
         with file.open("rb") as content:
@@ -62,12 +65,12 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
     if ended.status == child_process.OUT_OF_TIME:
         raise NotExtractable("reading it took too long")
     try:
-        answer = json.loads(ended.answer)
-    except ValueError:
+        answer = read_answer(ended.answer)
+    except NotAnAnswer:
         raise NotExtractable("reading it took too much time or memory, or it is damaged") from None
-    if "fault" in answer:
-        raise NotExtractable(answer["fault"])
-    return [(number, text) for number, text in answer["pages"] if text.strip()]
+    if answer.fault:
+        raise NotExtractable(answer.fault)
+    return [(number, text) for number, text in answer.pages if text.strip()]
 
 
 # ------------------------------------------------------------------ the child
@@ -236,17 +239,17 @@ def _main(family: str, file: BinaryIO) -> JSONObject:
     characters = 0
     try:
         for number, text in enumerate(_READERS[family](file), 1):
-            kept = text[: MAX_CHARACTERS - characters]
+            kept = text[: MAX_CHARACTERS - characters].encode("utf-8", "replace").decode()
             characters += len(kept)
             pages.append((number, kept))
-            if characters >= MAX_CHARACTERS:
+            if characters >= MAX_CHARACTERS or number == MAX_PAGES:
                 break
     except NotExtractable as error:
-        return {"fault": str(error)}
+        return {"fault": str(error)[:MAX_FAULT_CHARACTERS]}
     except MemoryError:
         return {"fault": "reading it took too much memory"}
     except Exception as error:  # noqa: BLE001 - parsers raise anything on damaged files
-        return {"fault": Phrase("it is damaged ({error})", error=type(error).__name__)}
+        return {"fault": str(Phrase("it is damaged ({error})", error=type(error).__name__))}
     if not any(text.strip() for _, text in pages):
         return {"fault": "it contains no text, perhaps scanned images"}
     return {"pages": pages}
@@ -254,4 +257,4 @@ def _main(family: str, file: BinaryIO) -> JSONObject:
 
 if __name__ == "__main__":
     [chosen] = confinement.begin()
-    sys.stdout.buffer.write(json.dumps(_main(chosen, sys.stdin.buffer), ensure_ascii=False).encode("utf-8", "replace"))
+    sys.stdout.buffer.write(msgspec.msgpack.encode(_main(chosen, sys.stdin.buffer)))

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -90,14 +91,44 @@ def resize(content: bytes, *, formats: tuple[str, ...] = FORMATS, is_logo: bool 
         )
     except child_process.SaidTooMuch:
         raise BadRequest("The file is not a readable image.", HINT) from None
-    if ended.answer.startswith(redrawing.OK):
-        start = len(redrawing.OK) + redrawing.LENGTH.size
-        (length,) = redrawing.LENGTH.unpack_from(ended.answer, len(redrawing.OK))
-        return ended.answer[start : start + length], ended.answer[start + length :]
     if not ended.answer:
         raise BadRequest("Reading the image takes too much time or memory.", HINT)
-    refusal = msgspec.json.decode(ended.answer, type=redrawing.Unshown)
-    raise BadRequest(Phrase(refusal.template, **refusal.values), refusal.hint)
+    return _drawn(ended.answer)
+
+
+class _Refusal(msgspec.Struct):
+    """Why the process refuses a picture; what it says is shown as it is."""
+
+    message: Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
+    hint: Annotated[str, msgspec.Meta(max_length=300)]
+    megapixels: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
+
+
+def _drawn(said: bytes) -> tuple[bytes, bytes]:
+    """
+    Return the two sizes that the process has drawn.
+
+    The picture may have taken the process over: what is no WebP of either size, or no refusal, is not used.
+    """
+    if said.startswith(redrawing.OK):
+        start = len(redrawing.OK) + redrawing.LENGTH.size
+        length = int.from_bytes(said[len(redrawing.OK) : start], "big")
+        small, large = said[start : start + length], said[start + length :]
+        if _is_webp(small) and _is_webp(large):
+            return small, large
+        raise BadRequest("The file is not a readable image.", HINT)
+    try:
+        refusal = msgspec.json.decode(said, type=_Refusal)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise BadRequest("The file is not a readable image.", HINT) from None
+    is_large = refusal.megapixels > 0
+    raise BadRequest(redrawing.too_large(refusal.megapixels) if is_large else Phrase(refusal.message), refusal.hint)
+
+
+def _is_webp(content: bytes) -> bool:
+    """Return whether *content* is one WebP file by its head, which says how long it is, and nothing else."""
+    length = int.from_bytes(content[4:8], "little")
+    return content[:4] == b"RIFF" and content[8:12] == b"WEBP" and length == len(content) - 8
 
 
 def picture_bytes(digest: str, size: int) -> bytes | None:

@@ -12,7 +12,7 @@ import os
 import struct
 import sys
 import warnings
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from muniment import confinement
 from muniment.kernel.phrases.phrase import Phrase
@@ -34,20 +34,16 @@ _BRIGHT: Final = 200
 """The mean brightness, of 255, from which a logo without a ground is drawn on a dark one."""
 
 
-class Unshown(NamedTuple):
-    """What this program says of a picture that it refuses: a phrase by its template and values, and a hint."""
-
-    template: str
-    values: dict[str, str | int | float]
-    hint: str
-
-
 class NotAPicture(ValueError):  # noqa: N818 - a verdict
-    """The content cannot be shown as a picture; ``hint`` says what can."""
+    """The content cannot be shown as a picture; ``hint`` says what can, and ``megapixels`` how large it is, or 0."""
 
-    def __init__(self, message: str, hint: str = HINT) -> None:
+    def __init__(self, message: str, hint: str = HINT, *, megapixels: float = 0.0) -> None:
         super().__init__(message)
-        self.message, self.hint = Phrase.of(message), hint
+        self.hint, self.megapixels = hint, megapixels
+
+
+def too_large(megapixels: float) -> Phrase:
+    return Phrase("The image has {megapixels:.0f} megapixels.", megapixels=megapixels)
 
 
 def redraw(content: bytes, formats: tuple[str, ...], *, is_logo: bool) -> tuple[bytes, bytes]:
@@ -93,7 +89,8 @@ def _check(picture: "Image.Image", *, is_logo: bool) -> None:
     """Raise NotAPicture if *picture*, which is not decoded yet, is too large or moves."""
     width, height = picture.size
     if width * height > MAX_PIXELS:
-        raise NotAPicture(Phrase("The image has {megapixels:.0f} megapixels.", megapixels=width * height / 1e6))
+        megapixels = width * height / 1e6
+        raise NotAPicture(too_large(megapixels), megapixels=megapixels)
     if not is_logo and getattr(picture, "n_frames", 1) > 1:
         raise NotAPicture("Animated images are not accepted.", "Send a still image.")
 
@@ -140,7 +137,7 @@ def _main() -> None:
     try:
         small, large = redraw(sys.stdin.buffer.read(), tuple(formats.split(",")), is_logo=kind == "logo")
     except NotAPicture as fault:
-        said = json.dumps(Unshown(fault.message.template, fault.message.values, fault.hint)).encode()
+        said = json.dumps({"message": str(fault), "hint": fault.hint, "megapixels": fault.megapixels}).encode()
     except MemoryError:
         os._exit(confinement.NO_MEMORY)  # at once: what an orderly end needs may not be there
     else:

@@ -2,8 +2,9 @@
 Recognize the format of a file by its content, and return its tables as rows of texts.
 
 This module is the program that :mod:`muniment.registry.tables.reading` starts: it reads a file from standard input and
-writes its tables as JSON, or a sentence. A workbook of five kilobytes can name a cell a million rows away, and an
-archive can unpack to far more than it is: what this costs harms only this process, and what it says is bounded in sum.
+writes its tables as :mod:`muniment.registry.tables.answers` says, or a sentence. A workbook of five kilobytes can name
+a cell a million rows away, and an archive can unpack to far more than it is: what this costs harms only this process,
+and what it says is bounded in sum.
 Nothing in a file is executed: formulas are text.
 """
 
@@ -26,6 +27,7 @@ from muniment.registry.tables import delimited, nested
 MAX_ROWS: Final = 300_000
 MAX_COLUMNS: Final = 1_000
 MAX_CELLS: Final = 8_000_000
+MAX_SHEETS: Final = 250
 MAX_MERGED_CELLS: Final = 100_000
 MAX_UNPACKED_BYTES: Final = 400 << 20
 MAX_MEMBERS: Final = 100
@@ -85,7 +87,13 @@ class Reading:
     def __init__(self, name: str, file_bytes: int, encoding: str, delimiter: str) -> None:
         self.name, self.encoding, self.delimiter = name, encoding, delimiter
         self.most_bytes = most_bytes(file_bytes)
-        self.taken_bytes = self.cells = self.merged = self.unpacked_bytes = 0
+        self.taken_bytes = self.sheets = self.cells = self.merged = self.unpacked_bytes = 0
+
+    def take_sheets(self, count: int) -> None:
+        """Count tables, empty ones too: each takes time."""
+        self.sheets += count
+        if self.sheets > MAX_SHEETS:
+            raise TooMuch(Phrase("{name} has more than {limit:,} sheets.", name=self.name, limit=MAX_SHEETS))
 
     def take_rows(self, rows: list[list[str]]) -> None:
         """Count the cells of a table, and the memory that they take in the process that asks for them."""
@@ -153,6 +161,7 @@ def _read(content: bytes, name: str, depth: int, reading: Reading) -> Iterator[S
                 )
         if content[:200].lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(_MARKUP):
             raise NotATable(_markup(content, name))
+        reading.take_sheets(1)
         yield from _kept(_read_text(content, name, reading.encoding, reading.delimiter), reading)
 
 
@@ -226,6 +235,7 @@ def _read_workbook(content: bytes, name: str, reading: Reading) -> Iterator[Shee
 
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        reading.take_sheets(len(book.sheet_names))
         for each in book.sheet_names:
             yield from _kept(_read_worksheet(book.get_sheet_by_name(each), each, reading), reading)
     except CalamineError as error:
@@ -371,12 +381,12 @@ def _within_limits(sheet: Sheet) -> Sheet:
 
 def _main() -> None:
     name, encoding, delimiter = confinement.begin()
-    import msgspec
+    from muniment.registry.tables import answers
 
     try:
         content = sys.stdin.buffer.read()
-        said = OK + msgspec.json.encode(read_sheets(content, name, encoding, delimiter))
-        if len(said) > most_bytes(len(content)):  # signs that JSON writes as several
+        said = OK + answers.pack(read_sheets(content, name, encoding, delimiter))
+        if len(said) > most_bytes(len(content)):
             said = str(too_large(name, most_bytes(len(content)))).encode("utf-8", "replace")
     except NotATable as fault:
         said = str(fault).encode("utf-8", "replace")

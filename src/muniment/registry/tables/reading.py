@@ -9,13 +9,12 @@ from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-import msgspec
-
 from muniment import child_process
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.outbound.fetching import Connection, NotFetched
 from muniment.outbound.following import follow
+from muniment.registry.tables import answers
 from muniment.registry.tables.formats import OK, Sheet, most_bytes, too_large
 
 MAX_BYTES: Final = 100 << 20
@@ -100,7 +99,10 @@ def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> li
     except child_process.SaidTooMuch:
         raise BadRequest(too_large(file.name, most), _SPLIT_IT) from None
     if ended.answer.startswith(OK):
-        return msgspec.json.decode(memoryview(ended.answer)[len(OK) :], type=list[Sheet])
+        try:
+            return answers.unpack(memoryview(ended.answer)[len(OK) :])
+        except answers.NotAnAnswer:
+            raise BadRequest(_ended(file.name, ended.status, memory_bytes), _SPLIT_IT) from None
     if ended.answer:
         raise BadRequest(ended.answer.decode("utf-8", "replace")[:500], "Nothing was imported.")
     raise BadRequest(_ended(file.name, ended.status, memory_bytes), _SPLIT_IT)

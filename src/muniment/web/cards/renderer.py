@@ -26,6 +26,9 @@ WAITING: Final = 3
 """Requests at once: the one that is drawn, and two that wait."""
 DEADLINE_S: Final = 5.0
 MAX_PICTURE_BYTES: Final = 4 << 20
+MAX_USED_S: Final = 60.0
+"""The process has several threads; what a card made it say is not charged without a bound."""
+PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 
 class Renderer:
@@ -62,9 +65,11 @@ class Renderer:
                 process.stdin.write(line)
                 end = began_s + DEADLINE_S
                 size, used_s = HEAD.unpack(_read(process.stdout.fileno(), HEAD.size, end))
-                if size > MAX_PICTURE_BYTES:
-                    raise BrokenPipeError("the picture is too large")
+                if size > MAX_PICTURE_BYTES or not 0 <= used_s <= MAX_USED_S:
+                    raise BrokenPipeError("the picture, or what it cost, is too large")
                 drawn = _read(process.stdout.fileno(), size, end)
+                if drawn and not drawn.startswith(PNG):
+                    raise BrokenPipeError("it is no picture")
             except OSError:
                 self.close()
                 lost_s += time.monotonic() - began_s
