@@ -32,7 +32,7 @@ from mutants import ROOT, mutants
 
 SEED, DRAWN, WANTED = 16, 300, 0.9
 FEATURES = ("registry", "credits", "oauth", "documents", "assessments")
-OMITTED = {"admin.py", "apps.py", "migrations"}
+OMITTED = {"apps.py", "migrations"}
 ELSEWHERE = ("browser", "clients", "conformance", "deploy", "docs", "house", "trouble", "upgrades")
 """Folders whose tests run the product in another process, where no mutant is."""
 TESTS_S, TEST_S, FACTOR = 60, 30, 4

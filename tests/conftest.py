@@ -370,14 +370,6 @@ def new_interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def django_admin(db: None) -> None:
-    """Serve Django's admin site, as an instance of an earlier version does."""
-    from muniment.accounts.models import FormerDefault
-
-    FormerDefault.objects.create(name="django_admin")
-
-
-@pytest.fixture
 def mailbox() -> Iterator[Mailbox]:
     """Yield a mail server that keeps what it is sent."""
     with Mailbox() as box:

@@ -28,7 +28,7 @@ sub vcl_recv {
     if (req.http.Authorization || req.http.Cookie ~ "(^|;\s*)(sessionid|muniment_setup)=") {
         return (pass);
     }
-    if (req.url ~ "^/+(api/manage|manage|review|operate|admin|accounts|oauth|billing|uploads|downloads|setup|language|invitations|reports|metrics|readyz)([/?]|$)") {
+    if (req.url ~ "^/+(api/manage|manage|review|operate|accounts|oauth|billing|uploads|downloads|setup|language|invitations|reports|metrics|readyz)([/?]|$)") {
         return (pass);
     }
     # A visitor with a form open needs its cookie. While nothing answers, the page without it is better than none.

@@ -65,7 +65,6 @@ class Config:
     base_url = Setting(
         "", values.base_url, "Public URL, such as https://registry.example; default the listening address."
     )
-    registry_name = Setting("Muniment", str, "Name of the registry on pages, server cards and documents.")
     secret_key = Setting(
         "", str, "Secret key, the same on all nodes; NEW,PRESENT during a rotation; default a file in the data folder."
     )
@@ -87,11 +86,6 @@ class Config:
         "all",
         values.matching("all|providers", "must be all or providers"),
         "Ways to sign in: all, or only at identity providers, as soon as an operator has signed in at one.",
-    )
-    django_admin = Setting(
-        "",
-        values.matching("on|off|", "must be on or off"),
-        "Serve Django's admin site to operators at /admin; default on for instances of earlier versions, off for new.",
     )
     oidc_providers = Setting(
         "",
@@ -130,21 +124,6 @@ class Config:
     allowed_origins = Setting("", values.words, "Additional Origins that may call the tool servers on a loopback Host.")
     cache_mb = Setting("32", values.natural, "Response cache of each process, in megabytes.")
     exports_interval_s = Setting("600", values.natural, "Minimum seconds between exports; 0 disables exports.")
-    changes_kept = Setting("200000", values.natural, "Number of entries in the change feed.")
-    scrub_days = Setting("7", values.natural, "Days in which everything stored is verified once; 0 disables the scrub.")
-    max_lag_s = Setting(
-        "10", values.natural, "Replication lag in seconds after which a node is not ready; PostgreSQL only."
-    )
-    standby_wait_s = Setting(
-        "10",
-        values.positive,
-        "Seconds that a change waits for a synchronous standby before it counts as unconfirmed; PostgreSQL only.",
-    )
-    patroni_url = Setting(
-        "",
-        values.base_url,
-        "Patroni's REST API, such as http://postgres-1:8008, for doctor to read the replication mode.",
-    )
     storage_url = Setting(
         "",
         values.storage_url,
@@ -156,12 +135,6 @@ class Config:
         values.backup_address,
         "Where scheduled backups go: a folder, s3://KEY:SECRET@bucket/prefix?region=…&endpoint=https://…, or off;"
         " default the folder backups in the data folder on SQLite, and off on PostgreSQL.",
-    )
-    backup_interval_s = Setting("900", values.positive, "Seconds between backups; without changes none is made.")
-    backup_keep = Setting(
-        "recent=4,hourly=24,daily=7,weekly=4",
-        values.retention,
-        "Backups to keep: the newest, and the newest of each hour, day, week and month that has one.",
     )
     document_max_mb = Setting("50", values.natural, "Maximum document size in megabytes.")
     import_max_mb = Setting(
@@ -186,11 +159,7 @@ class Config:
     model_name = Setting("", str, "Model to request from the endpoint; shown in reports.")
     model_key = Setting("", str, "API key of the endpoint; default none.")
     model_run_tokens = Setting("500000", values.natural, "Token limit of a report run; rules evaluate the rest.")
-    model_run_seconds = Setting(
-        "300", values.natural, "Time limit for the model in a report run, in seconds; rules evaluate the rest."
-    )
     model_timeout_s = Setting("60", values.positive, "Time limit for one response of the model, in seconds.")
-    model_parallel = Setting("4", values.positive, "Concurrent model requests per report run.")
     credit_packs = Setting(
         "", values.packs, "Credit packs for sale: credits=price in minor units, such as 100=900,500=4000; default none."
     )
@@ -201,7 +170,6 @@ class Config:
         values.base_url,
         "URL of Stripe's payment page; change it if the Stripe account has a custom domain.",
     )
-    stripe_api_base = Setting("", values.base_url, "URL of Stripe's API; default Stripe's own.")
     otlp_url = Setting(
         "", values.collector_url, "OpenTelemetry collector for traces, such as http://localhost:4318; default none."
     )

@@ -40,7 +40,6 @@ def database(config: process.Config) -> dict[str, Any]:
         "PORT": options.pop("port", str(parts.port or "")),
         "CONN_MAX_AGE": 600,
         "CONN_HEALTH_CHECKS": True,
-        "STANDBY_WAIT_S": config.standby_wait_s,
         "OPTIONS": options,
     }
 
@@ -58,8 +57,6 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
 CURRENCY = config.currency
 DECLARED_FIELDS = declarations()
 SCHEMA = declare(registry_schema(config.currency), DECLARED_FIELDS, CURRENCY)
-CHANGES_KEPT = config.changes_kept
-SCRUB_DAYS = config.scrub_days
 STARTING_CREDITS = config.starting_credits
 RUN_COST = config.run_cost
 MODEL = Endpoint(
@@ -67,15 +64,12 @@ MODEL = Endpoint(
     name=config.model_name,
     key=config.model_key,
     run_tokens=config.model_run_tokens,
-    run_seconds=config.model_run_seconds,
     timeout_s=config.model_timeout_s,
-    parallel=config.model_parallel,
 )
 CREDIT_PACKS = config.credit_packs
 STRIPE_SECRET_KEY = config.stripe_secret_key
 STRIPE_WEBHOOK_SECRET = config.stripe_webhook_secret
 STRIPE_CHECKOUT_URL = config.stripe_checkout_url
-STRIPE_API_BASE = config.stripe_api_base
 
 INSTALLED_APPS = [
     "muniment.accounts",
@@ -90,7 +84,6 @@ INSTALLED_APPS = [
     "muniment.assessments",
     "muniment.backup",
     "muniment.web",
-    "django.contrib.admin.apps.SimpleAdminConfig",  # admin classes are discovered when pages load
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.humanize",
@@ -144,10 +137,7 @@ DATABASES = {"default": database(config)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.Account"
-AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",
-]
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]  # each further one hashes a password
 PASSWORD_HASHERS = ["muniment.accounts.adapters.PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -224,7 +214,7 @@ CACHES = {
 }
 EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
 SERVER_EMAIL = config.mail_from or f"registry@{urlsplit(config.base_url).hostname or 'localhost'}"
-DEFAULT_FROM_EMAIL = f"{config.registry_name} <{SERVER_EMAIL}>"
+DEFAULT_FROM_EMAIL = SERVER_EMAIL  # mail.outgoing adds the name of the registry
 
 SESSION_ENGINE = "muniment.accounts.sessions"
 SESSION_COOKIE_AGE = 30 * 24 * 3600

@@ -83,7 +83,7 @@ def test_every_reference_to_an_account_is_in_a_feature_with_a_part():
     features = {field.related_model._meta.app_label for field in Account._meta.related_objects}
     ours = {name for name in features if name in {*personal_data.names, "jobs"}}
     assert ours == {"accounts", "registry", "credits", "oauth", "searches", "documents", "assessments"} & features
-    assert features - ours <= {"account", "admin", "mfa", "socialaccount", "usersessions"}
+    assert features - ours <= {"account", "mfa", "socialaccount", "usersessions"}
 
 
 def test_the_archive_holds_everything_and_no_secret(owner):

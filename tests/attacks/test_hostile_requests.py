@@ -35,7 +35,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Product, 
     with contextlib.ExitStack() as stack:
         stripe = stack.enter_context(Stripe())
         off = {"rate_limit": "off", "account_writes": "off", "account_cpu_ms": "off"}
-        product = stack.enter_context(Product(data, "--workers", "1", **off, **stripe.settings()))
+        product = stack.enter_context(Product(data, constants=stripe.constants(), **off, **stripe.settings()))
         product.wait_ready(within_s=60)
         sessions = [signed_in(product.url, email) for email in (EMAIL, ATTACKER)]
         key = token(data, EMAIL)

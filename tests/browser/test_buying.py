@@ -34,7 +34,7 @@ def shop(tmp_path_factory):
     """Yield a product that sells, its owner, and the Stripe behind it."""
     with Stripe() as stripe:
         data = new_instance(tmp_path_factory.mktemp("shop") / "data")
-        with Product(data, **stripe.settings()) as product:
+        with Product(data, constants=stripe.constants(), **stripe.settings()) as product:
             product.wait_ready(within_s=90)
             owner = Owner(product, password=PASSWORD, **stripe.settings())
             yield product, owner, stripe

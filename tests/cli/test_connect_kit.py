@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from muniment import cli
 from muniment.config import Config
+from muniment.registry_toml import applied
+from muniment.registry_toml.document import Registry, RegistrySettings
 from muniment.web.connecting.clients import clients
 from muniment.web.connecting.links import tool_servers
 
@@ -30,7 +32,8 @@ class Links(HTMLParser):
 
 @pytest.fixture
 def kit(tmp_path, monkeypatch):
-    monkeypatch.setattr("muniment.config.current", lambda: Config({}, base_url=BASE, registry_name=NAME))
+    monkeypatch.setattr("muniment.config.current", lambda: Config({}, base_url=BASE))
+    monkeypatch.setattr(applied, "current", lambda: RegistrySettings(registry=Registry(name=NAME)))
     done = CliRunner().invoke(cli.main, ["connect-kit", str(tmp_path / "kit")])
     assert done.exit_code == 0, done.output
     return tmp_path / "kit"

@@ -256,10 +256,13 @@ def test_the_contract_is_printed_as_it_is_served(demo, tmp_path):
     assert printed["paths"] == served["paths"]
 
 
+FEW_CHANGES = {f"muniment.store.{module}.CHANGES_KEPT": 10 for module in ("published", "postgres_feed")}
+
+
 @pytest.mark.requirement("changes.too-old")
 def test_a_request_for_pruned_changes_is_sent_to_the_exports(tmp_path):
-    run("import", str(DEMO), data=new_instance(tmp_path / "data"), changes_kept="10")
-    with Product(tmp_path / "data", changes_kept="10") as product:
+    run("import", str(DEMO), data=new_instance(tmp_path / "data"), constants=FEW_CHANGES)
+    with Product(tmp_path / "data", constants=FEW_CHANGES) as product:
         found = check_error(product.get("/api/v1/changes?after=0"), 400, "bad_request")
         assert "/api/v1/exports" in found["hint"]
 

@@ -8,7 +8,6 @@ from datetime import timedelta
 import pytest
 from django.db.models import ProtectedError
 
-from make.accounts import account, signed_in
 from make.purchases import PAGE, balance, bought, reconcile, selling, state, tell
 from make.registry import agent_of, owner
 from muniment.accounts.models import Account
@@ -221,26 +220,6 @@ def test_a_lost_answer_is_requested_again_and_opens_one_page(stripe):
     assert [session_id] == list(stripe.sessions)
     assert [path for _, path, _ in stripe.asked] == ["/v1/checkout/sessions"] * 2
     assert Purchase.objects.get().session_id == session_id
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("django_admin")
-def test_operators_see_purchases_and_what_stripe_told_and_change_neither(stripe):
-    session_id = bought(owner())
-    tell(stripe.pay(session_id))
-    tell(stripe.refund(session_id, 4000))
-    desk = signed_in(account("operator@harbour.example", "operator"))
-    purchase = Purchase.objects.get()
-    for path, shown in (
-        ("purchase/", purchase.pk),
-        (f"purchase/?q={session_id}", purchase.pk),
-        (f"purchase/{purchase.pk}/change/", session_id),
-        ("notice/", "500 credits taken back"),
-    ):
-        answer = desk.get(f"/admin/credits/{path}")
-        assert (answer.status_code, shown in answer.content.decode()) == (200, True), path
-    for path in ("purchase/add/", f"purchase/{purchase.pk}/delete/"):
-        assert desk.get(f"/admin/credits/{path}").status_code == 403
 
 
 @pytest.mark.django_db

@@ -1,12 +1,15 @@
 """Scheduled backups of the instance of this process."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from django.db import connection
 
 from make import documents, registry
 from muniment import config
+from muniment.backup.scheduled import schedule
 from muniment.backup.scheduled.making import Outcome, make_backup
 from muniment.backup.scheduled.place import Place
 from muniment.config import Config
@@ -19,8 +22,9 @@ def settings(place: Path | str, **more: Any) -> Config:
     return Config({}, data=own.data, database_url=own.database_url, **{"backups": str(place), **more})
 
 
-def made(place: Path | str, **more: Any) -> Outcome:
-    return make_backup(settings(place, **more))
+def made(place: Path | str, *, keep: Mapping[str, int] = schedule.KEEP, **more: Any) -> Outcome:
+    with patch.object(schedule, "KEEP", keep):
+        return make_backup(settings(place, **more))
 
 
 def opened(place: Path | str) -> Place:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
+from muniment.credits import billing, purchases
 from muniment.credits import operations as ledger
-from muniment.credits import purchases
 from muniment.credits.models import Purchase
 from muniment.jobs import handlers, queue
 from muniment.kernel.actor import Actor
@@ -24,8 +25,9 @@ def selling(settings: Any) -> Iterator[Stripe]:
         settings.STARTING_CREDITS = 100
         settings.CREDIT_PACKS = (Pack(100, 900), Pack(500, 4000))
         settings.STRIPE_SECRET_KEY, settings.STRIPE_WEBHOOK_SECRET = KEY, WEBHOOK_SECRET
-        settings.STRIPE_API_BASE = settings.STRIPE_CHECKOUT_URL = account.url
-        yield account
+        settings.STRIPE_CHECKOUT_URL = account.url
+        with patch.object(billing, "API_BASE", account.url):
+            yield account
     assert ledger.check_ledger() == []
 
 

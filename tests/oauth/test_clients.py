@@ -6,11 +6,12 @@ import pytest
 
 from make.accounts import account, signed_in
 from make.apps import App
-from muniment import config
 from muniment.kernel.ids import now
 from muniment.oauth import clients
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
+from muniment.registry_toml import applied
+from muniment.registry_toml.document import Registry, RegistrySettings
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "http://127.0.0.1:7777/callback"
@@ -80,9 +81,8 @@ def test_a_name_of_one_alphabet_a_word_is_accepted(name):
 
 
 def test_the_name_of_the_registry_is_reserved(monkeypatch):
-    now_ = config.current()
-    kept = {name: getattr(now_, name) for name in ("data", "database_url", "rate_limit")}
-    monkeypatch.setattr(config, "_current", config.Config({}, **kept, registry_name="Harbour Register"))
+    named = RegistrySettings(registry=Registry(name="Harbour Register"))
+    monkeypatch.setattr(applied, "current", lambda: named)
     for name in ("harbour-register", "Harbour Register Assistant"):
         with pytest.raises(Refusal):
             register(client_name=name)

@@ -5,11 +5,11 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from make.accounts import account, signed_in
+from make.accounts import account
 from make.events import audited
 from make.registry import draft, lines, owner, published, reviewer
 from muniment.accounts.models import Account, SecurityEvent
-from muniment.accounts.operations import set_role
+from muniment.accounts.operations import set_active, set_role
 from muniment.cli import main
 from muniment.credits import operations as credits_
 from muniment.kernel.actor import COMMAND
@@ -164,7 +164,6 @@ def test_an_undo_that_stops_is_recorded(tmp_path, monkeypatch):
     assert (newest().event, newest().detail["import"]) == ("import_undone", run)
 
 
-@pytest.mark.usefixtures("django_admin")
 def test_roles_credits_and_closed_accounts():
     me = account("owner@harbour.example")
     set_role(COMMAND, me.email, "reviewer")
@@ -172,9 +171,8 @@ def test_roles_credits_and_closed_accounts():
     credits_.grant(COMMAND, me.email, 50, key="once")
     credits_.grant(COMMAND, me.email, 50, key="once")
     operator = account("operator@harbour.example", role="operator")
-    client = signed_in(operator)
-    form = {"name": "", "role": "owner"}
-    assert client.post(f"/admin/accounts/account/{me.pk}/change/", form).status_code == 302
+    set_role(operator.actor("web"), me.email, "owner")
+    set_active(operator.actor("web"), me.email, active=False)
     rows = [(each.event, each.account_id, each.actor_id, each.detail) for each in audited()]
     assert rows == [
         ("role_changed", me.pk, None, {"was": "owner", "role": "reviewer"}),
@@ -182,7 +180,7 @@ def test_roles_credits_and_closed_accounts():
         ("role_changed", me.pk, operator.pk, {"was": "reviewer", "role": "owner"}),
         ("account_disabled", me.pk, operator.pk, {}),
     ]
-    assert client.post(f"/admin/accounts/account/{me.pk}/change/", {**form, "is_active": "on"}).status_code == 302
+    set_active(operator.actor("web"), me.email, active=True)
     assert (newest().event, Account.objects.get(pk=me.pk).is_active) == ("account_enabled", True)
 
 

@@ -20,7 +20,7 @@ def test_doctor_passes_on_a_healthy_instance_and_lists_every_setting(demo):
         assert setting.help in told
     assert "very-secret-value" not in told
     assert "MUNIMENT_RATE_LIMIT = 300  [environment; default: 600]" in told
-    assert "MUNIMENT_BACKUP_KEEP = recent=4,hourly=24,daily=7,weekly=4  [default]" in told
+    assert "MUNIMENT_REVIEW_DIGEST_HOURS = 24  [default]" in told
     assert "FAIL" not in told
     assert "companies 60, people" in told
     assert "OK    secret key: " in told
@@ -157,7 +157,7 @@ def test_an_unreachable_or_unknown_database_is_reported_with_a_hint(tmp_path):
         # A column of costs has room for 31 bits, and no clock waits for longer than that many seconds.
         ("MUNIMENT_RUN_COST", "2147483648", "must be a whole number up to 2,147,483,647"),
         ("MUNIMENT_MODEL_TIMEOUT_S", "99999999999", "must be a whole number up to 2,147,483,647"),
-        ("MUNIMENT_MODEL_PARALLEL", "0", "must be a whole number from 1 to 2,147,483,647"),
+        ("MUNIMENT_MODEL_TIMEOUT_S", "0", "must be a whole number from 1 to 2,147,483,647"),
         ("MUNIMENT_RATE_LIMIT", "none", "must be a whole number up to 2,147,483,647, or off"),
     ],
 )

@@ -9,7 +9,6 @@ import pytest
 from make.published import Publisher, company
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
-from muniment.scrub.progress import Progress
 from muniment.server import node_checks
 from muniment.server.node_scrub import STATE, NodeScrub
 from muniment.server.observability.metrics import Metrics
@@ -84,13 +83,6 @@ def test_a_node_continues_its_pass_and_reports_what_is_left(config, exports, mon
     scrub.take_turn()
     stored = json.loads((config.data / STATE).read_bytes())
     assert stored["beganAt"] < BEGAN, "a torn state begins again"
-
-
-def test_a_node_whose_scrub_is_off_starts_no_thread(config):
-    scrub = NodeScrub(Config({}, data=config.data, scrub_days=0), Metrics()).start()
-    scrub.close()
-    assert not scrub._thread.is_alive()
-    assert Progress().open([]) == []
 
 
 @pytest.mark.postgresql

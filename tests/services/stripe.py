@@ -297,9 +297,12 @@ class Stripe:
             "credit_packs": "100=900,500=4000",
             "stripe_secret_key": KEY,
             "stripe_webhook_secret": WEBHOOK_SECRET,
-            "stripe_api_base": self.url,
             "stripe_checkout_url": self.url,
         }
+
+    def constants(self) -> dict[str, Any]:
+        """Return the constants of a product that asks this account."""
+        return {"muniment.credits.billing.API_BASE": self.url}
 
     def __enter__(self) -> Self:
         self._thread.start()

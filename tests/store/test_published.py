@@ -133,11 +133,12 @@ def test_documents_with_the_row_ids_of_former_versions_are_read_changed_and_remo
     reader.close()
 
 
-def test_the_feed_keeps_only_its_newest_entries(publisher):
+def test_the_feed_keeps_only_its_newest_entries(publisher, monkeypatch):
     publisher.publish(*(company(number) for number in range(1, 11)))
     connection = publisher.connection
     entry = PublishedEntry(sequence=11, kind="company", key="gone", change="unlisted", at="")
-    published.apply(connection, [entry], changes_kept=4)
+    monkeypatch.setattr(published, "CHANGES_KEPT", 4)
+    published.apply(connection, [entry])
     assert rows(publisher, "SELECT sequence FROM published_change ORDER BY sequence") == [(8,), (9,), (10,), (11,)]
 
 

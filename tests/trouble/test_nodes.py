@@ -181,9 +181,12 @@ def test_a_node_reports_its_lag(pair):
     assert len(re.findall(r"\nmuniment_edition_lag_seconds(?:\{.*\})? \d", text)) == node.workers
 
 
+IMPATIENT = {"muniment.server.app.readiness.MAX_LAG_S": 1}
+
+
 @pytest.mark.requirement("nodes.edition")
 def test_a_node_that_stays_behind_is_not_ready_and_says_by_how_much(pair, tmp_path):
-    with Product(tmp_path / "slow", max_lag_s="1", **pair.settings) as slow:
+    with Product(tmp_path / "slow", constants=IMPATIENT, **pair.settings) as slow:
         slow.wait_ready(within_s=60)
         with closing(sqlite3.connect(slow.data / "published.sqlite3", isolation_level=None)) as held:
             held.execute("BEGIN IMMEDIATE")

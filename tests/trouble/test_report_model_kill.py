@@ -51,7 +51,7 @@ def product(tmp_path, model):
         capture_output=True,
     )
     token = run("user", "token", "owner@harbour.example", "--name", "laptop", data=data).stdout.split()
-    with Product(data, model_url=model.url, model_name="tide-1", model_key=KEY, model_parallel="2") as started:
+    with Product(data, model_url=model.url, model_name="tide-1", model_key=KEY) as started:
         started.token = next(word for word in token if word.startswith("mun_pat_"))
         yield started
 
@@ -100,7 +100,7 @@ def test_a_criterion_that_was_judged_is_never_asked_again_however_often_the_serv
     credits_ = call(product, "get_credits")
     assert (credits_["balance"], credits_["held"]) == (90, 0)
     again = len(model.asked) - len(set(model.criteria))
-    assert again <= 2 * kills  # those on their way when it was killed
+    assert again <= 4 * kills  # those on their way when it was killed
     print(f"{kills} kills, {len(model.asked)} requests for {CRITERIA - 2} criteria")  # noqa: T201 - the figure
     assert KEY not in product.log.read_text()
     for secret in ("secret-guidance", "secret-requirement"):

@@ -105,14 +105,15 @@ def prove(folder: Path, database: Database) -> None:
     data, place = folder / "data", folder / "place"
     settings = {
         "backups": str(place),
-        "backup_interval_s": "2",
         "document_quota_mb": "5000",
         "rate_limit": "off",
         "account_writes": "off",
-        "backup_keep": "recent=50",
         "database_url": database.url,
     }
-    product = Product(data, **settings).start(within_s=60)
+    data.mkdir()
+    (data / "registry.toml").write_text('[backups]\nkeep = "recent=50"\n')
+    product = Product(data, constants={"muniment.backup.scheduled.schedule.INTERVAL_S": 2}, **settings)
+    product.start(within_s=60)
     product.wait_ready("/readyz?writes", within_s=180)
     owner = Owner(product, **settings)
     with Editor(owner) as editor:

@@ -263,26 +263,6 @@ def test_a_form_from_elsewhere_is_refused_with_a_page_that_says_why():
     assert b"The form expired or was not sent from this site." in answer.content
 
 
-@pytest.mark.usefixtures("django_admin")
-@pytest.mark.parametrize("role", ["owner", "reviewer"])
-def test_the_back_office_is_for_operators_only(role):
-    client = signed_in(account(role=role))
-    assert client.get("/admin/").status_code in {302, 403}
-    assert client.get("/admin/accounts/account/").status_code in {302, 403}
-
-
-@pytest.mark.usefixtures("django_admin")
-def test_an_operator_finds_accounts_and_changes_a_role_in_the_back_office():
-    other = account("other@harbour.example")
-    client = signed_in(account("operator@harbour.example", "operator"))
-    assert b"other@harbour.example" in client.get("/admin/accounts/account/?q=other").content
-    where = f"/admin/accounts/account/{other.pk}/change/"
-    client.post(where, {"name": "", "role": "reviewer", "is_active": "on"})
-    other.refresh_from_db()
-    assert other.role == "reviewer"
-    assert client.post(f"/admin/accounts/account/{other.pk}/delete/", {"post": "yes"}).status_code == 403
-
-
 def test_closed_registration_says_so(monkeypatch):
     using(monkeypatch, signup=SignUp(is_open=False))
     html = Client().get("/accounts/signup/").content.decode()

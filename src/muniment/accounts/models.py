@@ -178,15 +178,6 @@ class DatabaseForm(models.Model):
         return f"{self.form} ({self.version})"
 
 
-class FormerDefault(models.Model):
-    """A setting whose former default this instance keeps, because it was used before the default changed."""
-
-    name = models.CharField(max_length=40, primary_key=True)
-
-    def __str__(self) -> str:
-        return self.name
-
-
 class KeptSecret(models.Model):
     """A secret that stays when the secret key is rotated, sealed under that key; see `keys.kept`."""
 

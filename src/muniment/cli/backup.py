@@ -59,7 +59,7 @@ def backup(file: Path | None, *, scheduled: bool) -> None:
     exit status is 1.
 
     Without FILE, the backup is one of the scheduled backups: none is made if nothing has changed, the files of
-    documents are copied once for all, and old backups are removed by MUNIMENT_BACKUP_KEEP.
+    documents are copied once for all, and old backups are removed by the schedule of the registry.
     """
     use_django(tells=not scheduled)
     if file is None:
@@ -109,7 +109,7 @@ def _to_place(*, scheduled: bool) -> None:
     result = status.JobResult(
         place=found.place,
         covered_at=found.covered_at,
-        interval_s=schedule(settings).interval_s,
+        interval_s=schedule().interval_s,
         name=found.name,
         size_bytes=found.size_bytes,
         kept=found.kept,

@@ -7,10 +7,11 @@ A message is stored encrypted, because it may carry a code or a link, and is del
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from email.utils import make_msgid
+from email.utils import formataddr, make_msgid
 from typing import Final
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.core.mail import EmailMessage, EmailMultiAlternatives
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db.models import TextField
@@ -61,6 +62,8 @@ def send_message(message: EmailMessage, *, kind: str = NOTICE, expires_at: datet
         message.attach_alternative(as_html(str(message.subject), str(message.body), shown), "text/html")
         if shown is not None:
             mark.attach(message, shown)
+    if message.from_email == settings.DEFAULT_FROM_EMAIL:
+        message.from_email = formataddr((applied.registry_name(), settings.SERVER_EMAIL))
     message.extra_headers.setdefault("Message-ID", make_msgid(domain=_host()))
     latest = now() + LASTS
     payload = {

@@ -1,4 +1,4 @@
-"""How delivery goes: for the health check, the metrics and the operators' admin site."""
+"""How delivery goes: for the health check, the metrics and the operators' pages."""
 
 from datetime import timedelta
 from typing import NamedTuple

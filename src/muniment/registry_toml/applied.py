@@ -20,6 +20,8 @@ from muniment import config
 from muniment.durable_files import replacing
 from muniment.registry_toml.document import DEFAULT, RegistrySettings
 
+UNNAMED: Final = "Muniment"
+"""The name of a registry that has declared none."""
 COPY: Final = "registry-applied.json"
 LOOK_S: Final = 0.1
 log = logging.getLogger(__name__)
@@ -85,8 +87,8 @@ def current() -> RegistrySettings:
 
 
 def registry_name() -> str:
-    """Return the name of the registry: the declared one, else that of the process's settings."""
-    return current().registry.name or config.current().registry_name
+    """Return the name of the registry on pages, in mail, on server cards and in documents."""
+    return current().registry.name or UNNAMED
 
 
 def keep(found: Applied) -> None:

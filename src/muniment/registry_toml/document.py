@@ -93,11 +93,11 @@ class Legal(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
 class Backups(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """
-    The schedule of backups, where the environment sets none; see MUNIMENT_BACKUP_INTERVAL_S and MUNIMENT_BACKUP_KEEP.
+    The schedule of backups.
 
     Args:
         interval_min: minutes between backups; 0 for the default.
-        keep: as the setting; empty for the default.
+        keep: pairs such as recent=4,daily=7; empty for the default.
         paused: whether none are made by themselves.
     """
 

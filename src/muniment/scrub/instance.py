@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Final
 
 import msgspec
-from django.conf import settings
 
 from muniment.jobs.handlers import Handler
 from muniment.jobs.queue import JobRun
@@ -15,7 +14,9 @@ from muniment.scrub.models import ScrubState
 from muniment.scrub.progress import Progress, begun, step, turn
 
 EVERY_S: Final = 600
-DAY_S: Final = 86_400.0
+PASS_DAYS: Final = 7
+"""Days in which everything stored is verified once: damage is found while weekly backups are still kept."""
+PASS_S: Final = PASS_DAYS * 86_400.0
 _ROW: Final = 1
 
 
@@ -44,16 +45,14 @@ def forget(subject: str) -> None:
 
 
 def take_turn(run: JobRun, *, clock: Callable[[], float] = time.time) -> None:
-    """Continue the pass of this instance, unless the scrub is off."""
-    if not settings.SCRUB_DAYS:
-        return
+    """Continue the pass of this instance."""
 
     def between(progress: Progress) -> None:
         store(progress)
         run.check()
 
     progress = stored()
-    result = turn(progress, checks(), at=clock(), pass_s=settings.SCRUB_DAYS * DAY_S, between=between)
+    result = turn(progress, checks(), at=clock(), pass_s=PASS_S, between=between)
     if result != progress:
         store(result)
 

@@ -32,6 +32,7 @@ from muniment.server.installed_checks import confinement_finding, plugin_finding
 from muniment.server.limits import by_account, by_address
 from muniment.server.process.file_limit import connections_within, reachable_file_limit
 from muniment.shown_settings import shown_settings, shown_value
+from muniment.store.database.form import UnknownDatabase, require_known
 from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
 
@@ -111,7 +112,7 @@ def _keys(folder: Path) -> list[Finding]:
     return [Finding("keys", not loose, says)]
 
 
-def _database(config: Config) -> Finding:
+def _database(config: Config) -> Finding:  # noqa: PLR0911 - one for each state of a database
     if not config.on_postgresql and not config.database_file.exists():
         return good("database", "SQLite, does not exist yet; the first start creates it")
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "muniment.settings")
@@ -119,8 +120,11 @@ def _database(config: Config) -> Finding:
         django.setup()
         from muniment.registry.people.suppression import warnings
 
+        require_known()
         missing, is_new = pending(), not has_begun()
         found = [] if missing or is_new else warnings()
+    except UnknownDatabase as error:
+        return bad("database", str(error))
     except DatabaseError as error:
         return bad("database", Phrase("does not answer: {error}", error=masked(str(error)).strip()))
     except OSError as error:
@@ -157,8 +161,7 @@ def _replication(config: Config) -> Finding:
         return good(what, "examined when the database answers")
     finally:
         connection.close()
-    asked = replication.patroni_settings(config.patroni_url) if config.patroni_url else None
-    verdict = replication.judge(found, config.patroni_url, asked)
+    verdict = replication.judge(found)
     return Finding(what, is_good=True, says=verdict.says, warns=verdict.warns)
 
 
@@ -272,7 +275,7 @@ def _backups(config: Config) -> Finding:
     from muniment.backup.scheduled import status  # the check of the database has set up Django
 
     try:
-        found = None if pending() or not has_begun() else status.backup_status(config)
+        found = None if pending() or not has_begun() else status.backup_status()
     except DatabaseError:
         return bad(what, "the database does not answer, so the age of the last backup is unknown")
     finally:

@@ -13,7 +13,7 @@ import msgspec
 
 from muniment.config import Config
 from muniment.durable_files import replacing
-from muniment.scrub.instance import DAY_S, EVERY_S
+from muniment.scrub.instance import EVERY_S, PASS_S
 from muniment.scrub.progress import Progress, turn
 from muniment.server.node_checks import node_checks
 from muniment.server.observability.metrics import Metrics
@@ -35,8 +35,7 @@ class NodeScrub:
         metrics.gauge("muniment_scrub_node_damaged", explanation, lambda: self._damaged)
 
     def start(self) -> "NodeScrub":
-        if self._config.scrub_days:
-            self._thread.start()
+        self._thread.start()
         return self
 
     def close(self) -> None:
@@ -62,7 +61,7 @@ class NodeScrub:
                 _stored(state),
                 checks,
                 at=self._clock(),
-                pass_s=self._config.scrub_days * DAY_S,
+                pass_s=PASS_S,
                 between=lambda progress: _store(state, progress),
             )
             _store(state, progress)

@@ -149,7 +149,7 @@ def mark_epoch(connection: Connection, mark: str) -> None:
         connection.execute("UPDATE published_edition SET epoch = epoch || '-' || %s", (mark,))
 
 
-def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_kept: int = CHANGES_KEPT) -> None:
+def write(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
     last, at = 0, ""
     chain = links.Chain(connection)
     with connection.cursor() as cursor:
@@ -175,9 +175,9 @@ def write(connection: Connection, entries: Iterable[PublishedEntry], *, changes_
             last, at = batch[-1].sequence, max(at, *(entry.at for entry in batch), "")
     if last:
         connection.execute("UPDATE published_edition SET at = greatest(at, %s)", (at,))
-    if last > changes_kept:
-        connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - changes_kept,))
-        links.trim(connection, last - changes_kept)
+    if last > CHANGES_KEPT:
+        connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - CHANGES_KEPT,))
+        links.trim(connection, last - CHANGES_KEPT)
 
 
 def _batches(entries: Iterable[PublishedEntry]) -> Iterator[list[PublishedEntry]]:

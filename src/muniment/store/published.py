@@ -31,6 +31,7 @@ READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, 6, 7, 8, 9, SCHEMA_VERSION})
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
 CHANGES_KEPT: Final = 200_000
+"""Entries of the feed: more than two rounds of a large import. A client or node further behind copies everything."""
 
 _TABLES: Final = statements(KINDS)
 _ADDED: Final = (
@@ -184,7 +185,6 @@ def apply(
     connection: sqlite3.Connection,
     entries: Iterable[PublishedEntry],
     *,
-    changes_kept: int = CHANGES_KEPT,
     is_copy: bool = False,
 ) -> None:
     """
@@ -213,9 +213,9 @@ def apply(
     rows.insert(connection, "published_change", feed)
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
-    if last > changes_kept:
-        connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - changes_kept,))
-        links.trim(connection, last - changes_kept)
+    if last > CHANGES_KEPT:
+        connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - CHANGES_KEPT,))
+        links.trim(connection, last - CHANGES_KEPT)
 
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:

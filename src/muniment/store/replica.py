@@ -29,7 +29,6 @@ from muniment.store.chain.hashes import Link
 from muniment.store.database import erasure, handles, node_copy
 from muniment.store.database.faults import damage_seen, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
-from muniment.store.published import CHANGES_KEPT
 from muniment.store.published_document import PublishedEntry
 
 log = logging.getLogger(__name__)
@@ -90,13 +89,11 @@ class Replica:
         path: Path,
         *,
         poll_s: float = 0.2,
-        changes_kept: int = CHANGES_KEPT,
         on_moved: Callable[[], object] = lambda: None,
     ) -> None:
         self._database_url = database_url
         self._path = path
         self._poll_s = poll_s
-        self._changes_kept = changes_kept
         self._on_moved = on_moved
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -328,7 +325,7 @@ class Replica:
         self._file.execute("SAVEPOINT changes")
         try:
             erased = erasure.latest(self._file)
-            published.apply(self._file, missed, changes_kept=self._changes_kept, is_copy=True)
+            published.apply(self._file, missed, is_copy=True)
             whole = self._head().edition == target
             if whole and erasure.latest(self._file) > erased:
                 erasure.redact(self._file, postgres_feed.erased(source))

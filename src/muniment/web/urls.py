@@ -2,7 +2,6 @@
 
 from allauth.account.decorators import reauthentication_required
 from allauth.account.views import password_set
-from django.contrib import admin
 from django.urls import include, path, re_path
 
 from muniment.accounts import adapters
@@ -25,14 +24,11 @@ from muniment.web.views.manage import (
     searches,
     tokens,
 )
-from muniment.web.views.operate import django_admin
 from muniment.web.views.operate.addresses import OPERATE
 from muniment.web.views.public import claims, domain, site_pages, uploads
 from muniment.web.views.review import decisions, frameworks, inbox, people, replies, specifications
 from muniment.web.views.setting_up import first_account, invitations
 from muniment.web.wording import visitor_language
-
-django_admin.prepare()
 
 urlpatterns = [
     path("language", visitor_language.choose),
@@ -168,7 +164,6 @@ urlpatterns = [
     path("setup", first_account.first_account),
     path("setup/<str:token>", first_account.open_link),
     *OPERATE,
-    path("admin/", admin.site.urls),
     *PUBLIC,  # the middleware answers reads of these
 ]
 

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-from django.contrib import admin
 
 import muniment
-from make.accounts import account, signed_in
+from make.accounts import account
 from muniment.accounts.models import SecurityEvent
 from muniment.accounts.security import origin
 from muniment.accounts.security.events import MEANINGS, Event
@@ -77,18 +76,3 @@ def test_a_page_leaves_its_client_as_the_origin_and_nothing_behind():
     origin.OriginMiddleware(lambda _: seen.append(origin.current()))(request)
     assert seen == [origin.Origin("192.0.2.9", "Browser", "")]
     assert origin.current() == origin.Origin()
-
-
-@pytest.mark.usefixtures("django_admin")
-def test_the_admin_site_offers_no_change_of_events(owner):
-    record(Event.SIGNED_IN, account=owner)
-    client = signed_in(account("operator@harbour.example", role="operator"))
-    pk = SecurityEvent.objects.get(event=Event.SIGNED_IN, account=owner).pk
-    place = f"/admin/accounts/securityevent/{pk}"
-    assert client.get("/admin/accounts/securityevent/").status_code == 200
-    assert client.get(f"{place}/change/").status_code == 200
-    assert client.post(f"{place}/change/", {"event": "x"}).status_code == 403
-    assert client.post(f"{place}/delete/", {"post": "yes"}).status_code == 403
-    assert client.get("/admin/accounts/securityevent/add/").status_code == 403
-    assert SecurityEvent in admin.site._registry
-    assert SecurityEvent.objects.get(pk=pk).event == Event.SIGNED_IN

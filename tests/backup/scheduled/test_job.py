@@ -89,7 +89,7 @@ def test_the_command_ends_with_the_process_that_started_it():
 
 def described(place="off", **more):
     settings = backups.settings(place, **more)
-    return status.described(status.backup_status(settings), settings)
+    return status.described(status.backup_status(), settings)
 
 
 def ran(**values):
@@ -115,7 +115,7 @@ def test_the_state_tells_the_loss_the_place_and_the_interval():
 
 def test_without_any_backup_on_postgresql_attention_is_needed(tmp_path):
     settings = Config({}, data=tmp_path, database_url="postgresql://registry@db.example/registry")
-    says, ill = status.described(status.backup_status(settings), settings)
+    says, ill = status.described(status.backup_status(), settings)
     assert ill
     assert "none are made" in says
 

@@ -83,7 +83,7 @@ def test_files_are_copied_once_and_removed_with_the_last_backup_that_needs_them(
     assert key in files(place), "older backups need it"
     for number in range(2):
         backups.change(f"Name {number}")
-        backups.made(place, backup_keep={"recent": 2})
+        backups.made(place, keep={"recent": 2})
     assert files(place) == sorted([second.blob_key, third.blob_key])
     assert len(backups.names(place)) == 2
 

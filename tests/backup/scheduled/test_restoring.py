@@ -119,7 +119,7 @@ def test_a_store_holds_backups_files_and_the_list_of_erased_people(tmp_path):
         backups.made(s3.url())
         erase_person(COMMAND, slug)
         before = instances.counted(without=("published_change", "published_chain"))
-        second = backups.made(s3.url(), backup_keep={"recent": 1})
+        second = backups.made(s3.url(), keep={"recent": 1})
         assert (second.removed, second.files_copied) == (1, 0)
         assert "secret" not in second.place
         assert backups.made(s3.url()).name is None

@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from muniment.backup.scheduled.retention import kept
+from muniment.backup.scheduled.schedule import KEEP
 from muniment.config import Config, ConfigError
+from muniment.setting_values import retention
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-RULE = Config({}).backup_keep
+RULE = KEEP
 
 
 def every(minutes, *, days):
@@ -54,8 +56,8 @@ def test_months_can_be_kept_and_nothing_that_exists_gives_nothing():
 
 @pytest.mark.parametrize("wrong", ["daily=7", "recent=0", "recent=4,hourly", "recent=4,yearly=2", "many", ""])
 def test_a_rule_without_a_recent_one_or_with_an_unknown_period_is_refused(wrong):
-    with pytest.raises(ConfigError, match="MUNIMENT_BACKUP_KEEP must be pairs such as recent=4,daily=7"):
-        Config({"MUNIMENT_BACKUP_KEEP": wrong})
+    with pytest.raises(ValueError, match="must be pairs such as recent=4,daily=7"):
+        retention(wrong)
 
 
 def test_the_place_is_a_folder_a_store_or_off(tmp_path):

@@ -1,4 +1,4 @@
-"""The schedule of backups: what an operator chooses on the page, and what the process's settings fix."""
+"""The schedule of backups: what an operator chooses on the page."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ import pytest
 
 from make.accounts import account, signed_in
 from muniment.backup.scheduled import job
-from muniment.backup.scheduled.schedule import next_at, pace_s, schedule
+from muniment.backup.scheduled.schedule import KEEP, next_at, pace_s, schedule
 from muniment.backup.scheduled.status import backup_status, described
 from muniment.config import Config
 from muniment.jobs import handlers
@@ -21,12 +21,11 @@ PAGE = "/operate/backups"
 
 @pytest.fixture
 def chosen(monkeypatch, tmp_path):
-    """Return a function that declares the schedule, and uses process settings."""
+    """Return a function that declares the schedule."""
 
-    def declare(backups=None, **settings: str) -> Config:
+    def declare(backups=None) -> Config:
         found = check({"backups": backups or {}}) if backups else RegistrySettings()
-        variables = {f"MUNIMENT_{name.upper()}": value for name, value in settings.items()}
-        config = Config(variables, data=tmp_path)
+        config = Config({}, data=tmp_path)
         monkeypatch.setattr(applied, "current", lambda: found)
         monkeypatch.setattr("muniment.config.current", lambda: config)
         return config
@@ -34,18 +33,12 @@ def chosen(monkeypatch, tmp_path):
     return declare
 
 
-def test_the_operator_chooses_where_the_process_sets_nothing(chosen):
-    found = schedule(chosen({"interval_min": 60, "keep": "recent=2,monthly=6"}))
+def test_the_operator_chooses_interval_and_retention(chosen):
+    chosen({"interval_min": 60, "keep": "recent=2,monthly=6"})
+    found = schedule()
     assert (found.interval_s, found.keep) == (3600, {"recent": 2, "monthly": 6})
-    found = schedule(chosen())
-    assert (found.interval_s, found.is_paused, found.is_interval_fixed) == (900, False, False)
-
-
-def test_what_the_process_sets_wins_also_over_a_pause(chosen):
-    mine = {"interval_min": 60, "keep": "recent=2", "paused": True}
-    found = schedule(chosen(mine, backup_interval_s="300", backup_keep="recent=9"))
-    assert (found.interval_s, found.keep, found.is_paused) == (300, {"recent": 9}, False)
-    assert (found.is_interval_fixed, found.is_keep_fixed) == (True, True)
+    chosen()
+    assert schedule() == (900, KEEP, False)
 
 
 def test_while_paused_no_job_is_due_and_the_status_says_so(chosen, monkeypatch):
@@ -53,7 +46,7 @@ def test_while_paused_no_job_is_due_and_the_status_says_so(chosen, monkeypatch):
     assert pace_s() == 0
     monkeypatch.setattr(handlers, "_periodic", {"backup": pace_s, "other": 60})
     assert handlers.periodic() == {"other": 60}
-    says, needs_attention = described(backup_status(config), config)
+    says, needs_attention = described(backup_status(), config)
     assert ("paused on /operate/backups" in says, needs_attention) == (True, True)
 
     class Due:
@@ -83,14 +76,3 @@ def test_the_page_changes_pauses_and_resumes(chosen):
     assert latest_version().number == number
     browser.post(PAGE, {"do": "save"})  # what is left empty has its default
     assert latest_version().settings.backups == check({}).backups
-
-
-def test_the_page_offers_no_change_of_what_the_process_fixes(chosen):
-    chosen(backup_interval_s="300", backup_keep="recent=9")
-    browser = signed_in(account("operator@harbour.example", "operator"))
-    page = browser.get(PAGE).content.decode()
-    assert "MUNIMENT_BACKUP_INTERVAL_S is set" in page
-    assert "MUNIMENT_BACKUP_KEEP is set" in page
-    assert "Pause backups" not in page
-    browser.post(PAGE, {"do": "save", "interval_min": "60", "recent": "3"})
-    assert latest_version().number == 0

@@ -12,6 +12,8 @@ from muniment.registry.company.listings import update_company
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.redaction import replace_due_tombstones
+from muniment.store import postgres_feed
+from muniment.store import published as published_file
 from muniment.store.chain import links
 from muniment.store.chain.hashes import StateDigest, body_digest
 
@@ -121,8 +123,9 @@ def test_documents_that_change_without_an_entry_begin_the_chain_anew():
     assert len(stored()) == 1
 
 
-def test_the_chain_reaches_as_far_back_as_the_feed(settings):
-    settings.CHANGES_KEPT = 2
+def test_the_chain_reaches_as_far_back_as_the_feed(monkeypatch):
+    for module in (published_file, postgres_feed):
+        monkeypatch.setattr(module, "CHANGES_KEPT", 2)
     for _ in range(4):
         published(owner())
     edition = publisher.head()[0]

@@ -9,8 +9,9 @@ from django.db.migrations import DeleteModel, RemoveField
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from muniment import __version__
+from muniment import __version__, config
 from muniment.cli.command import main
+from muniment.server import doctor
 from muniment.server.process.exit_status import REFUSED
 from muniment.store.database import form
 from muniment.store.database.form import NewerDatabase, RequireForm, UnreleasedDatabase
@@ -60,6 +61,8 @@ def test_a_database_from_before_the_first_release_is_refused_with_the_way_out():
     done = CliRunner().invoke(main, ["user", "list"])
     assert (done.exit_code, "Traceback" in done.output) == (REFUSED, False)
     assert "Run `muniment export FOLDER` with the version that made it" in done.stderr
+    finding = doctor._database(config.current())
+    assert (finding.is_good, "before 0.1.0" in finding.says) == (False, True)
 
 
 def test_a_command_refuses_with_the_status_that_systemd_does_not_restart():

@@ -10,7 +10,7 @@ from muniment.kernel.problems import Unavailable
 from muniment.store.database import commits
 from muniment.store.database.commits import Unconfirmed
 from muniment.store.database.retry import with_retry
-from muniment.store.postgresql import standby
+from muniment.store.postgresql import base, standby
 from muniment.store.postgresql.standby import Standby
 from services.ports import wait_until
 
@@ -23,7 +23,7 @@ def silence(postgres, monkeypatch):
     monkeypatch.setattr(standby, "EVERY_S", 0.02)
     monkeypatch.setattr(Standby, "_all", {})
     monkeypatch.setattr(commits, "known", [])
-    monkeypatch.setitem(connection.settings_dict, "STANDBY_WAIT_S", 0.05)
+    monkeypatch.setattr(base, "STANDBY_WAIT_S", 0.05)
     name = connection.settings_dict["NAME"]
 
     def name_standbys(names):

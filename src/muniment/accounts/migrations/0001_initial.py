@@ -37,12 +37,6 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="FormerDefault",
-            fields=[
-                ("name", models.CharField(max_length=40, primary_key=True, serialize=False)),
-            ],
-        ),
-        migrations.CreateModel(
             name="KeptSecret",
             fields=[
                 ("name", models.CharField(max_length=16, primary_key=True, serialize=False)),

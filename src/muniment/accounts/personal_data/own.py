@@ -8,7 +8,6 @@ from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
-from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 
 from muniment.accounts.models import Account, PersonalToken
@@ -90,7 +89,7 @@ def _delete(account: Account) -> None:
     retention.forget_account(account)
     keys = UserSession.objects.filter(user=account).values("session_key")
     Session.objects.filter(session_key__in=keys).delete()
-    for model in (UserSession, EmailAddress, Authenticator, SocialAccount, LogEntry):
+    for model in (UserSession, EmailAddress, Authenticator, SocialAccount):
         model._default_manager.filter(user=account).delete()  # noqa: SLF001 - Django's public name
     account.tokens.all().delete()
 

@@ -20,7 +20,7 @@ from muniment.setting_values import Provider
 
 _SHOWN: Final = frozenset(
     {
-        *("base_url", "registry_name", "mail_from", "currency"),
+        *("base_url", "mail_from", "currency"),
         *("signup", "sign_in", "model_name", "stripe_checkout_url", "log_format", "forwarded_header"),
     }
 )

@@ -30,7 +30,7 @@ def read_backups(config: Config) -> BackupList:
 
     No page waits for a remote store.
     """
-    says, needs_attention = described(backup_status(config), config)
+    says, needs_attention = described(backup_status(), config)
     place = config.backup_place
     is_running = Job.objects.filter(kind=KIND, state__in=UNFINISHED).exclude(payload={}).exists()
     rows = [] if not place else _made_by_jobs() if place.startswith("s3:") else _in_folder(place, config)
@@ -38,14 +38,12 @@ def read_backups(config: Config) -> BackupList:
 
 
 def _schedule(config: Config) -> BackupSchedule:
-    found = schedule(config)
+    found = schedule()
     is_made = config.backup_place and not found.is_paused
     return BackupSchedule(
         interval_min=max(1, round(found.interval_s / 60)),
         keep=",".join(f"{name}={number}" for name, number in found.keep.items()),
         is_paused=found.is_paused,
-        is_interval_fixed=found.is_interval_fixed,
-        is_keep_fixed=found.is_keep_fixed,
         next_at=next_at(now(), found.interval_s) if is_made else None,
     )
 

@@ -174,7 +174,7 @@ class _Run:
 
     def _prune(self, good: list[BackupRecord], beside: Beside) -> int:
         """Remove what is not kept. Damaged backups stay until they are older than every good one."""
-        stay = retention.kept((each.made_at for each in good), schedule(self._config).keep)
+        stay = retention.kept((each.made_at for each in good), schedule().keep)
         names = {each.name for each in good if each.made_at in stay} | {good[-1].name}
         oldest = min(names)
         gone = [each.name for each in good if each.name not in names]

@@ -186,7 +186,7 @@ class Place:
                     needed=size_bytes >> 20,
                     reserve=reserve >> 20,
                 ),
-                "Free space, keep fewer backups (MUNIMENT_BACKUP_KEEP), or use another place (MUNIMENT_BACKUPS).",
+                "Free space, keep fewer backups (/operate/backups), or use another place (MUNIMENT_BACKUPS).",
             )
 
 

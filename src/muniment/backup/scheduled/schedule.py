@@ -1,51 +1,43 @@
 """
-When scheduled backups are made and which are kept: by the process's settings, else as an operator chose on the page.
+When scheduled backups are made and which are kept, as an operator chose on the page.
 
-What an operator chooses is a part of the registry's settings: it is versioned, and valid on every node.
+It is a part of the registry's settings, versioned, and valid on every node.
 """
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from muniment import config, setting_values
-from muniment.config import Config
+from muniment import setting_values
 from muniment.registry_toml import applied
+
+INTERVAL_S: Final = 900
+"""By default, a lost database costs the changes of a quarter of an hour. Without changes, no backup is made."""
+KEEP: Final[Mapping[str, int]] = {"recent": 4, "hourly": 24, "daily": 7, "weekly": 4}
+"""By default; enough to go back to before an error that was noticed after a month."""
 
 
 class Schedule(NamedTuple):
-    """
-    The schedule that is valid now.
-
-    Args:
-        is_interval_fixed: the environment or the file of settings sets the interval, so no operator can.
-        is_keep_fixed: the same of what is kept.
-    """
+    """The schedule that is valid now."""
 
     interval_s: int
     keep: Mapping[str, int]
     is_paused: bool
-    is_interval_fixed: bool
-    is_keep_fixed: bool
 
 
-def schedule(settings: Config) -> Schedule:
+def schedule() -> Schedule:
     """Return the schedule of this instance."""
     chosen = applied.current().backups
-    is_interval_fixed = settings.origins["backup_interval_s"] != "default"
-    is_keep_fixed = settings.origins["backup_keep"] != "default"
     return Schedule(
-        settings.backup_interval_s if is_interval_fixed or not chosen.interval_min else 60 * chosen.interval_min,
-        settings.backup_keep if is_keep_fixed or not chosen.keep else setting_values.retention(chosen.keep),
-        chosen.paused and not is_interval_fixed,
-        is_interval_fixed,
-        is_keep_fixed,
+        60 * chosen.interval_min or INTERVAL_S,
+        setting_values.retention(chosen.keep) if chosen.keep else KEEP,
+        chosen.paused,
     )
 
 
 def pace_s() -> int:
     """Return the seconds between two backups; 0 while they are paused."""
-    found = schedule(config.current())
+    found = schedule()
     return 0 if found.is_paused else found.interval_s
 
 

@@ -58,7 +58,7 @@ def record_run(result: JobResult) -> None:
     )
 
 
-def backup_status(config: Config) -> BackupStatus:
+def backup_status() -> BackupStatus:
     """Return the state of the backups of this instance, whichever process makes them."""
     moment = now()
     jobs = Job.objects.filter(kind=KIND)
@@ -69,7 +69,7 @@ def backup_status(config: Config) -> BackupStatus:
     newest = jobs.exclude(error="").order_by("-run_at").values_list("run_at", "error", "state").first()
     done_at = results[0][0] if results else None
     failed = newest is not None and newest[2] != State.SUCCEEDED and (done_at is None or newest[0] > done_at)
-    interval_s = last.interval_s if last else schedule(config).interval_s
+    interval_s = last.interval_s if last else schedule().interval_s
     patience = timedelta(seconds=2 * interval_s) + GRACE
     return BackupStatus(
         last=last,
@@ -93,7 +93,7 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
         words = Phrase(
             "none yet in {place}; the first follows within {span}",
             place=_shown(config),
-            span=_span(schedule(config).interval_s),
+            span=_span(schedule().interval_s),
         )
     else:
         last = found.last
@@ -108,7 +108,7 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
             kept=last.kept,
         )
     faults = []
-    if schedule(config).is_paused:
+    if schedule().is_paused:
         faults.append(marked("paused on /operate/backups: none are made until an operator resumes them"))
     elif found.is_overdue:
         faults.append(marked("OVERDUE"))

@@ -303,7 +303,7 @@ def publish(affected: AffectedRows) -> int | None:
     edition = first + len(moves) - 1
     with connection.wrap_database_errors:
         stamp = _next_stamp(at)
-        write(raw, _entries(moves, first, at, stamp, affected.loaded), changes_kept=settings.CHANGES_KEPT)
+        write(raw, _entries(moves, first, at, stamp, affected.loaded))
         modified.put(raw, edition, stamp)
     announced = [(move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first)]
     publications.announce(announced)
@@ -319,7 +319,7 @@ def record_unlisted(kind: str, key: str) -> int:
         at = _moment_after(store.lock(raw))
         edition: int = store.reserve(raw, 1)
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
-        write(raw, [entry], changes_kept=settings.CHANGES_KEPT)
+        write(raw, [entry])
         modified.put(raw, edition, _next_stamp(at))
     publications.announce([(kind, key, "unlisted", edition)])
     transaction.on_commit(lambda: published.send(None, edition=edition))

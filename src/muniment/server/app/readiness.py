@@ -22,6 +22,8 @@ from muniment.store.reader import Reader
 if TYPE_CHECKING:
     from muniment.store.replica import ReplicaStatus
 
+MAX_LAG_S: Final = 10
+"""Seconds that a node may be behind: longer than a large import, shorter than people wait for what they saved."""
 WRITTEN_EVERY_S: Final = 10.0
 """Monitoring polls often, and these probes write."""
 
@@ -120,7 +122,7 @@ class Readiness:
             return ["the replica of this node is damaged and being rebuilt"]
         if not reader.is_built:
             return ["the replica of this node is being built"]
-        if follower is None or follower.newest is None or follower.behind_s <= self._config.max_lag_s:
+        if follower is None or follower.newest is None or follower.behind_s <= MAX_LAG_S:
             return []
         rebuilt = ", and is being rebuilt" if follower.is_building else ""
         return [

@@ -83,7 +83,7 @@ def _of_the_queue() -> list[Family]:
 
 def _of_backups() -> list[Family]:
     """Return nothing on an instance without scheduled backups."""
-    found = backup_status(config.current())
+    found = backup_status()
     if found.last is None and not config.current().backup_place:
         return []
     return [

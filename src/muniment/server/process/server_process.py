@@ -224,7 +224,6 @@ class Process:
             return Replica(
                 config.database_url,
                 config.published_file,
-                changes_kept=config.changes_kept,
                 on_moved=self._registry_file.refresh,
             )
 

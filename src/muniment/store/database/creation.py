@@ -15,7 +15,6 @@ from django.db.migrations.executor import MigrationExecutor
 
 COMPARED: Final = {
     "account": "0009_emailaddress_unique_primary_email",
-    "admin": "0003_logentry_add_action_flag_choices",
     "auth": "0012_alter_user_first_name_max_length",
     "contenttypes": "0002_remove_content_type_name",
     "mfa": "0003_authenticator_type_uniq",

@@ -21,6 +21,7 @@ from muniment.store.database.retry import is_rolled_back
 from muniment.store.postgresql.standby import Standby
 
 STANDBY_WAIT_S: Final = 10.0
+"""Seconds that a change waits for a synchronous standby, which Patroni replaces in 10, before it is unconfirmed."""
 AWAY_S: Final = 1.0
 """Seconds without another attempt after a failed connection: waiting for each would block every thread."""
 
@@ -52,7 +53,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self._away[key] = (time.monotonic() + AWAY_S, str(error))
             raise
         plain = {name: value for name, value in conn_params.items() if name not in {"context", "cursor_factory"}}
-        self._standby = Standby.of(key, plain, self.settings_dict.get("STANDBY_WAIT_S", STANDBY_WAIT_S))
+        self._standby = Standby.of(key, plain, STANDBY_WAIT_S)
         connection.add_notice_handler(self._hear)
         return connection
 

@@ -143,7 +143,7 @@ def _addresses(company: JSONObject) -> list[JSONObject]:
     places = [address(place) for place in places_of(company)]
     if len(places) <= 1:
         return [{"label": gettext("Address"), "value": place} for place in places]
-    return [{"label": gettext("Addresses"), "value": places}]
+    return [{"label": gettext("Addresses"), "lines": places}]
 
 
 def _trust(company: JSONObject) -> list[JSONObject]:

@@ -22,7 +22,7 @@ from muniment.web.requests.access import author_of
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|operate|admin|accounts|oauth|reports)(?:/|$)")
+_OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|operate|accounts|oauth|reports)(?:/|$)")
 """Pages for accounts. Other pages are the same for everybody, and are limited by address."""
 _ALWAYS: Final = re.compile(r"/(?:accounts/logout|manage/security)/?")
 """Pages that an account reaches over its limits."""

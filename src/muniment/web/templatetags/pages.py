@@ -30,24 +30,8 @@ from muniment.web.presenters.charts import percent
 from muniment.web.presenters.company import day_or_text, proof_method
 from muniment.web.presenters.company_lists import amount
 from muniment.web.presenters.differences import label_of
+from muniment.web.presenters.linked_text import breakable, coded_html, folded_html, linked_html, pathed_html
 from muniment.web.presenters.marks import mark_html, pill_html
-from muniment.web.presenters.parts import (
-    chips_html,
-    coded_html,
-    crumbs_html,
-    facts_html,
-    folded_html,
-    graph_html,
-    linked_html,
-    orders_html,
-    pager_html,
-    pathed_html,
-    related_html,
-    sections_html,
-    team_html,
-    tiles_html,
-    timeline_html,
-)
 from muniment.web.wording import labels
 from muniment.web.wording.imports import outcome as import_outcome
 from muniment.web.wording.states import happened, ledger, state, transferred
@@ -74,6 +58,7 @@ register.filter("folded", folded_html)
 register.filter("linked", linked_html)
 register.filter("coded", coded_html)
 register.filter("pathed", pathed_html)
+register.filter("breakable", breakable)
 
 
 @register.filter
@@ -206,27 +191,6 @@ def _control(field: BoundField, hint: str) -> SafeString:
 def criterion_place(section: int, criterion: int) -> str:
     """Return the start of the names of a criterion's fields in the form of a specification."""
     return f"s.{section}.c.{criterion}"
-
-
-register.simple_tag(crumbs_html, name="breadcrumb")
-register.simple_tag(facts_html, name="facts")
-register.simple_tag(chips_html, name="chips")
-register.simple_tag(pager_html, name="pager_links")
-register.simple_tag(orders_html, name="orders")
-register.simple_tag(related_html, name="related")
-register.simple_tag(sections_html, name="sections")
-register.simple_tag(team_html, name="team")
-register.simple_tag(tiles_html, name="tiles")
-register.simple_tag(timeline_html, name="timeline")
-
-
-@register.simple_tag(takes_context=True)
-def graph(context: template.Context, title: str = "", kind: str = "website", card: str = "") -> SafeString:
-    """Describe the page for other sites, by default with its own title and the card of the registry."""
-    page = {name: context.get(name) for name in ("canonical", "summary")}
-    site = context["registry_name"]
-    card = card or context.get("card") or f"{context['base_url']}/card.png"
-    return graph_html(str(title or context.get("title", "")), kind, site, {**page, "card": card})
 
 
 @register.simple_tag

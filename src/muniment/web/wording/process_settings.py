@@ -24,11 +24,9 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
                 "registry_file",
                 "site_folder",
                 "base_url",
-                "registry_name",
                 "fetch_logos",
                 "currency",
                 "plugins",
-                "django_admin",
             ]
         ),
     ),
@@ -40,15 +38,10 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
                 "secret_key",
                 "cache_mb",
                 "exports_interval_s",
-                "changes_kept",
-                "scrub_days",
-                "max_lag_s",
-                "standby_wait_s",
-                "patroni_url",
             ]
         ),
     ),
-    (gettext_lazy("Backups"), frozenset({"backups", "backup_interval_s", "backup_keep"})),
+    (gettext_lazy("Backups"), frozenset({"backups"})),
     (gettext_lazy("Mail"), frozenset({"mail_url", "mail_from", "review_digest_hours"})),
     (
         gettext_lazy("Accounts and sign-in"),
@@ -84,9 +77,7 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
                 "model_name",
                 "model_key",
                 "model_run_tokens",
-                "model_run_seconds",
                 "model_timeout_s",
-                "model_parallel",
             ]
         ),
     ),
@@ -100,7 +91,6 @@ GROUPS: Final[tuple[tuple[str | Promise, frozenset[str]], ...]] = (
                 "stripe_secret_key",
                 "stripe_webhook_secret",
                 "stripe_checkout_url",
-                "stripe_api_base",
             ]
         ),
     ),
@@ -194,30 +184,23 @@ _EFFECTS: Final[dict[str, Callable[[Config], str] | str | Promise]] = {
     "mail_url": lambda config: (
         gettext("No mail server: messages are written to %(folder)s") % {"folder": config.data.absolute() / "mail"}
     ),
-    "django_admin": gettext_lazy("On for instances of earlier versions, else off"),
     "admin_listen": gettext_lazy("The address of the registry"),
     "backups": gettext_lazy("Off"),
     "clamd": gettext_lazy("Documents are not scanned"),
     "dns_servers": gettext_lazy("Those of the system"),
     "model_url": gettext_lazy("No language model: fixed rules are used"),
-    "stripe_api_base": gettext_lazy("Stripe's own"),
     "evaluator": lambda config: gettext("The language model") if config.model_url else gettext("Rules"),
 }
 """What is in effect where a setting has no value."""
 
 
 def _note(config: Config, name: str) -> str:
-    declared = applied.current().registry
-    if name == "registry_name" and declared.name:
-        return gettext("Overridden by the registry settings: %(name)s") % {"name": declared.name}
-    if name == "registry_name":
-        return gettext("A name in the registry settings overrides it.")
     if name != "fetch_logos":
         return ""
     if config.origins[name] != "default":
         return gettext("Overrides the registry settings.")
     return (
         gettext("Set in the registry settings: on")
-        if declared.fetch_logos
+        if applied.current().registry.fetch_logos
         else gettext("Off in the registry settings too.")
     )

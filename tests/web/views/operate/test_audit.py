@@ -73,7 +73,7 @@ def test_values_that_are_no_date_or_event_are_refused(browser):
 
 
 def test_settings_have_their_origin_and_no_secret(browser, monkeypatch, tmp_path):
-    (tmp_path / "settings.toml").write_text('registry_name = "Tide tables"\n')
+    (tmp_path / "settings.toml").write_text('mail_from = "tide@tables.example"\n')
     environment = {
         "MUNIMENT_DATA": str(tmp_path),
         "MUNIMENT_SECRET_KEY": "ebb-and-flow",
@@ -82,7 +82,7 @@ def test_settings_have_their_origin_and_no_secret(browser, monkeypatch, tmp_path
     }
     monkeypatch.setattr("muniment.config.current", lambda: Config(environment))
     page = browser.get("/operate/settings").content.decode()
-    for shown in ("Tide tables", str(tmp_path / "settings.toml"), "smtp://tide:***@mail.example:587", "MUNIMENT_CLAMD"):
+    for shown in ("tide@tables.example", str(tmp_path / "settings.toml"), "smtp://tide:***@mail.example:587"):
         assert shown in page, shown
     assert "MUNIMENT_MAIL_FORM is not a setting" in page
     for secret in ("ebb-and-flow", "undertow"):
@@ -129,11 +129,9 @@ def test_settings_say_what_is_in_effect_where_no_value_is_set(browser, monkeypat
 def test_settings_say_which_of_two_places_wins(browser, monkeypatch, tmp_path):
     monkeypatch.setattr("muniment.config.current", lambda: Config({"MUNIMENT_DATA": str(tmp_path)}))
     page = browser.get("/operate/settings").content.decode()
-    assert "A name in the registry settings overrides it." in page
     assert "Off in the registry settings too." in page
-    with declared(registry={"name": "Tide tables", "fetch_logos": True}):
+    with declared(registry={"fetch_logos": True}):
         page = browser.get("/operate/settings").content.decode()
-    assert "Overridden by the registry settings: Tide tables" in page
     assert "Set in the registry settings: on" in page
     fixed = {"MUNIMENT_DATA": str(tmp_path), "MUNIMENT_FETCH_LOGOS": "on"}
     monkeypatch.setattr("muniment.config.current", lambda: Config(fixed))

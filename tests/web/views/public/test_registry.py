@@ -17,7 +17,6 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
-from muniment import config
 from muniment.store import modified
 from muniment.store.reader import Reader
 from muniment.web.connecting.clients import clients
@@ -364,7 +363,7 @@ def test_connect_shows_this_instances_addresses_for_every_client(visitor):
 
 def test_connect_shows_each_link_as_it_is_and_sends_bundles(visitor):
     html = text(visitor, "/connect")
-    for client in clients(*tool_servers("http://testserver", config.current().registry_name)):
+    for client in clients(*tool_servers("http://testserver", "Muniment")):
         for link in client["links"]:
             assert f'<a class="button" href="{escape(link["href"])}">{escape(link["text"])}</a>' in html
     for name in ("registry", "my-registry"):

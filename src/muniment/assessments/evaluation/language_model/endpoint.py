@@ -27,9 +27,9 @@ class Endpoint:
     Args:
         url: its base URL, to which ``/chat/completions`` is appended.
         run_tokens: the limit of prompt and answer tokens per run.
-        run_seconds: the time limit of one run.
+        run_seconds: the time limit of the model in one run; rules evaluate the rest, so that a report comes in minutes.
         timeout_s: the time limit of one request.
-        parallel: the number of concurrent requests.
+        parallel: the number of concurrent requests of a run: few enough for the quota of a small account.
     """
 
     url: str

@@ -18,7 +18,7 @@ class BackupRow(NamedTuple):
 
 class BackupSchedule(NamedTuple):
     """
-    When backups are made and which are kept; what is fixed is set where the process's settings are.
+    When backups are made and which are kept.
 
     Args:
         next_at: None while they are paused, or if no place is set.
@@ -27,8 +27,6 @@ class BackupSchedule(NamedTuple):
     interval_min: int
     keep: str
     is_paused: bool
-    is_interval_fixed: bool
-    is_keep_fixed: bool
     next_at: datetime | None
 
 

@@ -44,7 +44,7 @@ def _number(label: Any, help_text: Any = "") -> forms.IntegerField:
 
 
 class ScheduleForm(forms.Form):
-    """When backups are made and which are kept, where the process's settings leave it to the operator."""
+    """When backups are made and which are kept."""
 
     interval_min = forms.IntegerField(
         label=gettext_lazy("Minutes between backups"),
@@ -62,18 +62,14 @@ class ScheduleForm(forms.Form):
     def __init__(self, data: Any, *, schedule: contributed.BackupSchedule) -> None:
         kept = dict(each.split("=", 1) for each in schedule.keep.replace(",", " ").split())
         super().__init__(data, initial={"interval_min": schedule.interval_min, **kept})
-        fixed = ["interval_min"] if schedule.is_interval_fixed else []
-        for name in (*fixed, *(PERIODS if schedule.is_keep_fixed else ())):
-            del self.fields[name]
 
     def clean(self) -> JSONObject:
         """Put the numbers together as the setting writes them; require one of the newest if there are others."""
         super().clean()
-        if "recent" in self.fields:
-            numbers = {name: self.cleaned_data.pop(name, None) for name in PERIODS}
-            self.cleaned_data["keep"] = ",".join(f"{name}={number}" for name, number in numbers.items() if number)
-            if self.cleaned_data["keep"] and not numbers["recent"] and "recent" not in self.errors:
-                self.add_error("recent", gettext("Keep at least one of the newest backups."))
+        numbers = {name: self.cleaned_data.pop(name, None) for name in PERIODS}
+        self.cleaned_data["keep"] = ",".join(f"{name}={number}" for name, number in numbers.items() if number)
+        if self.cleaned_data["keep"] and not numbers["recent"] and "recent" not in self.errors:
+            self.add_error("recent", gettext("Keep at least one of the newest backups."))
         return self.cleaned_data
 
 
@@ -99,7 +95,7 @@ def storage(request: HttpRequest) -> HttpResponse:
         "share": round(100 * progress.examined / progress.total) if progress.total else 0,
         "finished_at": instance.moment(progress.finished_at),
         "damages": progress.open(checks.checks()),
-        "days": current.scrub_days,
+        "days": instance.PASS_DAYS,
     }
     return operate_page(request, "storage", "operate/storage.html", context)
 

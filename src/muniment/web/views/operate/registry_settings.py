@@ -18,7 +18,7 @@ from muniment.languages.translated import translated
 from muniment.languages.writing import digits
 from muniment.registry.settings import operations, typefaces
 from muniment.registry.settings.artwork import store_artwork
-from muniment.registry_toml import contrast, reading
+from muniment.registry_toml import applied, contrast, reading
 from muniment.registry_toml.document import RegistrySettings
 from muniment.registry_toml.reading import InvalidSettings
 from muniment.web.branding import accents, brand_of, scoped_sheet
@@ -45,7 +45,7 @@ def _area(label: Any, help_text: Any = "", rows: int = 4) -> forms.CharField:
 def _built_in() -> dict[str, str]:
     """Return what is in effect while a field is empty."""
     return {
-        "registry__name": config.current().registry_name,
+        "registry__name": applied.UNNAMED,
         "words__company": gettext("company"),
         "words__companies": gettext("companies"),
         "texts__heading": gettext("The verified record of companies, DAOs and the people behind them"),
@@ -61,7 +61,7 @@ class SettingsForm(forms.Form):
 
     registry__name = _line(
         gettext_lazy("Name"),
-        gettext_lazy("Shown in the header, in mail and by agents. Leave it empty to use MUNIMENT_REGISTRY_NAME."),
+        gettext_lazy("Shown in the header, in mail and by agents."),
     )
     registry__contact = _line(gettext_lazy("Contact"), gettext_lazy("An email address or a URL, for the footer."))
     registry__licence = _line(gettext_lazy("License of the data"), gettext_lazy("For example CC BY 4.0."))

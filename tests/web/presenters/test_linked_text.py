@@ -1,10 +1,10 @@
-"""Parts of pages, as HTML."""
+"""Texts with links, as HTML."""
 
 import re
 
 import pytest
 
-from muniment.web.presenters.parts import SHOWN_LINES, UNFOLDED_LINES, folded_html, pathed_html
+from muniment.web.presenters.linked_text import SHOWN_LINES, UNFOLDED_LINES, folded_html, pathed_html
 
 
 def test_a_long_text_shows_its_first_lines_and_keeps_all_of_them():

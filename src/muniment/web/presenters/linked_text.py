@@ -1,0 +1,70 @@
+"""Plain texts as HTML: with links, code, folded lines and places where a line may break."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import ngettext
+
+from muniment.languages.writing import number
+
+SHOWN_LINES: Final = 5
+"""Of a longer text on a page for reviewers; the others are one click away."""
+UNFOLDED_LINES: Final = 10
+_ROOM: Final = re.compile(r"(?<![\w/:.])(/(?:manage|review|docs|connect|companies|people|frameworks)(?:/[a-z-]+)*)\b")
+_URL: Final = re.compile(r"(https?://[^\s<>\"'()]+[^\s<>\"'().,;:!?])")
+
+
+def breakable(link: str) -> SafeString:
+    """Allow line breaks in *link* after its slashes rather than within a word."""
+    return mark_safe(escape(link).replace("/", "/<wbr>"))  # noqa: S308 - escaped
+
+
+def linked_html(text: str) -> SafeString:
+    """Return a text whose URLs are links; search engines don't follow them, and they don't learn who came."""
+    parts = _URL.split(text)
+    shown = (
+        f'<a href="{escape(part)}" rel="nofollow ugc noopener">{breakable(part)}</a>' if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
+    return mark_safe("".join(shown))  # noqa: S308 - every part is escaped
+
+
+def folded_html(text: str) -> SafeString:
+    """Return a text as :func:`linked_html` does, its further lines behind a button that shows them."""
+    lines = text.split("\n")
+    more = len(lines) - SHOWN_LINES
+    if len(lines) <= UNFOLDED_LINES:
+        return _rows(lines)
+    words = ngettext("Show %(count)s more line", "Show %(count)s more lines", more) % {"count": number(more)}
+    return format_html(
+        "{}<details><summary>{}</summary>{}</details>",
+        _rows(lines[:SHOWN_LINES]),
+        words,
+        _rows(lines[SHOWN_LINES:]),
+    )
+
+
+def _rows(lines: Sequence[str]) -> SafeString:
+    return format_html_join("", "<div>{}</div>", ((linked_html(line),) for line in lines))
+
+
+def coded_html(text: str) -> SafeString:
+    """Return a text with what is between backquotes as code."""
+    parts = text.split("`")
+    return format_html_join(
+        "", "{}", ((format_html("<code>{}</code>", part) if n % 2 else part,) for n, part in enumerate(parts))
+    )
+
+
+def pathed_html(text: str) -> SafeString:
+    """Return a text in which the addresses of the registry's own rooms are links."""
+    parts = _ROOM.split(text)
+    return format_html_join("", "{}", ((_link(part) if place % 2 else part,) for place, part in enumerate(parts)))
+
+
+def _link(address: str) -> SafeString:
+    return format_html('<a href="{0}">{0}</a>', address)
