@@ -12,7 +12,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import Actor
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import OwnedCompany, create_company
-from muniment.registry.exchange.importer import Summary, import_registry
+from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.people.unlinked import link_position, list_unlinked
 from muniment.registry.review.decisions import approve_company, submit_company
@@ -83,7 +83,9 @@ def bring(path: Path, **options: Any) -> tuple[Summary, list[RowFault], list[Row
     """Import *path*; return also the faults that are told, and the warnings."""
     bad: list[RowFault] = []
     warnings: list[RowFault] = []
-    return import_registry(path, tell=bad.append, warn=warnings.append, **options), bad, warnings
+    told: Any = {name: options.pop(name) for name in ("actor", "progress") if name in options}
+    summary = import_registry(path, ImportOptions(**options), tell=bad.append, warn=warnings.append, **told)
+    return summary, bad, warnings
 
 
 def document(kind: str, key: str) -> Any:

@@ -16,7 +16,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import Conflict
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.imports import undoing
 from muniment.registry.imports.undoing import undo_import
@@ -112,9 +112,9 @@ def test_changes_of_frameworks(judge):
 
 def test_imports_with_their_files_and_counts(tmp_path):
     lines(tmp_path / "people.jsonl", {"slug": "ada-quill", "name": "Ada Quill"}, b"no json\n")
-    import_registry(tmp_path / "people.jsonl", dry_run=True)
+    import_registry(tmp_path / "people.jsonl", ImportOptions(dry_run=True))
     assert audited() == []
-    import_registry(tmp_path / "people.jsonl", overwrite=True)
+    import_registry(tmp_path / "people.jsonl", ImportOptions(overwrite=True))
     event = newest()
     assert (event.event, event.via, event.actor_id) == ("records_imported", "command", None)
     assert (event.detail["files"], event.detail["options"]) == (["people.jsonl"], ["overwrite"])

@@ -7,7 +7,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.registry import provenance
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import revert_company, update_company
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Company, HistoryEntry
 from muniment.registry.people import moderation, positions, profiles, withdrawal
@@ -126,7 +126,7 @@ def test_an_import_marks_what_it_brings_and_keeps_the_mark_of_what_an_owner_wrot
     import_registry(make.lines(file, row("quillmere", body="At length.")))
     assert make.mark("company", "quillmere") == "owner 2030-01-02", "the description is still the owner's"
     today(4)
-    import_registry(make.lines(file, row("quillmere", description="A small town.")), overwrite=True)
+    import_registry(make.lines(file, row("quillmere", description="A small town.")), ImportOptions(overwrite=True))
     assert make.mark("company", "quillmere") == "imported 2030-01-04"
 
 

@@ -97,7 +97,7 @@ def import_(
 
 
 def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **options: Any) -> None:
-    from muniment.registry.exchange.importer import import_registry
+    from muniment.registry.exchange.importer import ImportOptions, import_registry
     from muniment.registry.exchange.reading.sources import sources_of
     from muniment.registry.publishing.upgrade import bring_up_to_date
     from muniment.registry.review.pruning import Pruning, plan_pruning
@@ -125,7 +125,7 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
             tasks = {each.path: bar.add_task(each.kind, total=each.path.stat().st_size) for each in sources}
             summary = import_registry(
                 path,
-                **options,
+                ImportOptions(**options),
                 tell=lambda bad: tell("", bad),
                 warn=lambda bad: tell("warning: ", bad),
                 progress=lambda file, read: bar.update(tasks[file], completed=read),

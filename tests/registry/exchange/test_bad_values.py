@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from make.registry import document, lines
 from muniment.cli import main
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Person, Proposal
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from services.items import without_ids
@@ -46,7 +46,7 @@ BROKEN = [
 def bring(folder, *rows, file="companies", **options):
     told, warned = [], []
     path = lines(folder / f"{file}.jsonl", *rows)
-    summary = import_registry(path, tell=told.append, warn=warned.append, **options)
+    summary = import_registry(path, ImportOptions(**options), tell=told.append, warn=warned.append)
     return summary, told, warned
 
 

@@ -8,7 +8,7 @@ from make.registry import SPECIFICATION, agent_of, document, lines, owner, publi
 from muniment.kernel.actor import COMMAND
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner, close_funding_round, revert_company, update_company
-from muniment.registry.exchange.importer import Summary, import_registry
+from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.frameworks.operations import author_framework, update_framework
 from muniment.registry.models import (
@@ -39,7 +39,7 @@ def bring(tmp_path):
     def run(*rows: Any, kind: str = "companies", **options: Any) -> tuple[Summary, list[RowFault]]:
         warnings: list[RowFault] = []
         path = lines(tmp_path / f"{kind}.jsonl", *rows)
-        summary = import_registry(path, tell=warnings.append, warn=warnings.append, **options)
+        summary = import_registry(path, ImportOptions(**options), tell=warnings.append, warn=warnings.append)
         return summary, warnings
 
     return run

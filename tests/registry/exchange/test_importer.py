@@ -23,6 +23,7 @@ from muniment.registry.exchange.reading import batches
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.models import Company, Framework, GivenSlug, HistoryEntry, Person
 from muniment.store.search import text_index
+from muniment.store.sqlite import bulk_writes
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
@@ -573,7 +574,7 @@ def test_rows_are_locked_only_to_be_written(tmp_path, monkeypatch, dry):
 
 def test_an_import_leaves_the_process_as_it_was(tmp_path):
     thresholds = gc.get_threshold()
-    with importer._bulk_write_settings():
+    with importer._rare_garbage_collections():
         assert gc.get_threshold() == (importer.GC_THRESHOLD, *thresholds[1:])
     assert gc.get_threshold() == thresholds
 
@@ -585,8 +586,8 @@ def test_an_import_leaves_its_connection_as_it_was():
             return [cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("cache_size", "wal_autocheckpoint")]
 
     before = pragmas()
-    with importer._bulk_write_settings():
-        assert pragmas() == [-importer.PAGE_CACHE_KIB, importer.CHECKPOINT_PAGES]
+    with bulk_writes.bulk_write_settings(connection):
+        assert pragmas() == [-bulk_writes.PAGE_CACHE_KIB, bulk_writes.CHECKPOINT_PAGES]
     assert pragmas() == before
 
 

@@ -8,7 +8,7 @@ from make.pictures import picture
 from make.registry import document, lines, owner, published
 from muniment.registry.company import listings, pictures
 from muniment.registry.exchange.exporter import export_registry
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, Person, Picture
 from muniment.registry.people.profiles import create_profile, set_portrait
 
@@ -131,5 +131,5 @@ def test_a_dry_run_stores_no_picture(paths, tmp_path):
     export_registry(tmp_path)
     forget_everything()
     bad = []
-    import_registry(tmp_path, dry_run=True, tell=bad.append)
+    import_registry(tmp_path, ImportOptions(dry_run=True), tell=bad.append)
     assert (bad, Picture.objects.count()) == ([], 0)

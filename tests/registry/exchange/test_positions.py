@@ -9,7 +9,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.exporter import export_registry
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.models import Person, PositionRequest
 from muniment.registry.people import positions, profiles
 
@@ -35,7 +35,7 @@ def load(tmp_path):
         line = {"company": {"id": slug, "name": "Harbour"}, "positions": list(rows)}
         warnings = []
         file = lines(tmp_path / "companies.jsonl", line)
-        import_registry(file, overwrite=overwrite, warn=lambda fault: warnings.append(str(fault)))
+        import_registry(file, ImportOptions(overwrite=overwrite), warn=lambda fault: warnings.append(str(fault)))
         return warnings
 
     return load

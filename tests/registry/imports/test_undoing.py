@@ -7,7 +7,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.imports.undoing import list_imports, undo_import
 from muniment.registry.models import Company, HistoryEntry, Person, State
 from muniment.registry.review.decisions import unlist_company
@@ -50,7 +50,7 @@ JOE = {"slug": "joe-birch", "name": "Joe Birch"}
 def bring(folder, companies=(), people=(), **options):
     lines(folder / "companies.jsonl", *companies)
     lines(folder / "people.jsonl", *people)
-    return import_registry(folder, **options).import_run
+    return import_registry(folder, ImportOptions(**options)).import_run
 
 
 def shown(kind="company", slug="alder"):

@@ -17,7 +17,7 @@ from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry.company import listings, pictures
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.models import (
     FeedTombstone,
     GivenSlug,
@@ -270,9 +270,9 @@ def test_the_next_import_does_not_bring_the_person_back(company, tmp_path):
         lines(folder / "companies.jsonl", row)
         warnings = []
         for dry_run in (True, False):
-            summary = import_registry(folder, warn=lambda found: warnings.append(str(found)), dry_run=dry_run)  # noqa: B023 - used within this iteration
+            summary = import_registry(folder, ImportOptions(dry_run=dry_run), warn=warnings.append)
             assert summary.bad == 0
-        assert len([warning for warning in warnings if "was erased" in warning]) == 6
+        assert len([warning for warning in warnings if "was erased" in str(warning)]) == 6
         assert [place["person"]["name"] for place in document("company", company.slug)["positions"]] == ["Bo"]
     assert not Person.objects.filter(name__icontains="ferrisbrook").exists()
     assert "Ottoline" not in json.dumps([each[1] for each in changes()])

@@ -13,7 +13,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.models import HistoryEntry, Person, PositionRequest
 from muniment.registry.people import moderation, positions, profiles, withdrawal
 from muniment.registry.people.erasing import erase_person
@@ -367,7 +367,7 @@ def test_a_revert_restores_names_that_public_people_have_by_now(mine):
 
 def test_a_draft_names_no_person_who_is_not_public(mine, tmp_path):
     file = lines(tmp_path / "people.jsonl", {"slug": "cy-weir", "name": "Cy Weir", "bio": "Not public yet."})
-    import_registry(file, draft=True)
+    import_registry(file, ImportOptions(draft=True))
     with pytest.raises(BadFields, match="no person has the slug 'cy-weir'"):
         draft(mine, positions=[{"person": {"slug": "cy-weir"}}])
     assert document("person", "cy-weir") is None

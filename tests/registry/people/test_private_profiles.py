@@ -8,7 +8,7 @@ from muniment.accounts import tokens
 from muniment.kernel.actor import SCOPES
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.company.listings import update_company
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.frameworks.operations import create_framework
 from muniment.registry.models import Company, Person
 from muniment.registry.people import positions, profiles
@@ -88,7 +88,7 @@ def test_an_import_that_names_a_private_profile_shows_the_name_alone(tia, tmp_pa
     assert {each.reason for each in warned} == {"is a private profile; the position shows its name alone"}
     assert make.keys("person") == []
     nameless = {**row, "positions": [{"title": TITLE, "person": {"slug": "tia-reef"}}]}
-    import_registry(make.lines(tmp_path / "companies.jsonl", nameless), overwrite=True)
+    import_registry(make.lines(tmp_path / "companies.jsonl", nameless), ImportOptions(overwrite=True))
     assert make.document("company", "tidal")["positions"] == []
     import_registry(make.lines(tmp_path / "people.jsonl", {"slug": "tia-reef", "name": "Tia Reef", "bio": "Other."}))
     stays_private(tia)
@@ -97,7 +97,7 @@ def test_an_import_that_names_a_private_profile_shows_the_name_alone(tia, tmp_pa
 def test_an_import_keeps_the_link_that_a_person_made_and_published(tia, tmp_path):
     company = make.published(tia, name="Tidal", positions=NAMED)
     row = {"company": {"id": company.slug, "name": "Tidal"}, "positions": [{**NAMED[0], "title": "Founder"}]}
-    import_registry(make.lines(tmp_path / "companies.jsonl", row), overwrite=True)
+    import_registry(make.lines(tmp_path / "companies.jsonl", row), ImportOptions(overwrite=True))
     assert make.document("company", company.slug)["positions"][0]["person"]["slug"] == "tia-reef"
 
 

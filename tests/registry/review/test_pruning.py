@@ -9,7 +9,7 @@ from make.registry import document, keys, lines, owner, published
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Forbidden
 from muniment.registry.company.listings import add_owner
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.models import Company, HistoryEntry, MergedPerson, Person
 from muniment.registry.people.profiles import join_person
 from muniment.registry.review.pruning import plan_pruning
@@ -92,7 +92,7 @@ def test_people_are_pruned_by_their_file_but_not_those_who_claimed_their_profile
     assert sorted(keys("person")) == ["p0", "p1", "p2", "p3"]
     import_registry(lines(tmp_path / "people.jsonl", *people))
     assert document("person", "p4") is None
-    import_registry(tmp_path / "people.jsonl", relist=True)
+    import_registry(tmp_path / "people.jsonl", ImportOptions(relist=True))
     assert document("person", "p4")["name"] == "Person 4"
 
 

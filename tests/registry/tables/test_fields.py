@@ -12,6 +12,7 @@ from make.imports import upload, work
 from make.pages import fields_of as form_fields
 from make.registry import document
 from muniment.cli import main
+from muniment.registry.exchange.importer import ImportOptions
 from muniment.registry.tables.fields import fields_of
 from muniment.registry.tables.headings import field_of
 from muniment.registry.tables.operations import import_table, prepare
@@ -90,14 +91,14 @@ def test_a_mapping_that_a_person_wrote_names_a_field_of_the_schema(declare, tmp_
 def test_a_field_is_read_by_its_kind(declare, tmp_path, kind, cell, value):
     declare("charter", kind, "Charter")
     (tmp_path / "members.csv").write_text(f"Company,Charter\nAlder House,{cell}\n")
-    ((_, line),) = import_table(prepare(tmp_path / "members.csv"), dry_run=True).records.companies
+    ((_, line),) = import_table(prepare(tmp_path / "members.csv"), ImportOptions(dry_run=True)).records.companies
     assert line["company"]["charter"] == value
 
 
 def test_a_cell_that_is_neither_yes_nor_no_is_lost(declare, tmp_path):
     declare("charter", Boolean(), "Charter")
     (tmp_path / "members.csv").write_text("Company,Charter\nAlder House,perhaps\n")
-    (loss,) = import_table(prepare(tmp_path / "members.csv"), dry_run=True).losses
+    (loss,) = import_table(prepare(tmp_path / "members.csv"), ImportOptions(dry_run=True)).losses
     assert loss.reason == "is neither yes nor no"
 
 

@@ -11,6 +11,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
 from muniment.registry.exchange import importer
+from muniment.registry.exchange.importer import ImportOptions
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person
 from muniment.registry.tables.columns import Column
 from muniment.registry.tables.formats import Sheet
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db
 def bring(folder: Path, text: str, name: str = "members.csv", mapping: str = "", **options: Any) -> TableImport:
     file = folder / name
     file.write_text(text, "utf-8")
-    return import_table(prepare(file, mapping), **options)
+    return import_table(prepare(file, mapping), ImportOptions(**options))
 
 
 def reasons(found: TableImport) -> list[str]:

@@ -1,5 +1,6 @@
 """Import a table by command: propose a mapping, show what it gives, import it, and group what is left out."""
 
+import dataclasses
 import sys
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.progress import Progress, TimeElapsedColumn
 from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
+    from muniment.registry.exchange.importer import ImportOptions
     from muniment.registry.tables.operations import Prepared, TableImport
 
 _SHOWN: Final = 3
@@ -43,7 +45,7 @@ def run(
     is_preview: bool,
     accepts_guesses: bool = False,
     proposes: bool = False,
-    **options: Any,
+    **chosen: Any,
 ) -> None:
     """
     Import a table, or show what an import would do.
@@ -51,8 +53,10 @@ def run(
     Raises:
         click.ClickException: it cannot be read, or its mapping needs a choice.
     """
+    from muniment.registry.exchange.importer import ImportOptions
     from muniment.registry.tables.operations import prepare
 
+    options = ImportOptions(**chosen)
     try:
         prepared = prepare(source, mapping.read_text("utf-8") if mapping else "")
         if prepared.is_proposed and not proposes:
@@ -154,14 +158,14 @@ def _ask(prepared: "Prepared") -> None:
                 column.currency = click.prompt(f"{place}: currency, such as EUR").upper()
 
 
-def _preview(prepared: "Prepared", options: dict[str, Any]) -> None:
+def _preview(prepared: "Prepared", options: "ImportOptions") -> None:
     from muniment.registry.tables.operations import import_table
 
     _echo_questions(prepared)
     for table, column in prepared.mapping.guesses():
         click.echo(f"? {table.name}: {column.heading}: {column.field} is a guess; an import needs --accept-guesses")
     prepared.mapping.settle_questions()
-    found = import_table(prepared, **{**options, "dry_run": True})
+    found = import_table(prepared, dataclasses.replace(options, dry_run=True))
     for kind, lines in (("company", found.records.companies), ("person", found.records.people)):
         for row, line in lines[:_SHOWN]:
             click.echo(f"{kind} of row {row}: {msgspec.json.encode(line).decode()}")
@@ -173,7 +177,7 @@ def _preview(prepared: "Prepared", options: dict[str, Any]) -> None:
         click.echo(EMPTY, err=True)
 
 
-def _import(prepared: "Prepared", options: dict[str, Any]) -> None:
+def _import(prepared: "Prepared", options: "ImportOptions") -> None:
     from muniment.registry.tables.operations import import_table
 
     started = time.monotonic()
@@ -185,11 +189,11 @@ def _import(prepared: "Prepared", options: dict[str, Any]) -> None:
                 tasks[file] = bar.add_task(file.stem, total=file.stat().st_size)
             bar.update(tasks[file], completed=read)
 
-        found = import_table(prepared, progress=progress, **options)
+        found = import_table(prepared, options, progress=progress)
     _echo_losses(found)
     is_clean = not (found.summary.bad or found.summary.dropped)
-    is_refused = options["strict"] and not is_clean
-    verb = "Would import" if options["dry_run"] else "Nothing imported" if is_refused else "Imported"
+    is_refused = options.strict and not is_clean
+    verb = "Would import" if options.dry_run else "Nothing imported" if is_refused else "Imported"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {found.summary}.")
     if found.summary.is_empty:
         click.echo(EMPTY, err=True)

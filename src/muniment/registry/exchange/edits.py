@@ -50,19 +50,23 @@ def fingerprint(member: str, value: Any) -> Fingerprint:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* without the ids of rows, which entries of earlier versions lack."""
+    """Return *value* without the ids of rows: the importer chooses them, so they say nothing about an edit."""
     if isinstance(value, list):
-        return [{k: v for k, v in each.items() if k != "id"} if isinstance(each, dict) else each for each in value]
+        return [_without(row, "id") if isinstance(row, dict) else row for row in value]
     if isinstance(value, dict):
-        return {key: _plain(each) if isinstance(each, list) else each for key, each in value.items()}
+        return {name: _plain(member) if isinstance(member, list) else member for name, member in value.items()}
     return value
+
+
+def _without(row: JSONObject, *names: str) -> JSONObject:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def _row_digest(row: JSONObject) -> str:
     person = row.get("person")
     if isinstance(person, dict) and person.get("slug"):  # its name is the profile's
-        row = {**row, "person": {key: value for key, value in person.items() if key != "name"}}
-    return digest(_encode({key: value for key, value in row.items() if key != "id"}))
+        row = {**row, "person": _without(person, "name")}
+    return digest(_encode(_without(row, "id")))
 
 
 @dataclass(slots=True)
@@ -91,26 +95,26 @@ class Edits:
         """
         if member not in self.brought:
             return given
-        base, rows = self.brought[member], ROWS.get(member)
-        if rows and given and isinstance(base, list):
-            given = _with_ids(rows, base, current or [], given)
+        brought, rows = self.brought[member], ROWS.get(member)
+        if rows and given and isinstance(brought, list):
+            given = _with_ids(rows, brought, current or [], given)
         stored, wanted = fingerprint(member, current), fingerprint(member, given)
-        if stored == wanted:
-            if base != wanted:
+        if stored == wanted:  # the person and the file changed it alike
+            if brought != wanted:
                 self._remember(member, wanted)
             return current
-        if overwrite or stored == base:
+        if overwrite or stored == brought:
             self._remember(member, None)
             return given
         value = current
-        if rows and isinstance(base, list) and isinstance(stored, list) and isinstance(wanted, list):
-            value = _merge_rows(base, rows.with_ids(current or []), rows.with_ids(given or []))
-        found = fingerprint(member, value)
-        if found != wanted:
+        if rows and isinstance(brought, list) and isinstance(stored, list) and isinstance(wanted, list):
+            value = _merge_rows(brought, rows.with_ids(current or []), rows.with_ids(given or []))
+        settled = fingerprint(member, value)
+        if settled != wanted:
             self.kept.append(member)
-        if wanted != base or found != stored:
+        if wanted != brought or settled != stored:
             self._remember(member, wanted)
-        return current if found == stored else value
+        return current if settled == stored else value
 
     def _remember(self, member: str, brought: Fingerprint | None) -> None:
         if self.memory.get(member) == brought:
@@ -123,48 +127,56 @@ class Edits:
 
 
 def _with_ids(
-    rows: ItemList, base: list[list[str]], current: Sequence[JSONObject], given: Sequence[JSONObject]
+    rows: ItemList, brought: list[list[str]], stored_rows: Sequence[JSONObject], file_rows: Sequence[JSONObject]
 ) -> list[JSONObject]:
     """Return the file's rows with the ids that the last import gave them, else those of equal rows of a person."""
-    found = rows.with_ids(given)
-    known = {key for key, _ in base} | {row.get("id") for row in current}
-    taken = {row["id"] for row in found}
-    own: dict[str, list[str]] = defaultdict(list)
-    for row in current:
-        if row.get("id") and row["id"] not in taken:
-            own[rows.identity(row)].append(row["id"])
-    return [
-        {**row, "id": own[identity].pop(0)}
-        if not each.get("id") and row["id"] not in known and own[identity := rows.identity(row)]
-        else row
-        for each, row in zip(given, found, strict=True)
-    ]
+    numbered_rows = rows.with_ids(file_rows)
+    known_ids = {row_id for row_id, _ in brought} | {row.get("id") for row in stored_rows}
+    ids_of_file = {row["id"] for row in numbered_rows}
+    ids_of_equal_rows: dict[str, list[str]] = defaultdict(list)
+    for row in stored_rows:
+        if row.get("id") and row["id"] not in ids_of_file:
+            ids_of_equal_rows[rows.identity(row)].append(row["id"])
+    kept = []
+    for file_row, row in zip(file_rows, numbered_rows, strict=True):
+        unused_ids = ids_of_equal_rows[rows.identity(row)]
+        # People may have linked to the id of an equal row, so a row that the file does not number takes it over.
+        if not file_row.get("id") and row["id"] not in known_ids and unused_ids:
+            row = {**row, "id": unused_ids.pop(0)}  # noqa: PLW2901 - the same row under its former id
+        kept.append(row)
+    return kept
 
 
 def _is_confirmed(stored: JSONObject, given: JSONObject) -> bool:
     """Return whether the file links a position that shows a name alone, which confirms it."""
-    mine, other = (
-        {**row, "person": {key: value for key, value in row["person"].items() if key not in {"name", "slug"}}}
-        if "person" in row
-        else None
-        for row in (stored, given)
-    )
-    return mine is not None and mine == other and not stored["person"].get("slug") and bool(given["person"].get("slug"))
+    if "person" not in stored or "person" not in given:
+        return False
+    if stored["person"].get("slug") or not given["person"].get("slug"):
+        return False
+    mine, other = ({**row, "person": _without(row["person"], "name", "slug")} for row in (stored, given))
+    return mine == other
 
 
-def _merge_rows(base: list[list[str]], current: Sequence[JSONObject], given: Sequence[JSONObject]) -> list[JSONObject]:
+def _merge_rows(
+    brought: list[list[str]], stored_rows: Sequence[JSONObject], file_rows: Sequence[JSONObject]
+) -> list[JSONObject]:
     """Return the stored rows with the file's changes to rows that no person added, changed or removed."""
-    brought = {key: row for key, row in base}  # noqa: C416 - for the type checker
-    of_file = {row["id"]: row for row in given}
-    rows = []
-    for row in current:
-        if brought.get(row["id"]) != _row_digest(row):
-            given_row = of_file.get(row["id"], row)
-            rows.append(given_row if _is_confirmed(row, given_row) else row)
-        elif row["id"] in of_file:
-            rows.append(of_file[row["id"]])
-    here = {row["id"] for row in current}
-    return [*rows, *(row for row in given if row["id"] not in here and row["id"] not in brought)]
+    brought_digests = {row_id: row_digest for row_id, row_digest in brought}  # noqa: C416 - for the type checker
+    of_file = {row["id"]: row for row in file_rows}
+    merged = []
+    for row in stored_rows:
+        file_row = of_file.get(row["id"])
+        if brought_digests.get(row["id"]) != _row_digest(row):  # a person added or changed it
+            is_link = file_row is not None and _is_confirmed(row, file_row)
+            merged.append(file_row if file_row and is_link else row)
+        elif file_row is not None:
+            merged.append(file_row)
+    stored_ids = {row["id"] for row in stored_rows}
+    for row in file_rows:
+        is_removed = row["id"] in brought_digests  # by a person, since the last import brought it
+        if row["id"] not in stored_ids and not is_removed:
+            merged.append(row)
+    return merged
 
 
 @dataclass(slots=True)
@@ -178,9 +190,6 @@ class _Edited:
             member = _ALIASES.get(name, name)
             if action == IMPORTED:
                 self.first.pop(member, None)
-                if name == "extra":  # as earlier versions recorded additional members
-                    for each in {**(change.before[name] or {}), **(change.after[name] or {})}:
-                        self.first.pop(each, None)
             elif member in self.first:
                 self.first[member][1].append(change)
             elif action != history.MERGED:

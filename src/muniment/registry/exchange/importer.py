@@ -33,8 +33,10 @@ from muniment.registry.exchange.reading.jsonl import ImportLine
 from muniment.registry.exchange.reading.sources import KINDS, Source, sources_of
 from muniment.registry.models import ImportRun
 from muniment.registry.people import suppression
+from muniment.schema.validation import Fault
 from muniment.store import published
 from muniment.store.sqlite.base import write_lock_of
+from muniment.store.sqlite.bulk_writes import bulk_write_settings
 
 ROWS_BESIDE_OTHERS: Final = 100
 """
@@ -42,10 +44,6 @@ Rows of the first transaction, and of each after one for whose end others had to
 
 Without others, each has twice as many as the one before, up to a batch.
 """
-PAGE_CACHE_KIB: Final = 64 * 1024
-CHECKPOINT_PAGES: Final = 8_000
-"""Pages of 4 KB in the write-ahead log before they are copied into the file: batches write many of them repeatedly."""
-_PRAGMAS: Final = {"cache_size": -PAGE_CACHE_KIB, "wal_autocheckpoint": CHECKPOINT_PAGES}
 GC_THRESHOLD: Final = 50_000
 ATTEMPTS: Final = 5
 """Attempts per batch on PostgreSQL, where a concurrent writer can win."""
@@ -94,19 +92,46 @@ class Summary:
         return "; ".join(parts)
 
 
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """
+    How an import treats rows.
+
+    Args:
+        draft: leave new rows unpublished, and published ones unchanged.
+        dry_run: read and compare everything, write nothing.
+        strict: import nothing if any row is invalid, or a value would be left out.
+        overwrite: replace fields that people changed since the last import; otherwise they are kept.
+        relist: publish listings, people and frameworks that were unlisted; otherwise they stay so.
+        partial: keep the stored values of members that rows lack; otherwise they are cleared.
+        origin: the name of the file that people know, where the imported ones were made of it.
+        restores: the key of an undo, whose former values the files have; it has a record of its own.
+        resumes: the key of the record of this import, if it has one.
+    """
+
+    draft: bool = False
+    dry_run: bool = False
+    strict: bool = False
+    overwrite: bool = False
+    relist: bool = False
+    partial: bool = False
+    origin: str = ""
+    restores: int | None = None
+    resumes: int | None = None
+
+    def chosen(self) -> list[str]:
+        """Return the names of the options that a person has chosen, as the record of the import has them."""
+        return [name for name in ("draft", "strict", "overwrite", "relist") if getattr(self, name)]
+
+
+_AS_USUAL: Final = ImportOptions()
+
+
 def import_registry(
     path: Path,
+    options: ImportOptions = _AS_USUAL,
     *,
     actor: Actor = COMMAND,
-    draft: bool = False,
-    dry_run: bool = False,
-    strict: bool = False,
-    overwrite: bool = False,
-    relist: bool = False,
-    partial: bool = False,
-    origin: str = "",
-    restores: int | None = None,
-    resumes: int | None = None,
     tell: Tell = _silent,
     warn: Tell = _silent,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
@@ -117,15 +142,6 @@ def import_registry(
     Args:
         path: a folder with any of the three files, or one of them; gzip by extension. Pictures are beside them, in
             the folder ``pictures``.
-        draft: leave new rows unpublished, and published ones unchanged.
-        dry_run: read and compare everything, write nothing.
-        strict: import nothing if any row is invalid, or a value would be left out.
-        overwrite: replace fields that people changed since the last import; otherwise they are kept.
-        relist: publish listings, people and frameworks that were unlisted; otherwise they stay so.
-        partial: keep the stored values of members that rows lack; otherwise they are cleared.
-        origin: the name of the file that people know, where those at *path* were made of it.
-        restores: the key of an undo, whose former values the files have; it has a record of its own.
-        resumes: the key of the record of this import, if it has one.
         tell: called with each fault of an invalid row, and each invalid value that is left out.
         warn: called with each row or field that is kept, ignored or doubtful.
         progress: called with the file and the bytes read so far.
@@ -135,77 +151,82 @@ def import_registry(
         OSError: a file cannot be read.
     """
     sources = sources_of(path)
-    if not dry_run:
-        suppression.add_from(config.current().data, path if path.is_dir() else path.parent)
+    folder = path if path.is_dir() else path.parent
+    if not options.dry_run:
+        suppression.add_from(config.current().data, folder)
     for message in suppression.warnings():
         warn(RowFault(suppression.FILE_NAME, 0, "", message))
 
-    def run(warn: Tell, *, dry: bool) -> Summary:
-        chosen = {"draft": draft, "strict": strict, "overwrite": overwrite, "relist": relist}
-        state = BatchRun(actor, settings.SCHEMA, draft=draft, dry=dry, overwrite=overwrite, relist=relist)
-        state.partial, state.restores = partial or restores is not None, restores is not None
-        state.pictures = (path if path.is_dir() else path.parent) / "pictures"
-        work = _Import(state, tell, warn, progress)
-        if dry:
-            return work.run(sources)
-        files = [origin] if origin else [each.path.name for each in sources]
-        options = [name for name, is_chosen in chosen.items() if is_chosen]
-        if (key := restores or resumes or 0) == 0:
-            made = ImportRun.objects.create(account_id=actor.account_id, via=actor.via, files=files, options=options)
-            key = made.pk
-        state.import_run = work.summary.import_run = key
-        try:
-            work.run(sources)
-            _merge_index()
-            return work.summary
-        finally:  # also of an interrupted import, whose rows are complete
-            ended = {"ended_at": now(), "result": str(work.summary)}
-            ImportRun.objects.filter(pk=key).update(**ended)
-            if restores is None:  # an undo is recorded as one
-                detail = {"import": key, "files": files, "options": options, "result": str(work.summary)}
-                record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
+    def new_pass(warn: Tell, *, dry: bool) -> "_Pass":
+        return _Pass(_batch_run(options, actor, folder, dry=dry), tell, warn, progress)
 
-    with _bulk_write_settings():
-        if not dry_run and not strict:
-            return run(warn, dry=False)
-        found = run(warn, dry=True)
-        if dry_run or found.bad or found.dropped:
-            return found
-        return run(_silent, dry=False)  # the first pass told the warnings
+    with _rare_garbage_collections(), bulk_write_settings(connection):
+        if not options.dry_run and not options.strict:
+            return _recorded(new_pass(warn, dry=False), sources, options)
+        rehearsal = new_pass(warn, dry=True).run(sources)
+        if options.dry_run or rehearsal.bad or rehearsal.dropped:
+            return rehearsal
+        return _recorded(new_pass(_silent, dry=False), sources, options)  # the rehearsal told the warnings
+
+
+def _batch_run(options: ImportOptions, actor: Actor, folder: Path, *, dry: bool) -> BatchRun:
+    return BatchRun(
+        actor,
+        settings.SCHEMA,
+        draft=options.draft,
+        dry=dry,
+        overwrite=options.overwrite,
+        relist=options.relist,
+        partial=options.partial or options.restores is not None,
+        restores=options.restores is not None,
+        pictures=folder / "pictures",
+    )
+
+
+def _recorded(import_pass: "_Pass", sources: list[Source], options: ImportOptions) -> Summary:
+    """Write the rows of *sources*, with a record of the import that an undo finds them by."""
+    actor, summary = import_pass.state.actor, import_pass.summary
+    files = [options.origin] if options.origin else [source.path.name for source in sources]
+    key = options.restores or options.resumes
+    if not key:
+        key = ImportRun.objects.create(
+            account_id=actor.account_id, via=actor.via, files=files, options=options.chosen()
+        ).pk
+    import_pass.state.import_run = summary.import_run = key
+    try:
+        import_pass.run(sources)
+        _merge_index()
+        return summary
+    finally:  # also of an interrupted import, whose rows are complete
+        ImportRun.objects.filter(pk=key).update(ended_at=now(), result=str(summary))
+        if options.restores is None:  # an undo is recorded as one
+            detail = {"import": key, "files": files, "options": options.chosen(), "result": str(summary)}
+            record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
 
 
 @contextmanager
-def _bulk_write_settings() -> Iterator[None]:
-    """
-    Tune the process for bulk writes: a larger page cache, fewer checkpoints and fewer garbage collections.
-
-    A batch has some hundred thousand objects without cycles, and published documents are keyed by digests.
-    """
+def _rare_garbage_collections() -> Iterator[None]:
+    """Collect garbage rarely: a batch has some hundred thousand objects without cycles."""
     thresholds = gc.get_threshold()
     gc.set_threshold(GC_THRESHOLD, *thresholds[1:])
-    with connection.cursor() as cursor:
-        if connection.vendor == "sqlite":
-            former = {name: cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in _PRAGMAS}
-            for name, value in _PRAGMAS.items():
-                cursor.execute(f"PRAGMA {name} = {value}")
-        try:
-            yield
-        finally:
-            gc.set_threshold(*thresholds)
-            if connection.vendor == "sqlite":
-                for name, value in former.items():
-                    cursor.execute(f"PRAGMA {name} = {value}")
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+_MERGED: Final = object()
 
 
 def _merge_index() -> None:
     """Merge the search index, each step in a transaction of its own; on PostgreSQL, each node has an index."""
     if connection.vendor != "sqlite":
         return
-    steps, over = published.merged(connection.connection), object()
-    step = None
-    while step is not over:
+    steps = published.merged(connection.connection)
+    is_merged = False
+    while not is_merged:
         with transaction.atomic(), connection.wrap_database_errors:
-            step = next(steps, over)
+            is_merged = next(steps, _MERGED) is _MERGED
         _give_way()
 
 
@@ -215,7 +236,18 @@ def _give_way() -> bool:
 
 
 @dataclass(slots=True)
-class _Import:
+class _Faults:
+    """What one attempt to write some rows of a file reports."""
+
+    file: str
+    faults: list[RowFault] = field(default_factory=list)
+
+    def add(self, line: int, fault: Fault) -> None:
+        self.faults.append(RowFault(self.file, line, *fault))
+
+
+@dataclass(slots=True)
+class _Pass:
     """One pass over the files."""
 
     state: BatchRun
@@ -264,12 +296,9 @@ class _Import:
         numbered = [(line.number, row) for line, row in rows]
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}
         for attempt in range(ATTEMPTS):
-            rejected: list[RowFault] = []
-            warned: list[RowFault] = []
-            dropped: list[RowFault] = []
-            self.state.tell = lambda line, fault: rejected.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
-            self.state.warn = lambda line, fault: warned.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
-            self.state.drop = lambda line, fault: dropped.append(RowFault(source.path.name, line, *fault))  # noqa: B023 - used within this iteration
+            # What an attempt reports is told only once it has been committed.
+            rejected, warned, dropped = (_Faults(source.path.name) for _ in range(3))
+            self.state.tell, self.state.warn, self.state.drop = rejected.add, warned.add, dropped.add
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
                     counts: BatchCounts = write[source.kind](self.state, numbered)
@@ -279,13 +308,13 @@ class _Import:
                 if attempt == ATTEMPTS - 1 or not _lost_race(error):
                     raise
         self.summary.counts[source.kind] += counts
-        self.summary.bad += len({bad.line for bad in rejected})
-        self.summary.dropped += len(dropped)
-        self.summary.warnings += len(warned)
-        for bad in (*rejected, *dropped):
-            self.tell(bad)
-        for bad in warned:
-            self.warn(bad)
+        self.summary.bad += len({fault.line for fault in rejected.faults})
+        self.summary.dropped += len(dropped.faults)
+        self.summary.warnings += len(warned.faults)
+        for fault in (*rejected.faults, *dropped.faults):
+            self.tell(fault)
+        for fault in warned.faults:
+            self.warn(fault)
 
 
 def _lost_race(error: DatabaseError) -> bool:

@@ -16,7 +16,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
-from muniment.registry.exchange.importer import Summary
+from muniment.registry.exchange.importer import ImportOptions, Summary
 from muniment.registry.imports.samples import SHOWN, sample_bundles
 from muniment.registry.imports.undoing import finish_undo
 from muniment.registry.imports.uploads import (
@@ -207,7 +207,7 @@ def _prepared(upload: ImportUpload) -> Prepared:
 def _check(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
     """Find out what an import would do, and how its first entries look."""
     records = convert(_prepared(upload))
-    found = import_records(records, upload.name, actor=actor, dry_run=True, progress=_progress(job))
+    found = import_records(records, upload.name, ImportOptions(dry_run=True), actor=actor, progress=_progress(job))
     report = {
         **_report(found.summary, found.losses),
         "samples": sample_bundles(actor, records, upload.options),
@@ -268,8 +268,9 @@ def _import(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
         stored = encoded(records)
         keep_content(upload, LINES, stored)
     records = msgspec.json.decode(stored, type=Records)
-    options: Any = dict.fromkeys(upload.options, True)
-    found = import_records(records, upload.name, actor=actor, resumes=upload.run_id, progress=_progress(job), **options)
+    chosen: Any = dict.fromkeys(upload.options, True)
+    options = ImportOptions(resumes=upload.run_id, **chosen)
+    found = import_records(records, upload.name, options, actor=actor, progress=_progress(job))
     report = _report(found.summary, found.losses)
     if job.attempt > 1:
         report["counts"] = _counts(upload.run_id)

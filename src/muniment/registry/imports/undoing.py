@@ -28,7 +28,7 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry import history
 from muniment.registry.exchange.companies import stored_line
 from muniment.registry.exchange.edits import IMPORTED
-from muniment.registry.exchange.importer import import_registry
+from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.history import Change
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person, State
@@ -243,7 +243,8 @@ def _import(actor: Actor, lines: dict[str, list[JSONObject]], undo: ImportRun) -
         for subject, some in lines.items():
             if some:
                 Path(name, _FILES[subject]).write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in some))
-        import_registry(Path(name), actor=actor, overwrite=True, restores=undo.pk, tell=told)
+        options = ImportOptions(overwrite=True, restores=undo.pk)
+        import_registry(Path(name), options, actor=actor, tell=told)
     return kept
 
 

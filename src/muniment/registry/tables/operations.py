@@ -1,5 +1,6 @@
 """Import a table: read it, propose a mapping, convert its rows, and give them to the importer of registry files."""
 
+import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from muniment import config
+from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Counted, Joined
 from muniment.kernel.problems import BadRequest
-from muniment.registry.exchange.importer import Summary, import_registry
+from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
 from muniment.registry.exchange.reading.batches import RowFault
 from muniment.registry.exchange.reading.jsonl import read_lines
 from muniment.registry.exchange.reading.sources import KINDS
@@ -25,6 +27,7 @@ from muniment.registry.tables.records import Records, records_of
 
 _encode = msgspec.json.Encoder().encode
 _TABLES: Final = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".zip"})
+_AS_USUAL: Final = ImportOptions()
 _MEMBERS: Final = ("company", "framework")
 
 
@@ -98,17 +101,17 @@ def prepare_file(file: TableFile, mapping: str = "") -> Prepared:
     return Prepared(file, sheets, given or propose(sheets, file.name), is_proposed=given is None)
 
 
-def import_table(prepared: Prepared, **options: Any) -> TableImport:
+def import_table(prepared: Prepared, options: ImportOptions = _AS_USUAL, **reports: Any) -> TableImport:
     """
     Import the rows of a table; stored values that it has no column for stay.
 
     Args:
-        options: those of :func:`import_registry`.
+        reports: the actor and the progress of :func:`import_records`.
 
     Raises:
         BadRequest: the mapping asks for choices, or the table has no row to import.
     """
-    return import_records(convert(prepared), prepared.file.name, **options)
+    return import_records(convert(prepared), prepared.file.name, options, **reports)
 
 
 def convert(prepared: Prepared) -> Records:
@@ -134,16 +137,16 @@ def convert(prepared: Prepared) -> Records:
 def import_records(
     records: Records,
     name: str,
+    options: ImportOptions = _AS_USUAL,
     *,
+    actor: Actor = COMMAND,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
-    **options: Any,
 ) -> TableImport:
     """
     Import lines that were made of a table.
 
     Args:
         name: of the file that people know.
-        options: those of :func:`import_registry`.
     """
     losses = list(records.losses)
     with TemporaryDirectory() as place:
@@ -161,7 +164,8 @@ def import_records(
             number = numbers[fault.line - 1] if 0 < fault.line <= len(numbers) else 0
             losses.append(Loss("", number, fault.field, common_reason(fault.reason), fault.reason))
 
-        summary = import_registry(folder, tell=told, warn=told, progress=progress, origin=name, partial=True, **options)
+        options = dataclasses.replace(options, origin=name, partial=True)
+        summary = import_registry(folder, options, actor=actor, tell=told, warn=told, progress=progress)
     return TableImport(summary, losses, records)
 
 
