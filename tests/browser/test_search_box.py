@@ -36,7 +36,7 @@ class Site:
     def __call__(self, route) -> None:
         url = urlsplit(route.request.url)
         target = f"{url.path}?{url.query}" if url.query else url.path
-        if url.path == "/api/v1/search":
+        if url.path == "/search/box":
             self.asked.append(parse_qs(url.query)["q"][0])
             if self.refusals:
                 self.refusals -= 1
@@ -61,7 +61,7 @@ def site(tmp_path_factory) -> Iterator[Site]:
         company(12, "hostile", name=f"Zebra {HOSTILE}", description=HOSTILE),
         company(13, "rtl", name="تعاونية المد"),
         company(14, "han", name="潮"),
-        company(15, "a/b c", name="Quarry"),
+        company(15, "a/b c", name="Quarry", type="DAO", themes=["stone pits"]),
         person(1, "ada-tide", name="Ada Tide", bio="Measures water."),
         framework(1, "tide-score", name="Tide score"),
     )
@@ -203,6 +203,22 @@ def test_nothing_and_something_close_are_said(page):
     page.locator("#find").fill("who is ada tide here")
     expect(note).to_have_text("No exact match. Closest:")
     expect(options(page).nth(0)).to_contain_text("Ada Tide")
+
+
+@pytest.mark.requirement("search.values")
+def test_values_of_filters_are_suggested_and_reached_by_keyboard(page):
+    page.locator("#find").fill("stone")
+    expect(options(page)).to_have_count(3)
+    value = page.get_by_role("group", name="Filters").get_by_role("option")
+    expect(value).to_have_text("Theme: Stone pits 1")
+    page.keyboard.press("ArrowDown")
+    expect(value).to_have_attribute("aria-selected", "true")
+    assert page.locator("#find").get_attribute("aria-activedescendant") == "value-0"
+    assert violations(page) == []
+    assert in_the_dark(page) == []
+    with page.expect_navigation(url="**/companies?theme=stone+pits"):
+        page.keyboard.press("Enter")
+    expect(page.locator("#count")).to_contain_text("1 company")
 
 
 def test_the_open_box_is_accessible_in_light_and_dark_and_fits_a_small_phone(page):

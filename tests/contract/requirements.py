@@ -117,6 +117,7 @@ DECISIONS: dict[str, str] = {
     "search.tools": "search and fetch take one text and give results, or a document, in the shape ChatGPT expects.",
     "search.header": "Every page has the search box: / and Ctrl-K focus it, results come while typing.",
     "search.page": "/search shows all kinds side by side, without JavaScript; /opensearch.xml describes it.",
+    "search.values": "Typed words suggest values of filters, each with the size of the list that it leads to.",
     "search.filters": "Filters: closed sets refuse unknown values, open ones give an empty list for them.",
     "search.sort": "sort is newest, name, or relevance with q.",
     "list.fields": "fields gives a sparse list; required members stay.",

@@ -21,10 +21,11 @@ from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
+from muniment.schema.filters import Chosen
 from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.database.erasure import latest
 from muniment.store.lists import facets, scores
-from muniment.store.lists.facets import Documents, Facets
+from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
 from muniment.store.modified import is_stamp
@@ -296,6 +297,20 @@ class Reader(PublishedFile):
                 documents=self._documents,
             )
             return Facets(state.totals[kind][0] if total is None else total, found, state.version, state.modified_at)
+
+    def suggest(
+        self, kind: str, query: ListQuery, text: str, filters: Sequence[Chosen], limit: int
+    ) -> list[Suggestion]:
+        """Return at most *limit* values that *text* begins, of *filters* that *query* does not have, with counts."""
+        with self.snapshot() as (connection, state):
+            counting = Counting(
+                connection,
+                selection(kind, query),
+                state.versions[kind],
+                positions=self._positions,
+                documents=self._documents,
+            )
+            return counting.suggest(text, filters, limit)
 
     def values(self, kind: str, name: str, limit: int) -> list[str]:
         rows = self._connection().execute(

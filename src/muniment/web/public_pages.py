@@ -53,6 +53,7 @@ PUBLIC: Final = [
     path("frameworks/<str:framework_id>/scores", assessments.of_framework),
     path("frameworks", lists.frameworks, name="frameworks"),
     path("static/<path:path>", static_files.serve),
+    path("search/box", search.box),
     path("search/suggestions", search.suggestions),
     path("opensearch.xml", search.description),
     path("companies.atom", lists.companies_feed),

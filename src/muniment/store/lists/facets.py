@@ -24,7 +24,8 @@ from muniment.store.cache import size_of
 from muniment.store.lists.finding import DAY_SHIFT
 from muniment.store.lists.positions import Positions
 from muniment.store.queries import Selection
-from muniment.store.search.values import first_name, meant_by
+from muniment.store.search.values import first_name, meant_by, singular, with_beginnings
+from muniment.store.search_text import pieces
 
 MAX_COUNTED: Final = 2_000
 """Values of one filter that are counted, the most frequent in the registry."""
@@ -34,6 +35,8 @@ _NUMBER: Final = (1 << DAY_SHIFT) - 1
 _WIDE: Final = 1 << 17
 """Publication numbers from which on rare values are kept as lists."""
 _RARE: Final = 512
+MAX_CANDIDATES: Final = 20
+"""Values of one filter that are compared before some are suggested."""
 VALUE_BYTES: Final = 200
 """Memory of a counted value, about."""
 _Documents: TypeAlias = "int | array[int]"
@@ -59,6 +62,14 @@ class Facet(NamedTuple):
 
     def to_wire(self) -> JSONObject:
         return {"values": [each.to_wire() for each in self.values], "more": self.more}
+
+
+class Suggestion(NamedTuple):
+    """A value of the filter *name*, and the number *n* of documents that the list would have with it."""
+
+    name: str
+    value: str
+    n: int
 
 
 class Facets(NamedTuple):
@@ -218,6 +229,48 @@ class Counting:
         counts.sort(key=lambda each: (-each.n, each.value))
         shown = counts[:limit] + [each for each in counts[limit:] if each.selected]
         return Facet(tuple(shown), len(counts) - len(shown))
+
+    def suggest(self, text: str, filters: Iterable[Chosen], limit: int) -> list[Suggestion]:
+        """
+        Return values of filters with words that begin with those of *text*, each with its exact number of documents.
+
+        A value that *text* names whole comes first, then values that begin with it, then the most frequent ones.
+
+        Args:
+            filters: those that the query does not have. Of one with values, *text* has named these by their labels, and
+                no others are looked at. One that looks for words in a text takes *text* itself.
+        """
+        words, whole = pieces(text), singular(text)
+        if not words:
+            return []
+        candidates: dict[tuple[str, str], tuple[tuple[bool, bool, int], Chosen]] = {}
+        for by in filters:
+            named = (text,) if by.in_text else by.values
+            for value in named:
+                candidates[by.name, value] = (False, False, 0), by._replace(values=(value,))
+            if named:
+                continue
+            for value, n, folded in with_beginnings(self._connection, self._kind, by.name, words, MAX_CANDIDATES):
+                rank = folded != whole, not folded.startswith(whole), -n
+                # Forms that differ in case, accents or number are one value; the most frequent form comes first.
+                candidates.setdefault((by.name, first_name(by.name, folded)), (rank, by._replace(values=(value,))))
+        suggestions: list[Suggestion] = []
+        for _, by in sorted(candidates.values(), key=lambda candidate: (candidate[0], candidate[1].name)):
+            if len(suggestions) == limit:
+                break
+            n = self._count_of(by)
+            if n:
+                suggestions.append(Suggestion(by.name, by.values[0], n))
+        return suggestions
+
+    def _count_of(self, by: Chosen) -> int:
+        """Return how many documents the query would find if it had the filter *by* too."""
+        base = self._without(by.name)
+        values = meant_by(self._connection, self._kind, by)
+        if base is None and len(values) == 1:
+            return values[0][0]
+        bits, _ = self._of_filter(by)
+        return (bits if base is None else bits & base).bit_count()
 
     def _without(self, name: str) -> int | None:
         """Return the documents that everything but the filter *name* finds; None: every document."""

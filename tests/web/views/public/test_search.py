@@ -114,6 +114,14 @@ def test_a_search_is_kept_with_an_etag_and_not_indexed_by_search_engines(visitor
 
 
 @pytest.mark.requirement("search.page")
+def test_a_query_that_nothing_matches_names_the_words_that_no_name_explains(visitor):
+    html = text(visitor, "/search?q=who+works+at+Ada+Tide")
+    assert "Not understood: <bdi>who, works, at</bdi>." in html
+    assert 'Closest: <a href="/people/ada-tide" dir="auto">Ada Tide</a>' in html
+    assert "Not understood" not in text(visitor, "/search?q=tide")
+
+
+@pytest.mark.requirement("search.page")
 def test_browsers_read_how_to_search_and_what_to_suggest(visitor):
     answer = visitor.get("/opensearch.xml")
     assert answer["Content-Type"] == "application/opensearchdescription+xml; charset=utf-8"

@@ -2,37 +2,25 @@
 (() => {
   "use strict";
   const PAUSE_MS = 30;
-  const SHOWN = 8;
   const KEPT = 50;
-  const PATHS = { company: "/companies/", person: "/people/", framework: "/frameworks/" };
   const form = document.querySelector("form.everything");
   const input = form?.querySelector("input");
   if (!input) return;
-  const words = form.dataset;
-  const number = (value) => value.toLocaleString(document.documentElement.lang);
 
-  const make = (name, className, text) => {
+  const make = (name, className) => {
     const made = document.createElement(name);
     made.className = className;
-    if (text !== undefined) made.textContent = text;
     return made;
   };
   const panel = make("div", "found");
-  const note = make("p", "note small quiet");
-  const list = make("div", "options");
   const status = make("p", "unseen");
   panel.hidden = true;
-  list.id = "found";
-  list.setAttribute("role", "listbox");
-  list.setAttribute("aria-label", words.results);
   status.setAttribute("aria-live", "polite");
-  panel.append(note, list);
   form.append(panel, status);
   for (const [name, value] of [
     ["role", "combobox"],
     ["aria-autocomplete", "list"],
     ["aria-expanded", "false"],
-    ["aria-controls", list.id],
   ])
     input.setAttribute(name, value);
 
@@ -45,12 +33,13 @@
   const text = () => input.value.trim().replace(/\s+/g, " ").slice(0, 200);
   // One letter of an alphabet begins thousands of names; one of a script without spaces is a word.
   const isWorthAsking = (q) => q.length > 1 || q > "\u02ff";
+  const options = () => [...panel.querySelectorAll("[role=option]")];
 
   const activate = (place) => {
-    const options = list.children;
-    options[active]?.setAttribute("aria-selected", "false");
+    const all = options();
+    all[active]?.setAttribute("aria-selected", "false");
     active = place;
-    const option = options[active];
+    const option = all[active];
     if (!option) {
       input.removeAttribute("aria-activedescendant");
       return;
@@ -69,56 +58,15 @@
     input.setAttribute("aria-expanded", "false");
   };
 
-  // What others wrote becomes text, never markup.
-  const option = (place, address, kind, name, symbol, summary) => {
-    const made = make("a", "option");
-    made.id = `found-${place}`;
-    made.href = address;
-    made.tabIndex = -1;
-    made.setAttribute("role", "option");
-    made.setAttribute("aria-selected", "false");
-    const title = make("span", "name");
-    title.append(make("bdi", "", name));
-    if (symbol) title.append(" ", make("span", "mono quiet tiny", symbol));
-    made.append(title);
-    if (kind) made.append(make("span", "kind tiny", kind));
-    if (summary) {
-      const said = make("span", "said quiet tiny", summary);
-      said.dir = "auto";
-      made.append(said);
-    }
-    return made;
-  };
-
-  const everything = (place, q, total) => {
-    const made = make("a", "option all");
-    made.id = `found-${place}`;
-    made.href = `/search?${new URLSearchParams({ q })}`;
-    made.tabIndex = -1;
-    made.setAttribute("role", "option");
-    made.setAttribute("aria-selected", "false");
-    made.append(`${words.all} ${words.open}`, make("bdi", "", q), total ? `${words.shut} (${number(total)})` : words.shut);
-    return made;
-  };
-
-  const show = (q, found) => {
-    const isClose = !found.data.length && found.closest?.length > 0;
-    const shown = (isClose ? found.closest : found.data).slice(0, SHOWN);
-    const formerly = new Map((found.closest ?? []).filter((each) => each.why.startsWith("Formerly")).map((each) => [each.kind + each.id, words.former.replace("$1", each.why.match(/"(.*?)"/)?.[1] ?? "")]));
-    const total = Object.values(found.totals).reduce((sum, each) => sum + each, 0);
+  const show = (html) => {
     activate(-1);
-    list.replaceChildren(
-      ...shown.map((each, place) =>
-        option(place, PATHS[each.kind] + encodeURIComponent(each.id), words[each.kind], each.name, each.symbol, formerly.get(each.kind + each.id) || each.summary || each.type),
-      ),
-      everything(shown.length, q, total),
-    );
-    note.textContent = isClose ? words.close : shown.length ? "" : words.none;
-    note.hidden = !note.textContent;
+    panel.innerHTML = html; // the server's own markup, with every value escaped
     panel.hidden = false;
     panel.scrollTop = 0;
+    const list = panel.querySelector("[role=listbox]");
+    input.setAttribute("aria-controls", list.id);
     input.setAttribute("aria-expanded", "true");
-    status.textContent = note.textContent || `${number(total)} ${words.count}`;
+    status.textContent = list.dataset.said;
   };
 
   const ask = async () => {
@@ -130,17 +78,17 @@
     }
     const own = (asked = new AbortController());
     try {
-      const answer = await fetch(`/api/v1/search?${new URLSearchParams({ q, limit: SHOWN })}`, { signal: own.signal });
+      const answer = await fetch(`/search/box?${new URLSearchParams({ q })}`, { signal: own.signal });
       if (answer.status === 429 || answer.status === 503) {
         quietUntil = performance.now() + 1000 * (Number(answer.headers.get("Retry-After")) || 2);
         timer = setTimeout(ask, quietUntil - performance.now());
         return;
       }
-      if (!answer.ok) throw new Error(answer.statusText);
-      const found = await answer.json();
+      if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+      const found = await answer.text();
       kept.set(q, found);
       if (kept.size > KEPT) kept.delete(kept.keys().next().value);
-      if (asked === own && !own.signal.aborted) show(q, found);
+      if (asked === own && !own.signal.aborted) show(found);
     } catch {
       // Aborted, or the network is away: the form still works.
       if (asked === own && !own.signal.aborted) close();
@@ -152,7 +100,7 @@
     clearTimeout(timer);
     asked?.abort();
     if (!isWorthAsking(q)) close();
-    else if (kept.has(q)) show(q, kept.get(q));
+    else if (kept.has(q)) show(kept.get(q));
     else timer = setTimeout(ask, PAUSE_MS);
   };
 
@@ -162,14 +110,14 @@
   input.addEventListener("compositionend", typed);
   input.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
-    const count = panel.hidden ? 0 : list.children.length;
+    const count = panel.hidden ? 0 : options().length;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       if (!count) typed();
       else activate(((active + (event.key === "ArrowDown" ? 2 : count + 1)) % (count + 1)) - 1);
     } else if (event.key === "Enter" && active >= 0) {
       event.preventDefault();
-      list.children[active].click();
+      options()[active].click();
     } else if (event.key === "Escape" && !panel.hidden) {
       event.preventDefault();
       close();
@@ -178,7 +126,7 @@
   // A click must not take the focus from the box before it arrives.
   panel.addEventListener("mousedown", (event) => event.preventDefault());
   panel.addEventListener("mousemove", (event) => {
-    const place = [...list.children].indexOf(event.target.closest(".option"));
+    const place = options().indexOf(event.target.closest("[role=option]"));
     if (place >= 0 && place !== active) activate(place);
   });
   form.addEventListener("focusout", (event) => {

@@ -24,6 +24,7 @@ from muniment.web.lists.catalog import list_query, names_of, registry_list
 from muniment.web.lists.facets import COUNTED, panel
 from muniment.web.lists.rows import company_rows, framework_rows, person_rows
 from muniment.web.lists.search import ListName, Search
+from muniment.web.lists.value_chips import value_chips
 from muniment.web.presenters.machine_readable.atom import Feed, atom
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import kept_part, published, reader
@@ -144,6 +145,7 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         "total": found.total,
         "total_shown": f"{number(found.total)}+" if found.is_cut else number(found.total),
         "chips": links.chips(search),
+        "value_chips": value_chips(search, search.q) if search.q else (),
         "orders": links.orders(search),
         "closest": _by_reason(search, found.closest),
         "hint": guidance(found.hint, {each.name: each.label for each in search.of.parameters}),

@@ -6,6 +6,7 @@ from urllib.parse import quote, urlencode
 from xml.sax.saxutils import escape, quoteattr
 
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import get_template
 from django.template.response import TemplateResponse
 from django.templatetags.static import static
 from django.utils.translation import gettext, ngettext
@@ -17,9 +18,11 @@ from muniment.store.published_document import KINDS
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS, Everything, Result
 from muniment.web.context import address
+from muniment.web.lists.value_chips import chips_of_everything
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.wording.guidance import guidance
+from muniment.web.wording.labels import labelled
 
 SHOWN: Final = 8
 """Results of each kind side by side."""
@@ -59,10 +62,49 @@ def search(request: HttpRequest) -> HttpResponse:
                 (each.name, _path(of, each.id), guidance(each.why).rstrip(".") if each.is_former else "")
                 for of, each in found.closest
             ],
-            "not_understood": " ".join(found.not_understood),
+            "not_understood": ", ".join(found.not_understood),
+            "value_chips": chips_of_everything(text),
             "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
         }
     return TemplateResponse(request, "registry/search.html", context)
+
+
+class BoxResult(NamedTuple):
+    """A result in the panel below the search box."""
+
+    address: str
+    kind: str
+    name: str
+    symbol: str
+    said: str
+
+
+@published("q")
+def box(request: HttpRequest) -> HttpResponse:
+    """Return the panel below the search box: values of filters, results or what is close, a link to all results."""
+    text = everything.trimmed(request.GET.get("q", ""))
+    if not text:
+        return HttpResponse()
+    found = everything.search(reader(), text, limit=SUGGESTIONS)
+    former = {(kind, document.id): guidance(document.why) for kind, document in found.closest if document.is_former}
+    kinds = {"company": gettext("Company"), "person": gettext("Person"), "framework": gettext("Framework")}
+    options = []
+    for result in found.results[:SUGGESTIONS]:
+        symbol, type_ = result.item.get("symbol") or "", labelled("type", result.item.get("type") or "")
+        said = former.get((result.kind, result.key)) or result.summary or type_
+        options.append(BoxResult(_path(result.kind, result.key), kinds[result.kind], result.name, symbol, said))
+    if not found.results:
+        for kind, document in found.closest:
+            said = former.get((kind, document.id), "")
+            options.append(BoxResult(_path(kind, document.id), kinds[kind], document.name, "", said))
+    context = {
+        "q": text,
+        "chips": chips_of_everything(text),
+        "options": options,
+        "is_close": bool(options) and not found.results,
+        "total": sum(found.totals.values()),
+    }
+    return HttpResponse(get_template("part/found.html").render(context))
 
 
 @published("q", speaks=False)

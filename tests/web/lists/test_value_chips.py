@@ -1,0 +1,166 @@
+"""Values of filters that the search box, the search page and the lists suggest while words are typed."""
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from make.published import Publisher, company, framework, person
+from muniment.languages.speaking import speaking
+from muniment.store.reader import Reader
+from muniment.web.lists import value_chips
+from muniment.web.lists.catalog import registry_list
+from muniment.web.lists.search import Search
+from muniment.web.lists.value_chips import chips_of_everything
+from muniment.web.requests import page_cache
+
+HOSTILE = '<img src=x onerror="document.title=1">'
+
+
+@pytest.fixture
+def publisher(tmp_path):
+    publisher = Publisher(tmp_path / "published.sqlite3")
+    publisher.publish(
+        company(1, type="DAO", themes=["public-goods"], raising=True, address=[{"city": "Zürich", "country": "CH"}]),
+        company(2, type="DAO", themes=["Public goods"], address=[{"city": "Zug", "country": "CH"}]),
+        company(3, type="dao", themes=["zoo keeping"], address=[{"city": "Zug", "country": "CH"}], status="inactive"),
+        company(4, type="VC", industry="Energy", address=[{"city": "Bad Zurzach", "country": "DE"}]),
+        company(5, type="non-profit", industry="Renewable energy", name="Zurich Works"),
+        company(6, type="non-profit", themes=[f"zebra {HOSTILE}"]),
+        person(1, "ada", name="Ada Tide", positions=(("Vice Chair", "company-1"), ("Zoologist", "company-2"))),
+        person(2, "ben", name="Ben Storm", positions=(("Chair", "company-1"),)),
+        person(3, "cy", name="Cy Mist"),
+        framework(1, kind="program"),
+    )
+    reader = Reader(tmp_path / "published.sqlite3")
+    page_cache.use(reader)
+    yield publisher
+    page_cache.pages.clear()
+    page_cache._reader = None
+    reader.close()
+    publisher.close()
+
+
+def suggested(text):
+    return [(chip.label, chip.value, chip.total, chip.address) for chip in chips_of_everything(text)]
+
+
+@pytest.mark.requirement("search.values")
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("dao", [("Type", "DAO", 3, "/companies?type=DAO")]),
+        ("DAOs", [("Type", "DAO", 3, "/companies?type=DAO")]),
+        ("decentralized aut", [("Type", "DAO", 3, "/companies?type=DAO")]),
+        ("goods pub", [("Theme", "Public goods", 2, "/companies?theme=Public+goods")]),
+        ("zug", [("City", "Zug", 2, "/companies?city=Zug")]),
+        ("ZUER", []),
+        (
+            "zür",
+            [
+                ("City", "Zürich", 1, "/companies?city=Z%C3%BCrich"),
+                ("City", "Bad Zurzach", 1, "/companies?city=Bad+Zurzach"),
+            ],
+        ),
+        ("switz", [("Country", "Switzerland", 3, "/companies?country=CH")]),
+        ("inact", [("Status", "Inactive", 1, "/companies?status=inactive")]),
+        ("raising now", [("Fundraising", "Raising now", 1, "/companies?raising=true")]),
+        ("chair", [("Title", "chair", 2, "/people?title=chair")]),
+        ("vice chair", [("Title", "vice chair", 1, "/people?title=vice+chair")]),
+        ("chai", []),
+        ("dao zug", []),
+        ("company 1", []),
+        ("z", []),
+        ("!!", []),
+    ],
+)
+def test_words_suggest_the_values_whose_words_they_begin_with_the_size_of_the_list(publisher, text, found):
+    assert suggested(text) == found
+
+
+def test_a_value_that_is_named_whole_comes_first_then_those_that_begin_so(publisher):
+    chips = chips_of_everything("energy")
+    assert [chip.value for chip in chips] == ["Energy", "Renewable energy"]
+    assert [chip.value for chip in chips_of_everything("zu")] == ["Zug", "Zürich", "Bad Zurzach"]
+
+
+@pytest.mark.requirement("search.values")
+def test_values_are_found_by_their_labels_in_the_visitors_language_and_in_english(publisher):
+    with speaking("de"):
+        for text in ("schwei", "switzer"):
+            assert suggested(text) == [("Land", "Schweiz", 3, "/companies?country=CH")]
+        for text in ("inakt", "inact"):
+            assert suggested(text) == [("Status", "Inaktiv", 1, "/companies?status=inactive")]
+    assert suggested("schwei") == []
+
+
+def test_a_value_that_every_item_has_is_not_suggested(publisher):
+    assert [chip.value for chip in chips_of_everything("program")] == []
+    publisher.publish(framework(2, kind="score"))
+    page_cache.reader().refresh()
+    assert suggested("program") == [("Kind", "Program", 1, "/frameworks?kind=program")]
+
+
+def test_a_value_that_nothing_has_any_more_is_not_suggested(publisher):
+    publisher.publish(company(3, type="VC"), company(2))
+    page_cache.reader().refresh()
+    assert suggested("zug") == []
+
+
+@pytest.mark.requirement("search.values")
+def test_each_address_has_as_many_items_as_its_chip_says(publisher):
+    for text in ("dao", "zu", "energy", "switz", "chair", "inact", "public"):
+        for chip in chips_of_everything(text):
+            html = Client().get(chip.address).content.decode()
+            shown = re.search(r'id="count"[^>]*>\s*(\d+)', html)
+            assert shown, chip.address
+            assert int(shown[1]) == chip.total, chip.address
+
+
+@pytest.mark.requirement("search.values")
+def test_a_list_counts_within_what_is_chosen_and_keeps_it(publisher):
+    search = Search(registry_list("companies"), "zug", {"status": ("active",)})
+    assert value_chips.value_chips(search, "zug") == [
+        value_chips.ValueChip("City", "Zug", 1, "/companies?status=active&city=Zug")
+    ]
+    chosen = Search(registry_list("companies"), "dao", {"type": ("VC",)})
+    assert value_chips.value_chips(chosen, "dao") == [], "the filter has a value, beside which this one would add to it"
+    html = Client().get("/companies?q=zug&status=active").content.decode()
+    assert 'City: <bdi>Zug</bdi> <span class="n">1</span>' in html
+    assert 'href="/companies?status=active&amp;city=Zug"' in html
+
+
+def test_at_most_four_values_are_suggested(publisher):
+    publisher.publish(*(company(n, themes=[f"zeal {n}"]) for n in range(10, 30)))
+    page_cache.reader().refresh()
+    assert len(chips_of_everything("zeal")) == 4
+    assert len(chips_of_everything("ze")) == 4
+
+
+def test_of_very_many_values_those_are_found_that_begin_with_the_words(publisher, monkeypatch):
+    monkeypatch.setattr("muniment.store.search.values.MAX_COMPARED", 3)
+    publisher.publish(*(company(n, themes=[f"zeal {n}", f"ardent zeal {n}"]) for n in range(10, 12)))
+    page_cache.reader().refresh()
+    assert [chip.value for chip in chips_of_everything("zeal")] == ["Zeal 10", "Zeal 11"]
+
+
+@pytest.mark.requirement("search.values")
+def test_the_box_and_the_search_page_show_the_values_as_links(publisher):
+    client = Client()
+    box = client.get("/search/box?q=zug").content.decode()
+    assert re.search(r'<a class="chip" id="value-0" href="/companies\?city=Zug"[^>]*role="option"', box)
+    page = client.get("/search?q=zug").content.decode()
+    assert (
+        '<a class="chip" href="/companies?city=Zug" rel="nofollow">City: <bdi>Zug</bdi> <span class="n">2</span></a>'
+        in page
+    )
+    assert client.get("/search/box").content == b""
+
+
+def test_hostile_values_and_words_are_text(publisher):
+    client = Client()
+    for path in ("/search/box?q=zebra", "/search?q=zebra", "/companies?q=zebra", "/search/box?q=%3Cimg+src%3Dx"):
+        html = client.get(path).content.decode()
+        assert "<img src=x" not in html
+        assert "img src=x" in unescape(html)
