@@ -5,6 +5,8 @@ The wrong calls are made from the schemas of all tools of both servers. Each hin
 rule that turns its words into the next call, or into a page to open.
 """
 
+import copy
+import json
 import re
 from base64 import b64encode
 from typing import Any, NamedTuple
@@ -188,6 +190,32 @@ def editable(call, found):
     yield call.tool.name, {**call.arguments, "changes": kept}
 
 
+def meant_member(call, found):
+    changes, (outer, member) = call.arguments["changes"], found[1].split(".")
+    [unknown] = changes.keys() - call.tool.arguments["changes"]["properties"]
+    yield call.tool.name, {**call.arguments, "changes": {outer: {member: changes[unknown]}}}
+
+
+def as_object(call, found):
+    changes = copy.deepcopy(call.arguments["changes"])
+    *places, last = (int(each) if each.isdigit() else each for each in re.findall(r"\w+", found[1]))
+    value = changes
+    for each in places:
+        value = value[each]
+    value[last] = json.loads(found[2])
+    yield call.tool.name, {**call.arguments, "changes": changes}
+
+
+def added_rows(call, found):
+    changes = {name: {"add": change["set"]} for name, change in call.arguments["changes"].items()}
+    yield call.tool.name, {**call.arguments, "changes": changes}
+
+
+def lowered_share(call, found):
+    changes = {name: {**change, "set": [json.loads(found[1])]} for name, change in call.arguments["changes"].items()}
+    yield call.tool.name, {**call.arguments, "changes": changes}
+
+
 def totals(call, found):
     yield call.tool.name, {**call.arguments, "expectedTotals": dict.fromkeys(found[1].split(", "), 0)}
 
@@ -233,6 +261,10 @@ RULES = {
     r"Execute it with (execute_report_run)": executed,
     r"Send changes with the fields": some_change,
     r"Editable fields: (.*)\.$": editable,
+    r"Did you mean (\w+\.\w+)\? Editable": meant_member,
+    r"Send (\S+) as an object such as (\{.*\})\. Its members are": as_object,
+    r"New rows go into add\.": added_rows,
+    r"lower others in the same call, such as by \"set\": \[(\{.*\})\]": lowered_share,
     r"Lists with totals: (.*)\.$": totals,
     r"repeat the change with expectedVersion (\d+)": present_version,
     r"Call again in a few seconds": again,
@@ -246,6 +278,8 @@ FOR_PEOPLE = (
     'Send {"confirm": [ids], "decline": [ids], "end": [ids]}.',
     "Send one of them in each call.",
     "Reload it: someone else may have decided.",
+    "Change it without submitting it: what needs review waits for a reviewer by itself.",
+    "Send shares that add up to at most 100 %.",
     "To withdraw a change that waits for review, set the field to its published value.",
 )
 
@@ -351,6 +385,15 @@ OWNER_CALLS: dict[str, list[dict[str, Any]]] = {
                 {"positions": {"add": [{"person": {"slug": "nope"}}]}},
                 {"fundingRound": {"opened": "soon"}},
                 {"treasury": "lots"},
+                {"linkedin": "https://people.example/company/harbour"},
+                {"positions": {"add": [{"title": "Chair", "person": "Ada Pell"}]}},
+                {"positions": {"add": [{"title": "Chair", "person": None}]}},
+                {"positions": {"add": ["Ada Pell"]}},
+                {"proposals": {"add": ["Buy a barge"]}},
+                {"socials": "https://people.example/company/harbour"},
+                {"capTable": {"set": [{"name": "Fund", "percentage": 0.1}]}},
+                {"capTable": {"add": [{"name": "Fund", "percentage": 30}]}},
+                {"distribution": {"pools": [{"name": "Fund", "percentage": 60}, {"name": "Team", "percentage": 50}]}},
             )
         ),
         {"expectedVersion": 99},
@@ -418,7 +461,8 @@ def owner(reader, db, settings):
     with manage(reader=reader) as made:
         actor = account("owner@harbour.example").actor("web")
         token = tokens.create_token(actor, "laptop", permitted=SCOPES).text
-        company, of = make.published(actor, name="Harbour Cooperative"), framework(2)
+        held = [{"name": "Members", "percentage": 60}, {"name": "Reserve", "percentage": 40}]
+        company, of = make.published(actor, name="Harbour Cooperative", capTable=held), framework(2)
         values = {
             "slug": company.slug,
             "companySlug": company.slug,

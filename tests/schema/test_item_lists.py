@@ -1,5 +1,6 @@
 """The ids of rows: where they come from, that they stay, and what the operations on rows refuse."""
 
+import msgspec
 import pytest
 
 from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POSITIONS, PROPOSALS
@@ -128,3 +129,66 @@ def test_the_schema_of_a_change_has_the_operations_first_and_then_the_whole_list
     assert whole == {"type": "array", "items": {"type": "object"}}
     assert list(operations["properties"]) == ["add", "set", "remove"]
     assert "person" in operations["properties"]["add"]["items"]["properties"]
+
+
+def shares_hint(stored, rows):
+    """Return the hint of the breach that the shares of *rows* are; None if they are none."""
+    breaches = list(CAP_TABLE.breaches(rows, ("capTable",), stored))
+    return breaches[0].hint if breaches else None
+
+
+def holder(row_id, share):
+    return {"id": row_id, "name": row_id, "percentage": share}
+
+
+@pytest.mark.parametrize(
+    ("stored", "added", "lowered"),
+    [
+        ([60, 40], 0.5, None),
+        ([60, 40], 0.6, 59.4),
+        ([60, 40], 60, 0),
+        ([60, 40], 61, 0),
+        ([40, 60.0001], 30, 30.0),
+    ],
+)
+def test_shares_above_the_whole_name_a_row_to_lower_by_as_much_as_is_missing(stored, added, lowered):
+    before = [holder(f"h{number}", share) for number, share in enumerate(stored)]
+    hint = shares_hint(before, [*before, holder("new", added)])
+    if lowered is None:
+        assert hint is None
+        return
+    largest = f"h{stored.index(max(stored))}"
+    change = f'{{"id":"{largest}","percentage":{msgspec.json.encode(lowered).decode()}}}'
+    assert hint == f'Send smaller shares, or lower others in the same call, such as by "set": [{change}].'
+
+
+def test_shares_above_the_whole_that_are_all_new_name_no_other_row():
+    before = [holder("a", 60), {"id": "b", "name": "Without a share"}]
+    assert shares_hint(before, [holder("a", 70), before[1], holder("c", 40)]) == (
+        "Send shares that add up to at most 100 %."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "hint"),
+    [
+        (POSITIONS, ["Ada"], 'rows[0] as an object such as {"title":"Steward","person":{"name":"Ada Fluss"}}.'),
+        (POSITIONS, [{"person": "Ada"}], 'rows[0].person as an object such as {"name":"Ada Fluss"}.'),
+        (POSITIONS, [{"title": "Chair"}], 'rows[0].person as an object such as {"name":"Ada Fluss"}.'),
+        (POSITIONS, {"add": [{"person": None}]}, 'rows.add[0].person as an object such as {"name":"Ada Fluss"}.'),
+        (ADDRESSES, ["Slip Street"], "rows[0] as an object such as "),
+    ],
+)
+def test_a_value_that_must_be_an_object_is_told_with_an_example_and_its_members(kind, value, hint):
+    validation = Validation(change=True)
+    kind.read(value, ("rows",), validation)
+    (fault,) = validation.faults
+    assert hint in fault.hint
+    assert fault.hint.startswith("Send rows")
+    assert "Its members are " in fault.hint
+
+
+def test_a_fault_that_the_form_options_explain_has_no_hint_of_its_own():
+    validation = Validation(change=True)
+    PROPOSALS.read([{"title": "Buy a barge", "status": "open"}], ("rows",), validation)
+    assert [fault.hint for fault in validation.faults] == [""]

@@ -98,7 +98,7 @@ class ItemList(Items, frozen=True, kw_only=True):
         for n, each in enumerate(value.get("set", [])):
             at = (*path, "set", n)
             if type(each) is not dict or type(each.get("id")) is not str:
-                validation.refuse(at, "must be an object with the id of a row")
+                validation.refuse(at, "must be an object with the id of a row", self._set_hint())
             elif each["id"] in changed:
                 validation.refuse((*at, "id"), Phrase("{id!r} is there twice", id=each["id"]))
             else:
@@ -112,6 +112,13 @@ class ItemList(Items, frozen=True, kw_only=True):
             elif each in changed:
                 validation.refuse((*path, "remove", n), Phrase("{given!r} is also in set", given=each))
         return ItemChange([each for each in added if each is not None], changed, removed)
+
+    def _set_hint(self) -> str:
+        example = {"id": ITEM_ID.example, **self.row.shortest()}
+        return Phrase(
+            "Send the id of the stored row with the members to change, such as {example}. New rows go into add.",
+            example=msgspec.json.encode(example).decode(),
+        )
 
     def apply(self, stored: Sequence[JSONObject], change: ItemChange, path: Path, validation: Validation) -> list[Any]:
         """Return *stored* after *change*; a row or member that it does not name stays as it is."""
@@ -203,7 +210,27 @@ class ItemList(Items, frozen=True, kw_only=True):
             reason = Phrase(
                 "has shares that add up to {total:.10g} %; at most {limit} % are allowed", total=total, limit=MAX_SHARES
             )
-            yield Breach(path, reason)
+            yield Breach(
+                path, reason, hint=self._shares_hint(rows, {id(row) for row, _ in changed}, total - MAX_SHARES)
+            )
+
+    def _shares_hint(self, rows: list[Any], changed: Collection[int], excess: float) -> str:
+        """
+        Return how the shares can be lowered: where others stay as they are, with the largest of them as an example.
+
+        Args:
+            changed: the identities of the rows that the edit changes or adds.
+        """
+        others = [row for row in rows if type(row) is dict and row.get("id") and id(row) not in changed]
+        shares = [(row[self.share], row["id"]) for row in others if type(row.get(self.share)) in {int, float}]
+        if not shares:
+            return Phrase("Send shares that add up to at most {limit} %.", limit=MAX_SHARES)
+        share, row_id = max(shares)
+        lowered = {"id": row_id, self.share: max(0, round(share - excess, 4))}
+        return Phrase(
+            'Send smaller shares, or lower others in the same call, such as by "set": [{example}].',
+            example=msgspec.json.encode(lowered).decode(),
+        )
 
     def with_ids(
         self, given: Sequence[JSONObject], stored: Sequence[JSONObject] = (), retired: Collection[str] = frozenset()

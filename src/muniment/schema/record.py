@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, Final, Literal
 
+import msgspec
 from msgspec import Struct, structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.schema.filters import Filter, Range
 from muniment.schema.kinds import ItemId, Items, JsonSchema, Kind, View
-from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of
+from muniment.schema.validation import ABSENT, Breach, Path, Validation, kind_of, text_of
 
 _OF_ITS_NAME: Final = "*"
 MAX_DEPTH: Final = 8
@@ -93,7 +94,7 @@ class Field(Struct, frozen=True):
         """Return the stored form of *value*, None where it is empty or cleared."""
         if value is None:
             if self.required:
-                validation.refuse(path, "is missing")
+                validation.refuse(path, "is missing", self.shape_hint(path))
             elif validation.change and not self.clearable:
                 validation.refuse(path, "cannot be cleared")
             return None
@@ -102,6 +103,10 @@ class Field(Struct, frozen=True):
             return None
         read = self.kind.read(value, path, validation)
         return None if self.column and read == [] else read
+
+    def shape_hint(self, path: Path) -> str:
+        """Return how an object at *path* is sent; "" for other values."""
+        return self.kind.shape_hint(path) if isinstance(self.kind, Record) else ""
 
     def sample(self) -> Any:
         """Return an example of the value, None where there is none."""
@@ -260,7 +265,7 @@ class Record(Kind, frozen=True, dict=True):
         Of a partial change, the members that it gives, None for those that it clears.
         """
         if type(value) is not dict:
-            validation.refuse(path, Phrase("must be an object, not {kind}", kind=kind_of(value)))
+            validation.refuse(path, Phrase("must be an object, not {kind}", kind=kind_of(value)), self.shape_hint(path))
             return None
         partial = self.partial and validation.change
         found = self._members(value, path, validation, partial=partial)
@@ -284,7 +289,7 @@ class Record(Kind, frozen=True, dict=True):
                     if read is not None or partial:
                         found[name] = read
             elif field.required and not partial:
-                validation.refuse((*path, name), "is missing")
+                validation.refuse((*path, name), "is missing", field.shape_hint((*path, name)))
         return found
 
     def _others(self, value: JSONObject, path: Path, validation: Validation) -> JSONObject:
@@ -398,6 +403,23 @@ class Record(Kind, frozen=True, dict=True):
     def sample(self) -> JSONObject:
         found = {field.name: field.sample() for field in self.shown}
         return {name: each for name, each in found.items() if each is not None or self.by_name[name].null}
+
+    def shortest(self) -> JSONObject:
+        """Return an example of a new object: its first member, and those that it must have."""
+        members = [field for field in self.editable.values() if not isinstance(field.kind, ItemId)]
+        chosen = [field for n, field in enumerate(members) if n == 0 or field.required]
+        return {
+            field.name: field.kind.shortest() if isinstance(field.kind, Record) else field.sample() for field in chosen
+        }
+
+    def shape_hint(self, path: Path) -> str:
+        """Return how the object at *path* is sent: an example, and its members."""
+        return Phrase(
+            "Send {field} as an object such as {example}. Its members are {members}.",
+            field=text_of(path),
+            example=msgspec.json.encode(self.shortest()).decode(),
+            members=", ".join(self.editable),
+        )
 
 
 def _is_deep(value: Any, levels: int) -> bool:

@@ -37,9 +37,29 @@ class Fault(NamedTuple):
     reason: str
 
     @property
+    def hint(self) -> str:
+        """What to send instead; "" where the rule or the form options say it."""
+        return ""
+
+    @property
     def sentence(self) -> Joined:
         """The field and what is wrong with it, without a full stop."""
         return Joined(" ", (Verbatim(self.field), self.reason))
+
+
+class HintedFault(Fault):
+    """A fault with a hint of its own."""
+
+    hint: str = ""
+
+    @classmethod
+    def of(cls, field: str, reason: str, hint: str) -> Fault:
+        """Return a fault, with *hint* if there is one."""
+        if not hint:
+            return Fault(field, reason)
+        fault = cls(field, reason)
+        fault.hint = hint
+        return fault
 
 
 class ChoiceFault(Fault):
@@ -64,16 +84,18 @@ class Breach(NamedTuple):
     Args:
         is_limit: the rule bounds a size. An import may exceed it where its record says so.
         warns: an import only warns of it.
+        hint: as that of a fault.
     """
 
     path: Path
     reason: str
     is_limit: bool = False
     warns: bool = False
+    hint: str = ""
 
     @property
     def fault(self) -> Fault:
-        return Fault(text_of(self.path), self.reason)
+        return HintedFault.of(text_of(self.path), self.reason, self.hint)
 
 
 class _Full(Exception):  # noqa: N818 - ends a validation, and is no error of its own
@@ -113,7 +135,7 @@ class Validation:
         """Report *breaches*."""
         for breach in breaches:
             if not breach.warns or self.change:
-                self.refuse(breach.path, breach.reason)
+                self.refuse(breach.path, breach.reason, breach.hint)
             elif len(self.warnings) < MAX_FAULTS:
                 self.warnings.append(breach.fault)
 
@@ -124,8 +146,8 @@ class Validation:
         except _Full:
             return otherwise
 
-    def refuse(self, path: Path, reason: str) -> None:
-        self.faults.append(Fault(text_of(path), reason))
+    def refuse(self, path: Path, reason: str, hint: str = "") -> None:
+        self.faults.append(HintedFault.of(text_of(path), reason, hint))
         if len(self.faults) >= MAX_FAULTS:
             raise _Full
 

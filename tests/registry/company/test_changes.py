@@ -236,3 +236,38 @@ def test_repeating_the_current_name_withdraws_a_pending_one():
     assert update(me, mine.slug, name="Tidal Two").awaiting_review == ["name"]
     update(me, mine.slug, name="Tidal Works")
     assert not PendingChange.objects.filter(decision="").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("linkedin", "socials.linkedin"),
+        ("linkedIn", "socials.linkedin"),
+        ("phoneNumber", "socials.phone_number"),
+        ("vestingPeriod", "distribution.vestingPeriod"),
+        ("descripton", "description"),
+    ],
+)
+def test_a_member_that_is_given_beside_its_object_is_led_into_it(given, meant):
+    me = owner()
+    with pytest.raises(BadFields) as refused:
+        listings.update_company(me, published(me).slug, CompanyChange({given: "x"}))
+    assert refused.value.hint.startswith(f"Did you mean {meant}? Editable fields: name, ")
+
+
+@pytest.mark.parametrize("given", ["title", "percentage", "state"])
+def test_a_member_of_rows_is_led_into_none(given):
+    me = owner()
+    with pytest.raises(BadFields) as refused:
+        listings.update_company(me, published(me).slug, CompanyChange({given: "x"}))
+    assert refused.value.hint.startswith("Editable fields: name, ")
+
+
+def test_each_fault_has_its_hint_and_a_hint_is_said_once():
+    me = owner()
+    people = [{"person": "Ada"}, {"person": "Bo"}]
+    change = CompanyChange(status="sleeping", positions={"add": people}, treasury="lots")
+    with pytest.raises(BadFields) as refused:
+        listings.update_company(me, published(me).slug, change)
+    assert refused.value.hint.count("list_company_form_options") == 1
+    assert refused.value.hint.count("Send positions.add") == 2

@@ -51,17 +51,24 @@ Edit = JSONObject
 
 
 class BadFields(BadRequest):
-    """Invalid values. ``faults`` lists each with its field, for forms that show them in place."""
+    """
+    Invalid values. ``faults`` lists each with its field, for forms that show them in place.
+
+    Args:
+        hint: for the faults that have none of their own.
+    """
 
     def __init__(self, faults: Iterable[Fault], hint: str = HINT) -> None:
         self.faults = list(faults)
-        sentences = Joined("; ", (fault.sentence for fault in self.faults[:_MAX_FAULTS_NAMED]))
+        named = self.faults[:_MAX_FAULTS_NAMED]
+        sentences = Joined("; ", (fault.sentence for fault in named))
         unnamed_count = len(self.faults) - _MAX_FAULTS_NAMED
         if unnamed_count > 0:
             message: Phrase | Joined = Phrase("{faults}; and {more} more.", faults=sentences, more=unnamed_count)
         else:
             message = Joined("", (sentences, "."))
-        super().__init__(message, hint)
+        hints = list(dict.fromkeys(fault.hint or hint for fault in named))
+        super().__init__(message, hints[0] if len(hints) == 1 else Joined(" ", hints))
 
 
 class CompanyChange(dict[str, Any]):
@@ -111,15 +118,26 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new
 
 
 def _fields_hint(unknown: Sequence[str], record: Record) -> Joined:
-    """Return which fields there are, and first those that *unknown* names may mean."""
+    """Return which fields there are, and first those that *unknown* names may mean: also members of an object."""
+    places = {**_members(record), **{name: name for name in record.editable}}
     similar_fields: list[str] = []
     for name in unknown[:_MAX_UNKNOWN]:
-        matches = difflib.get_close_matches(name[:_MAX_CHARACTERS], record.editable, n=1, cutoff=_LIKENESS)
-        similar_fields += [field for field in matches if field not in similar_fields]
+        matches = difflib.get_close_matches(name[:_MAX_CHARACTERS], places, n=1, cutoff=_LIKENESS)
+        similar_fields += [places[field] for field in matches if places[field] not in similar_fields]
     sentences = [Phrase("Editable fields: {fields}.", fields=", ".join(record.editable))]
     if similar_fields:
         sentences.insert(0, Phrase("Did you mean {near}?", near=either(similar_fields)))
     return Joined(" ", sentences)
+
+
+def _members(record: Record) -> dict[str, str]:
+    """Return the places of the members of objects by their names; those of rows may as well mean something else."""
+    return {
+        name: f"{field.name}.{name}"
+        for field in record.editable.values()
+        if isinstance(field.kind, Record)
+        for name in field.kind.editable
+    }
 
 
 _AMOUNT: Final = "treasuryAmount"

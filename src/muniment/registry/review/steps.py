@@ -10,7 +10,7 @@ from django.db import transaction
 
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Phrase, marked
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, owned
@@ -109,6 +109,9 @@ def _check(company: Company, step: str) -> None:
                 ),
                 "To withdraw a change that waits for review, set the field to its published value.",
             )
+        hint = marked("Reload it: someone else may have decided.")
+        if step == "submitted" and company.state == State.PUBLISHED:
+            hint = marked("Change it without submitting it: what needs review waits for a reviewer by itself.")
         raise Conflict(
             Phrase(
                 "{slug!r} is {state} and cannot be {step}.",
@@ -116,5 +119,5 @@ def _check(company: Company, step: str) -> None:
                 state=Phrase(state),
                 step=Phrase(step.removeprefix("review ")),
             ),
-            "Reload it: someone else may have decided.",
+            hint,
         )
