@@ -25,7 +25,7 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.fairness import MAX_DRAFTS
 from muniment.kernel.ids import now, slug_fault
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict
@@ -115,6 +115,7 @@ class CompanyUpdate:
     Args:
         awaiting_people: slugs of people who are asked to confirm a position.
         withdrawn: fields whose pending change the update withdrew, by naming their present value.
+        replaced: the values that waited for review until this update asked for others, by field.
         diff: before and after of each field.
         profiles: of each name that it adds without a profile, the slugs of the people with that name.
         entry_id: of the history entry that reverts it; None if nothing was changed at once.
@@ -128,6 +129,7 @@ class CompanyUpdate:
     awaiting_people: list[str]
     diff: dict[str, JSONObject]
     profiles: Mapping[str, list[str]] = field(default_factory=dict)
+    replaced: JSONMapping = field(default_factory=dict)
     entry_id: int | None = None
 
 
@@ -312,7 +314,11 @@ def _update(
     pending = PendingChange.objects.filter(company=company, decision="").first() if reviewed else None
     # A reviewed field that names its present value is no request: it withdraws the one that is pending.
     settled = reviewed.keys() - requested.after
-    withdrawn = [name for name in pending.changes if name in settled] if pending else []
+    previous = pending.changes if pending else {}
+    withdrawn = [name for name in previous if name in settled]
+    changes = {name: _on_wire(name, value) for name, value in reviewed.items()}
+    asked_again = previous.keys() & requested.after
+    replaced = {name: value for name, value in previous.items() if name in asked_again and value != changes[name]}
     refuse_broken_rules(company, difference)
     refuse_broken_rules(company, requested)
     if difference or requested:
@@ -322,7 +328,6 @@ def _update(
         if difference:
             view, entry_id = write(actor, company, difference, action)
         if reviewed:
-            changes = {name: _on_wire(name, value) for name, value in reviewed.items()}
             _request_review(actor, company, pending, changes, requested)
     return CompanyUpdate(
         company=_read_whole(actor, company, view),
@@ -333,6 +338,7 @@ def _update(
         awaiting_people=difference.asked,
         diff={**difference.to_wire(), **requested.to_wire()},
         profiles=difference.profiles,
+        replaced=replaced,
         entry_id=entry_id,
     )
 

@@ -151,6 +151,11 @@ def test_a_form_keeps_a_pending_rename_and_says_when_it_withdraws_one(browser, p
     where(browser.post(f"{BASE}/edit/basics", basics))
     assert listings.get_company(owner.actor("web"), published).pending_changes == {"name": "Tidal Union"}
     assert HistoryEntry.objects.filter(action="asked").count() == 1
+    assert "was replaced" not in page_of(browser.get(BASE))
+    where(browser.post(f"{BASE}/edit/basics", {**basics, "name": "Tidal League", "version": ""}))
+    page = page_of(browser.get(BASE))
+    assert "Your earlier request to change name was replaced." in page
+    assert "was withdrawn" not in page
     where(browser.post(f"{BASE}/edit/basics", {**basics, "name": "Tidal Works", "version": ""}))
     assert "Your request to change name was withdrawn." in page_of(browser.get(BASE))
 

@@ -4,7 +4,7 @@ The company tools of the owner-scoped server, a few lines each over operations t
 Source: tools, Owner-scoped server; decisions, sections 3 to 5.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import picture_address, timestamp, with_picture_addresses
 from muniment.mcp import provenance as marking
@@ -143,7 +143,7 @@ class CompanyTools:
             **({"profilesOfNames": _first(done.profiles)} if done.profiles else {}),
             "diff": differences.shown(done.diff),
         }
-        if notes := _notes(done.diff):
+        if notes := [*_notes(done.diff), *_replacements(done.replaced)]:
             answer["notes"] = notes
         if done.entry_id is not None:
             answer["undo"] = history.undo("update_my_company", done.entry_id, slug=done.company.slug)
@@ -211,6 +211,13 @@ def _notes(diff: Mapping[str, JSONObject]) -> list[str]:
     if not lost or all(each.get("country") for each in after):
         return []
     return [f"The new address has no country; before it was {', '.join(lost)}. Add country if it is still right."]
+
+
+def _replacements(replaced: JSONMapping) -> Iterator[str]:
+    """Yield which values no longer wait for a reviewer, because the call asks for others."""
+    for name, value in replaced.items():
+        shown = msgspec.json.encode(value).decode()
+        yield f"The {name} that waited for a reviewer, {shown}, is replaced by this one and will not be decided."
 
 
 def _changes(schema: Schema) -> JSONObject:

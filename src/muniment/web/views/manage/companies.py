@@ -230,6 +230,11 @@ def say(request: HttpRequest, done: listings.CompanyUpdate | None, said: str = "
     if done and done.withdrawn:
         names = ", ".join(differences.label_of(key).lower() for key in done.withdrawn)
         messages.warning(request, gettext("Your request to change %(fields)s was withdrawn.") % {"fields": names})
+    if done and done.replaced:
+        names = ", ".join(differences.label_of(key).lower() for key in done.replaced)
+        messages.warning(
+            request, gettext("Your earlier request to change %(fields)s was replaced.") % {"fields": names}
+        )
     if done and done.awaiting_people:
         asked = {"slugs": ", ".join(done.awaiting_people)}
         messages.info(
