@@ -195,7 +195,11 @@ class Slug(Kind, frozen=True):
     def read(self, value: Any, path: Path, validation: Validation) -> str | None:
         if type(value) is not str:
             validation.refuse(path, Phrase("must be text, not {kind}", kind=kind_of(value)))
-        elif value and (fault := slug_fault(value)):
+            return value or None
+        if validation.change:
+            # An owner names what exists; an import gives the slug itself, which must be written as it is stored.
+            value = unicodedata.normalize("NFC", value)
+        if value and (fault := slug_fault(value)):
             validation.refuse(path, fault)
         return value or None
 

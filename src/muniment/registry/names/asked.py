@@ -1,6 +1,7 @@
 """Listings and frameworks by their names: owners and agents say what something is called, not its slug."""
 
 import difflib
+import unicodedata
 from typing import Final
 
 from django.db.models import QuerySet
@@ -55,6 +56,7 @@ def _own(actor: Actor) -> QuerySet[Company]:
 
 def _slug(rows: QuerySet[Company] | QuerySet[Framework], text: str) -> str:
     """Return the slug of the only one of *rows* with a name; a *text* in the form of a slug is one."""
+    text = unicodedata.normalize("NFC", text)  # as slugs are stored; some systems take characters apart
     asked = keys.squeeze(text)
     if not asked or slug_from_name(text) == text:
         return text
