@@ -366,6 +366,7 @@ def test_a_change_keeps_null_blank_and_empty_and_reads_types_alone():
         ([], {}, ["q", "pageSize"], "limit", "pageSize"),
         ([], {}, ["limit", "pageSize"], "limit", "limit"),
         (["query"], {}, ["query"], "q", "query"),
+        ([], {}, ["page", "q"], "name", "q"),
     ],
 )
 def test_a_well_known_other_name_is_taken(required, keys, names, given, meant):
@@ -386,6 +387,23 @@ def test_a_well_known_other_name_is_taken(required, keys, names, given, meant):
 def test_a_name_that_could_mean_several_arguments_is_refused(required, names, given):
     check = check_of(required=required, **{name: {"type": "string"} for name in names})
     assert f"There is no argument {given!r}" in refusal(check, {**dict.fromkeys(required, "x"), given: "x"}).message
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("linkedin", "It is a member of changes.socials. "),
+        ("socials", "It is a member of changes. "),
+        ("city", ""),
+        ("nmae", ""),
+    ],
+)
+def test_an_argument_that_is_a_member_of_another_is_led_to_it(given, hint):
+    rows = {"type": "array", "items": {"type": "object", "properties": {"city": {"type": "string"}}}}
+    socials = {"type": "object", "properties": {"linkedin": {"type": "string"}}}
+    changes = {"type": "object", "properties": {"socials": socials, "address": rows}}
+    check = check_of(["changes"], page={"type": "integer"}, changes=changes)
+    assert refusal(check, {given: "x"}).hint == f"{hint}The arguments are: page, changes."
 
 
 def test_two_names_of_one_argument_are_refused():

@@ -60,7 +60,7 @@ _MAX_INTEGER: Final = 10**15
 """Above it a number with a decimal point may be another one than the client meant."""
 _OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "query": ("q", "search"),
-    "q": ("query", "search"),
+    "q": ("query", "search", "name"),
     "pageSize": ("limit", "perPage"),
     "company": ("companySlug", "companyId", "companyName"),
     "companySlug": ("company", "companyId", "companyName"),
@@ -251,8 +251,8 @@ class _Arguments:
         if name and name not in arguments:
             return name
         shown = given[:MAX_SHOWN_CHARACTERS]
-        close = difflib.get_close_matches(shown, self._values, n=1, cutoff=0.5)
-        outer = next((name for name, value in self._later.items() if given in value.members), "")
+        close = difflib.get_close_matches(shown, self._values, n=1, cutoff=0.6)
+        outer = self._outer(given)
         meant = ""
         if given in PICTURES:
             meant = f"Pictures are changed in the web app, at {LISTINGS}. "
@@ -262,6 +262,16 @@ class _Arguments:
             meant = f"Did you mean {close[0]}? "
         known = ", ".join(self._values) or "none"
         raise BadRequest(f"There is no argument {shown!r}.", f"{meant}The arguments are: {known}.")
+
+    def _outer(self, given: str) -> str:
+        """Return the object that has a member *given*, or the object within it; "" if none has."""
+        for name, value in self._later.items():
+            if given in value.members:
+                return name
+            for member, inner in value.members.items():
+                if given in inner.members and inner.items is None:
+                    return f"{name}.{member}"
+        return ""
 
 
 def compile_arguments(

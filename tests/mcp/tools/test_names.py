@@ -134,4 +134,18 @@ def test_lists_of_frameworks_have_their_total_and_programs_can_be_open_or_closed
     assert ask(server, "list_frameworks")["total"] == 2
     programs = ask(server, "list_program_frameworks")
     assert (programs["total"], [each["isOpen"] for each in programs["data"]]) == (1, [False])
-    assert ask(server, "list_program_frameworks", isOpen=True)["total"] == 0
+    none = ask(server, "list_program_frameworks", isOpen=True)
+    assert (none["total"], none["hint"]) == (0, "No program is open. Leave out isOpen for all.")
+    assert "hint" not in ask(server, "list_program_frameworks", isOpen=False)
+
+
+def test_a_list_of_frameworks_without_filters_says_that_there_is_none(tmp_path):
+    publisher = Publisher(tmp_path / "published.sqlite3")
+    publisher.publish(company(1, "quay", name="Quay"))
+    reader = Reader(tmp_path / "published.sqlite3")
+    with public_server(reader) as server:
+        told = [ask(server, name)["hint"] for name in ("list_scoring_frameworks", "list_program_frameworks")]
+        assert "kind" in ask(server, "list_frameworks", kind="program")["hint"], "a filter that the tool has"
+    reader.close()
+    publisher.close()
+    assert told == ["There is no scoring framework.", "There is no program."]

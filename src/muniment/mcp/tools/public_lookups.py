@@ -124,6 +124,15 @@ class PublicTools(PublicAnswers):
         return {"facets": self.reader.facets(kind, query, names).to_wire()} if names else {}
 
     def list_frameworks(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
+        return self._frameworks(arguments)
+
+    def _frameworks(self, arguments: Arguments, none: str = "") -> Marked | Awaitable[Marked]:
+        """
+        Return a list of frameworks.
+
+        Args:
+            none: the hint of an empty list, for a tool without all filters of the list.
+        """
         query, form = query_of(self._listings["framework"], arguments), lean.form_of(arguments)
         counted, shape = tuple(arguments.get("facets", ())), self._shapes.of_list["framework"]
 
@@ -132,12 +141,14 @@ class PublicTools(PublicAnswers):
             rest: JSONObject = {"nextPage": None, **msgspec.json.decode(found.body)}
             items = shape.listed(rest.pop("data"), form)
             rest = {"total": len(items), **rest}
+            if none and not items:
+                rest["hint"] = none
             rest |= self._facets("framework", query, counted)
             where = f"{self._api_url}/frameworks"
             made = truncation.framework_items(items, rest, self._item_url("framework"), where=where)
             return provenance.of_list(made, "framework", found.provenance)
 
-        return self._cached(("mcp", "frameworks", query, form, counted), ("framework",), make)
+        return self._cached(("mcp", "frameworks", query, form, counted, none), ("framework",), make)
 
     # ------------------------------------------------------------------ details
 
@@ -192,7 +203,15 @@ class PublicTools(PublicAnswers):
         return handler
 
     def list_frameworks_of(self, kind: str) -> Callable[[Arguments, Caller], Marked | Awaitable[Marked]]:
-        return lambda arguments, caller: self.list_frameworks({**arguments, "kind": kind}, caller)
+        name = "program" if kind == "program" else "scoring framework"
+
+        def handler(arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
+            is_open = arguments.get("isOpen")
+            state = "open" if is_open else "closed"
+            none = f"There is no {name}." if is_open is None else f"No {name} is {state}. Leave out isOpen for all."
+            return self._frameworks({**arguments, "kind": kind}, none)
+
+        return handler
 
     def get_registry_stats(self, _: Arguments, __: Caller) -> bytes:
         return self.reader.stats().body
