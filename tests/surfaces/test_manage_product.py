@@ -139,6 +139,8 @@ def test_users_of_one_address_have_limits_of_their_own(tmp_path):
         told = product.metrics()
         for limit in ("credentials", "unauthenticated"):
             assert f'muniment_limited_total{{limit="{limit}"}} 1.0' in told
+        refusal = ask(product, "mun_pat_no", listing)
+        assert (refusal.status, f"see {product.url}/manage/tokens." in refusal.json()["error"]["hint"]) == (429, True)
 
 
 @pytest.mark.requirement("mcp.limits")

@@ -7,6 +7,7 @@ import msgspec
 
 from muniment.kernel.asgi import Receive, Send
 from muniment.kernel.problems import Problem, TooLarge
+from muniment.mcp import web_pages
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -58,12 +59,17 @@ def preflight(headers: dict[bytes, bytes]) -> Reply:
     return Reply(204, lines, b"")
 
 
-def error_reply(problem: Problem) -> Reply:
-    """Return the HTTP response for *problem*, in the envelope of the service document; no cache keeps it."""
+def error_reply(problem: Problem, base_url: str = "") -> Reply:
+    """
+    Return the HTTP response for *problem*, in the envelope of the service document; no cache keeps it.
+
+    Args:
+        base_url: before the paths of pages that the problem names.
+    """
+    told = problem.to_wire()
+    told["error"] = web_pages.with_addresses(told["error"], base_url)
     more = ((name.lower().encode(), value.encode("latin-1")) for name, value in problem.headers.items())
-    return Reply(
-        problem.status, [*JSON_HEADERS, (b"cache-control", b"no-store"), *more], msgspec.json.encode(problem.to_wire())
-    )
+    return Reply(problem.status, [*JSON_HEADERS, (b"cache-control", b"no-store"), *more], msgspec.json.encode(told))
 
 
 async def deliver(reply: Reply, send: Send) -> None:

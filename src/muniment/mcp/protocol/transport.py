@@ -147,13 +147,13 @@ class ToolServer:
         try:
             reply = await self._answer(scope, receive, send)
         except NotPermitted as refused:
-            reply = error_reply(refused.problem)
+            reply = self.error_reply(refused.problem)
         except Problem as problem:
-            reply = error_reply(problem)
+            reply = self.error_reply(problem)
         except Exception as error:
             request_id = _state(scope, "request_id")
             log.exception("%s failed (request %s)", self.offer.name, request_id)
-            reply = error_reply(unexpected(error, request_id))
+            reply = self.error_reply(unexpected(error, request_id))
         if reply is not None:
             await deliver(reply, send)
 
@@ -294,15 +294,19 @@ class ToolServer:
         except NotAtOnce:
             return None
         except NotPermitted as refused:
-            return error_reply(refused.problem)
+            return self.error_reply(refused.problem)
         except Exception as error:  # noqa: BLE001 - handled by type there
             answer, failed = self._failure(error, asked.bound, caller), True
         return result(asked.request_id, *tool_result(answer, self._text(answer.content), asked.end, failed=failed))
 
+    def error_reply(self, problem: Problem) -> Reply:
+        """Return the HTTP response for *problem*; the pages that it names have their full addresses."""
+        return error_reply(problem, self.offer.website_url)
+
     def refused(self, asked: Asked, problem: Problem, caller: Caller) -> Reply:
         """Return the reply to a caller over the limit: the result of a tool call, which models read, or a 429."""
         if not isinstance(asked, ToolCall):
-            return error_reply(problem)
+            return self.error_reply(problem)
         answer = self._failure(problem, asked.bound, caller)
         return result(asked.request_id, *tool_result(answer, as_text(answer.content), asked.end, failed=True))
 

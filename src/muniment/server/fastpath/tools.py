@@ -5,7 +5,7 @@ from muniment.kernel.problems import Problem
 from muniment.kernel.rate import Verdict
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.admission import Access
-from muniment.mcp.protocol.http import Headers, Reply, error_reply, headers_by_name
+from muniment.mcp.protocol.http import Headers, Reply, headers_by_name
 from muniment.mcp.protocol.transport import ToolCall, ToolServer
 
 
@@ -61,4 +61,4 @@ class OwnerRefusals:
             self._server.gate.admit(headers.get(b"host", b""), headers.get(b"origin", b""))
         except Problem:
             return None
-        return error_reply(limits.refuse("unauthenticated", verdict)), verdict
+        return self._server.error_reply(limits.refuse("unauthenticated", verdict)), verdict
