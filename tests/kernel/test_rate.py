@@ -1,9 +1,10 @@
 """Token buckets."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.kernel.rate import Limiter
+from muniment.kernel.rate import Limiter, Verdict
 
 
 class Clock:
@@ -60,6 +61,50 @@ def test_looking_costs_nothing():
     assert [held.peek("a").remaining for _ in range(5)] == [1] * 5
 
 
+@pytest.mark.parametrize("burst", [1, 2, 5])
+def test_a_refusal_is_known_beforehand_from_exactly_the_last_unit_on(burst):
+    held, clock = limiter(per_minute=6, burst=burst)
+    for _ in range(burst):
+        assert held.refusal("a") is None
+        assert held.take("a").allowed
+    full_s = 10 * burst
+    assert held.refusal("a") == held.take("a") == Verdict(False, 0, full_s, 10, 10.0)
+    clock.now_s += 3
+    assert held.refusal("a") == held.take("a") == Verdict(False, 0, full_s - 3, 7, 7.0)
+    clock.now_s += 6.9
+    assert held.refusal("a").retry_after_s == 1
+    clock.now_s += 0.1
+    assert held.refusal("a") is None
+    assert held.take("a") == Verdict(True, 0, full_s, 0)
+    assert held.refusal("b") is None
+
+
+def test_a_refusal_that_is_known_beforehand_charges_nothing():
+    held, _ = limiter(burst=2)
+    for _ in range(5):
+        held.refusal("a")
+    assert held.peek("a").remaining == 2
+
+
+def test_an_overdrawn_bucket_is_refused_until_it_holds_a_unit_again():
+    held, clock = limiter(per_minute=6, burst=2)
+    held.charge("a", 4)
+    assert held.refusal("a").wait_s == 30.0
+    clock.now_s += 20
+    assert (held.peek("a").allowed, held.refusal("a").wait_s) == (True, 10.0)
+    clock.now_s += 10
+    assert held.refusal("a") is None
+
+
+def test_a_refund_gives_back_one_unit_and_never_more_than_a_full_bucket():
+    held, _ = limiter(per_minute=6, burst=2)
+    held.take("a")
+    assert held.refund("a") == Verdict(True, 2, 0, 0)
+    assert held.refund("a") == Verdict(True, 2, 0, 0)
+    held.charge("a", 2)
+    assert held.refund("a") == Verdict(True, 1, 10, 0)
+
+
 def test_a_request_may_cost_more_than_one_unit():
     held, clock = limiter(per_minute=60, burst=10)
     assert [held.take("a", 4).remaining for _ in range(2)] == [6, 2]
@@ -107,6 +152,27 @@ def test_an_overdraft_is_bounded_and_not_forgotten_early():
         assert not held.peek("a").allowed
     clock.now_s += 1
     assert held.peek("a").allowed
+
+
+class Remembering(Limiter):
+    """A limiter that forgets no bucket."""
+
+    def _keep(self, client, full_at, _now):
+        self._young[client] = full_at
+
+
+@pytest.mark.parametrize("step_s", [0.5, 1, 3, 9.5, 10, 20, 29.5, 30, 39.5, 40, 40.5])
+def test_a_bucket_is_forgotten_only_when_it_is_full(step_s):
+    for begins_at in range(50):
+        clock = Clock()
+        held, remembering = (kind(6, 2, clock=clock) for kind in (Limiter, Remembering))
+        for number in range(int(130 / step_s)):
+            clock.now_s += step_s
+            if number == begins_at:
+                held.charge("a", 1_000_000)  # is full again after 40 s
+                remembering.charge("a", 1_000_000)
+            assert held.take(str(number)).allowed  # which may be the turn of a generation
+            assert held.peek("a") == remembering.peek("a")
 
 
 def test_without_a_rate_nothing_is_charged():

@@ -69,19 +69,15 @@ class Limiter:
             return _UNLIMITED
         with self._lock:
             now = self._clock()
-            # As in _deficit_s and _keep, whose calls would cost a cached response a tenth of its time.
-            full_at = self._young.get(client)
-            if full_at is None:
-                full_at = self._old.get(client, now)
-            deficit_s = full_at - now if full_at > now else 0.0
+            deficit_s = self._deficit_s(client, now)
             ahead_s = deficit_s + cost * self._interval_s
-            if ahead_s - self._depth_s > _ROUNDING:
-                if deficit_s > _ROUNDING or cost <= self.burst:
-                    return self._refusal(deficit_s, min(ahead_s - self._depth_s, deficit_s))
+            excess_s = ahead_s - self._depth_s
+            if excess_s > _ROUNDING:
+                if deficit_s > _ROUNDING:
+                    # A cost above the size of the bucket waits until it is full, and for no longer.
+                    return self._refusal(deficit_s, min(excess_s, deficit_s))
                 ahead_s = min(ahead_s, self._lowest_s)
-            if now - self._rotated_at > self._lowest_s or len(self._young) >= self._max_clients:
-                self._rotate(now)
-            self._young[client] = now + ahead_s
+            self._keep(client, now + ahead_s, now)
         return self._verdict(ahead_s)
 
     def charge(self, client: str, cost: float) -> Verdict:
@@ -134,11 +130,9 @@ class Limiter:
 
     def _keep(self, client: str, full_at: float, now: float) -> None:
         if now - self._rotated_at > self._lowest_s or len(self._young) >= self._max_clients:
-            self._rotate(now)
+            # Buckets that have not been used for that long are full, and need not be known.
+            self._old, self._young, self._rotated_at = self._young, {}, now
         self._young[client] = full_at
-
-    def _rotate(self, now: float) -> None:
-        self._old, self._young, self._rotated_at = self._young, {}, now
 
     @staticmethod
     def _refusal(deficit_s: float, excess_s: float) -> Verdict:
