@@ -54,6 +54,26 @@ class Charging:
         """Return what the headers of the response tell: they describe the limit of requests only."""
         return None if surface == "static" else verdict
 
+    def take_for_ready(self, surface: str, client: str, *, is_free: bool) -> Verdict | None:
+        """
+        Charge a response that is ready in memory; return None if its headers show no limit.
+
+        It must not be sent if the verdict does not allow it.
+
+        Args:
+            is_free: it is a 304, which :func:`is_free` and not the work of making it allows without charge.
+        """
+        if surface == "mcp":
+            return None  # server cards are free
+        _, limiter = self.limit(surface)
+        if is_free and surface == "api":
+            return limiter.peek(client)
+        if is_free and surface != "static":
+            # The ordinary path charges a page before it knows that it has not changed, and then gives it back.
+            return limiter.refusal(client) or limiter.peek(client)
+        verdict = limiter.take(client)
+        return self.shown(surface, verdict) if verdict.allowed else verdict
+
 
 def is_of_api(path: str) -> bool:
     """Return whether *path* is for the API, also in upper case, which is none of its resources: its 404 is JSON."""

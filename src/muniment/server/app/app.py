@@ -199,29 +199,27 @@ class App:
         raw_path, path = canonical_path(asked["raw_path"], asked["path"])
         if raw_path != asked["raw_path"]:
             scope = {**asked, "path": path, "raw_path": raw_path}
-        shown = path.rstrip("/") or "/"
-        if shown in _CHECKS.values() or scope["state"].get(ON_ADMIN):
+        out.surface = "health" if scope["state"].get(ON_ADMIN) else self._surface(path)
+        if out.surface == "health":
             await self._check(asked, out)
             return
-        mounted = self.mounts.get(shown)
+        mounted = self.mounts.get(_without_slash(path))
         if mounted is not None:
-            out.surface = "manage_mcp" if shown == MANAGE_PATH else "mcp"
             await mounted(scope, receive, out)
             return
         if self.charging.is_twin(path):
             path = f"/api/v1{path.removesuffix('.json')}"
             raw_path = b"/api/v1" + scope["raw_path"].removesuffix(b".json")
             scope = {**scope, "path": path, "raw_path": raw_path}
-        out.surface = self.charging.surface(path)
-        is_api = out.surface == "api"
-        if is_api and scope["method"] == "GET" and names_versions(scope["headers"]):
-            found = self._unchanged(scope)
-            if found is not None:
-                response, out.verdict, _ = found
-                await out.finish(response)
-                return
+        found = self._unchanged(
+            out.surface, scope["method"], _target(scope), scope["headers"], scope["state"]["client"]
+        )
+        if found is not None:
+            response, out.verdict, _ = found
+            await out.finish(response)
+            return
         self._charge(scope, out)
-        if is_api:
+        if out.surface == "api":
             if self.api is None:
                 raise Unavailable("The registry is starting for the first time.", "Try again in a moment.")
             await self.api(scope, receive, out)
@@ -240,14 +238,23 @@ class App:
         out.surface = "files"
         return application
 
-    def _unchanged(self, scope: Scope) -> Ready | None:
-        headers = scope["headers"]
-        return self.fast_path.not_modified(
-            _target(scope),
-            last_value(headers, b"accept-encoding") or b"",
-            last_value(headers, b"if-none-match") or b"",
-            scope["state"]["client"],
-        )
+    def _surface(self, path: str) -> str:
+        """Return the surface that answers *path*, which says by whose rules it is charged."""
+        shown = _without_slash(path)
+        if shown in _CHECKS.values():
+            return "health"
+        if shown in self.mounts:
+            return "manage_mcp" if shown == MANAGE_PATH else "mcp"
+        return self.charging.surface(path)
+
+    def _unchanged(
+        self, surface: str, method: str, target: bytes, headers: Sequence[Header], client: str
+    ) -> Ready | None:
+        """Return the 304 from memory to a request of the API, which is free; None if the request is to be charged."""
+        if surface != "api" or method != "GET" or not names_versions(headers):
+            return None
+        encoding, known = last_value(headers, b"accept-encoding"), last_value(headers, b"if-none-match")
+        return self.fast_path.not_modified(target, encoding or b"", known or b"", client)
 
     def _charge(self, scope: Scope, out: "_Outgoing") -> None:
         """Charge a request by the limit of its surface; raise TooMany over it."""
@@ -281,20 +288,14 @@ class App:
             _, path = canonical_path(raw_path, unquote(raw_path.decode("ascii")))
         except (httptools.HttpParserInvalidURLError, UnicodeDecodeError):
             return None
-        shown = path.rstrip("/") or "/"
-        if shown in _CHECKS.values() or shown in self.mounts:
+        surface = self._surface(path)
+        if surface in _CHARGED_BY_THEMSELVES or is_asset != (surface == "static"):
             return None
-        surface = self.charging.surface(path)
-        is_other_limit = is_asset != (surface == "static")
-        if is_other_limit or (method in WITH_BODY and not self.fairness.body_time.peek(client).allowed):
-            return None
-        if surface == "api" and method == "GET" and self._is_unchanged(target, headers, client):
+        if method in WITH_BODY and not self.fairness.body_time.peek(client).allowed:
+            return None  # the ordinary path refuses it by another limit
+        if self._unchanged(surface, method, target, headers, client) is not None:
             return None
         return surface, verdict
-
-    def _is_unchanged(self, target: bytes, headers: Sequence[Header], client: str) -> bool:
-        known = last_value(headers, b"if-none-match") or b""
-        return names_versions(headers) and self.fast_path.not_modified(target, b"", known, client) is not None
 
     def refusal(self, surface: str, verdict: Verdict, headers: Sequence[Header]) -> Response:
         """Count a refusal of the fast path, and return its response."""
@@ -305,7 +306,6 @@ class App:
 
     async def _check(self, scope: Scope, out: "_Outgoing") -> None:
         """Answer health checks at their exact paths: proxies hide only the forms of a path that they know."""
-        out.surface = "health"
         path = _CHECKS.get(scope["raw_path"])
         is_elsewhere = path != "/healthz" and bool(self.config.admin_listen) and not scope["state"].get(ON_ADMIN)
         if path is None or is_elsewhere:
@@ -336,6 +336,12 @@ def _target(scope: Scope) -> bytes:
     return bytes(scope["raw_path"] + (b"?" + query if query else b""))
 
 
+def _without_slash(path: str) -> str:
+    return path.rstrip("/") or "/"
+
+
+_CHARGED_BY_THEMSELVES: Final = frozenset({"health", "mcp", "manage_mcp"})
+"""Surfaces whose requests have limits of their own."""
 _CHECKS: Final = {b"/healthz": "/healthz", b"/readyz": "/readyz", b"/metrics": "/metrics"}
 """Health checks by raw path."""
 

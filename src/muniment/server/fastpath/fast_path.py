@@ -52,7 +52,7 @@ class FastPath:
     """Handlers of the fast path."""
 
     def __init__(self, charging: Charging) -> None:
-        self._charging, self._limiter = charging, charging.limits.requests
+        self._take = charging.take_for_ready
         self.rest: RestAnswers | None = None
         """REST responses; None until there is a registry to read."""
         self.pages: PageAnswers | None = None
@@ -78,9 +78,9 @@ class FastPath:
         response = self.rest.get(target, accept_encoding, if_none_match, answer)
         if response is None:
             return None
-        if response.status == 304 and answer is None and is_free(if_none_match):
-            return response, self._limiter.peek(client), "api"
-        return response, self._limiter.take(client), "api"
+        # A 304 is free only from the cache: with *answer*, a look-up was made for it.
+        unchanged = response.status == 304 and answer is None and is_free(if_none_match)
+        return response, self._take("api", client, is_free=unchanged), "api"
 
     def repeat(self, request: bytes, client: str) -> Ready | None:
         """Answer a whole request by its bytes, as :meth:`get` answered the same bytes before, or return None."""
@@ -88,7 +88,7 @@ class FastPath:
         if rest is None or (response := rest.by_request.get(request)) is None:
             return None
         rest.api.hits += 1
-        return response, self._limiter.peek(client) if response.status == 304 else self._limiter.take(client), "api"
+        return response, self._take("api", client, is_free=response.status == 304), "api"
 
     def remember(self, request: bytes, target: bytes, response: Response) -> None:
         """Remember *response* to a GET of *target*, which may be charged, by the bytes of the whole request."""
@@ -114,23 +114,15 @@ class FastPath:
         if found is None:
             return None
         page, response = found
-        if page.surface == "mcp":
-            return response, None, page.surface  # server cards are free
-        _, limiter = self._charging.limit(page.surface)
-        if page.surface == "static":
-            verdict = limiter.take(client)
-            return response, None if verdict.allowed else verdict, page.surface
-        if response.status == 304 and is_free(if_none_match):
-            # Free, but only for a client that could pay for it.
-            return response, limiter.refusal(client) or limiter.peek(client), page.surface
-        return response, limiter.take(client), page.surface
+        unchanged = response.status == 304 and is_free(if_none_match)
+        return response, self._take(page.surface, client, is_free=unchanged), page.surface
 
     def not_modified(self, target: bytes, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
         """Answer a conditional GET with 304 from memory. Not charged to the client's rate, and not limited by it."""
         if self.rest is None:
             return None
         response = self.rest.not_modified(target, accept_encoding, if_none_match)
-        return None if response is None else (response, self._limiter.peek(client), "api")
+        return None if response is None else (response, self._take("api", client, is_free=True), "api")
 
     def detail(self, target: bytes) -> Detail | None:
         """Return the detail that a GET of *target* needs, if one look-up answers it."""
