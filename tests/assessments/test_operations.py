@@ -151,20 +151,6 @@ def fields_of(row):
     return {field.attname: getattr(row, field.attname) for field in row._meta.concrete_fields}
 
 
-def test_a_run_started_by_an_earlier_version_shows_its_progress():
-    me, of = owner(), framework()
-    started = start(me, company(me), of).to_wire()
-    ReportRun.objects.update(criteria=0)
-    runs.execute_run(me, started["runId"])
-    do_jobs()
-    ended = {"done": 3, "total": 3, "step": "succeeded"}
-    assert runs.get_run(me, started["runId"]).to_wire()["progress"] == ended
-    assert ReportRun.objects.get().criteria == 3
-    ReportRun.objects.update(criteria=0)  # such a process may have ended it, too
-    assert runs.get_run(me, started["runId"]).to_wire()["progress"] == ended
-    assert [each.to_wire()["progress"] for each in runs.list_runs(me).items] == [ended]
-
-
 @pytest.mark.requirement("reports.rules")
 def test_runs_are_listed_in_pages_newest_first():
     me = owner()

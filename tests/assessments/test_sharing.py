@@ -1,4 +1,4 @@
-"""Reports that their owners share: by links that can be revoked, and a badge."""
+"""Reports that their owners share: by links that can be revoked."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from make.reports import company, finished, framework
 from muniment.accounts.keys import sealed
 from muniment.assessments import operations as runs
 from muniment.assessments import sharing
-from muniment.assessments.models import Report, ShareLink
+from muniment.assessments.models import ShareLink
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
@@ -86,20 +86,6 @@ def test_links_are_sealed_again_when_the_key_changes(settings):
     assert sharing.list_links(me, report.run_id)[0].token == token
 
 
-def test_a_link_of_an_earlier_version_works_until_it_is_revoked():
-    me = owner()
-    report = finished(me)
-    Report.objects.filter(pk=report.pk).update(share_digest=token_digest("former"))
-    ShareLink.objects.create(report=report, digest=token_digest("former"))
-    (link,) = sharing.list_links(me, report.run_id)
-    assert link.token == ""
-    assert sharing.shared_report("former").pk == report.pk
-    sharing.revoke_link(me, report.run_id, link.link_id)
-    assert Report.objects.get(pk=report.pk).share_digest == ""
-    with pytest.raises(NotFound):
-        sharing.shared_report("former")
-
-
 def test_names_and_numbers_of_links_have_limits(monkeypatch):
     me = owner()
     run_id = finished(me).run_id
@@ -116,21 +102,11 @@ def test_names_and_numbers_of_links_have_limits(monkeypatch):
         sharing.list_links(me, waiting)
 
 
-def test_a_badge_of_a_report_is_shown_on_request():
-    me = owner()
-    report = finished(me)
-    with pytest.raises(NotFound):
-        sharing.badge_of(report.pk)
-    sharing.set_badge(me, report.run_id, shown=True)
-    assert sharing.badge_of(report.pk).pk == report.pk
-
-
 @pytest.mark.parametrize("who", ["visitor", "another owner", "reviewer"])
 def test_a_stranger_shares_and_revokes_nothing(who):
     me = owner()
     report = finished(me)
     token = sharing.share_report(me, report.run_id)
-    sharing.set_badge(me, report.run_id, shown=True)
     (link,) = sharing.list_links(me, report.run_id)
     actor = {"visitor": lambda: VISITOR, "another owner": owner, "reviewer": reviewer}[who]()
     for attempt in (
@@ -138,11 +114,10 @@ def test_a_stranger_shares_and_revokes_nothing(who):
         lambda: sharing.list_links(actor, report.run_id),
         lambda: sharing.revoke_link(actor, report.run_id, link.link_id),
         lambda: sharing.unshare_report(actor, report.run_id),
-        lambda: sharing.set_badge(actor, report.run_id, shown=False),
     ):
         with pytest.raises(NotFound):
             attempt()
-    assert sharing.shared_report(token).pk == sharing.badge_of(report.pk).pk == report.pk
+    assert sharing.shared_report(token).pk == report.pk
 
 
 def test_a_link_of_one_report_is_not_revoked_by_another_report_of_the_same_owner():

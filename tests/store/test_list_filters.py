@@ -273,19 +273,6 @@ def test_frameworks_are_found_by_kind_and_by_whether_they_are_open(publisher, re
     assert nothing["hint"] == "No framework has isOpen true."
 
 
-def test_a_file_of_the_former_version_is_listed_without_facets(publisher, reader):
-    publisher.publish(*(company(n, teamSize=n) for n in range(1, 5)))
-    for name in ("published_document_team_size", "published_document_position"):
-        publisher.connection.execute(f"DROP INDEX {name}")
-    publisher.connection.execute("CREATE INDEX published_document_position ON published_document (kind, position)")
-    publisher.connection.execute("ALTER TABLE published_document DROP COLUMN team_size")
-    publisher.connection.execute("ALTER TABLE published_value DROP COLUMN changed")
-    assert len(ids(reader.companies(companies_by(sort="team")))) == 4
-    assert ids(reader.companies(companies_by(teamMin="1"))) == []
-    found = reader.facets("company", companies_by(type="corporation"), ("type",))
-    assert (found.total, found.by_name) == (4, {})
-
-
 def test_unknown_values_are_named_and_what_is_shown_of_them_is_bounded(publisher, reader):
     publisher.publish(company(1))
     reader.refresh()

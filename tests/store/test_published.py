@@ -6,10 +6,9 @@ import random
 import msgspec
 import pytest
 
-from make.published import MARK, company, person
-from make.queries import companies_by
+from make.published import company, person
 from muniment.store import published
-from muniment.store.published_document import KINDS, PublishedEntry
+from muniment.store.published_document import PublishedEntry
 from muniment.store.reader import Reader
 from muniment.store.writing import counts
 
@@ -156,19 +155,3 @@ def test_another_schema_version_is_refused_and_clearing_begins_a_new_epoch(publi
     published.clear(publisher.connection)
     assert_in_step(publisher, {})
     assert rows(publisher, "SELECT epoch FROM published_meta")[0][0] != epoch
-
-
-def test_a_copy_of_schema_3_is_kept_and_gets_the_columns_that_it_lacks(publisher, tmp_path):
-    publisher.publish(company(1))
-    tables = ("published_document", *(f"published_item_{kind}" for kind in KINDS))
-    for table in tables:
-        publisher.connection.execute(f"ALTER TABLE {table} DROP COLUMN provenance")
-    publisher.connection.execute("UPDATE published_meta SET schema = 3")
-    reader = Reader(tmp_path / "published.sqlite3")
-    assert reader.document("company", "company-1").provenance == ("",)
-    published.prepare_copy(publisher.connection)
-    assert all(published.has_column(publisher.connection, table, "provenance") for table in tables)
-    publisher.publish(company(2))
-    reader.refresh()
-    assert reader.companies(companies_by()).provenance == [f'"company-2":"{MARK}"', ""]
-    reader.close()

@@ -136,16 +136,6 @@ def test_the_feed_continues_from_a_number_and_reports_when_it_cannot(publisher, 
     assert reader.changes(3, 1).next_after == 4
 
 
-def test_the_feed_of_a_file_that_knows_no_changed_fields_is_read(publisher, reader):
-    publisher.publish(company(1))
-    publisher.publish(company(1), fields=("name",))
-    reader.refresh()
-    assert [row.fields for row in reader.changes_of("company", "company-1", 5)] == [("name",), None]
-    publisher.connection.execute("ALTER TABLE published_change DROP COLUMN fields")
-    assert [row.fields for row in reader.changes_of("company", "company-1", 5)] == [None, None]
-    assert [row.sequence for row in reader.changes(0, 5).rows] == [1, 2]
-
-
 def test_token_holders_are_paged(publisher, reader):
     publisher.publish(company(1, capTable=[{"address": f"0x{n}"} for n in range(5)]))
     found = reader.cap_table("company-1", 2, 2)

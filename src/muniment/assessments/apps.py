@@ -18,9 +18,7 @@ class AssessmentsConfig(AppConfig):
         from muniment.assessments.models import ShareLink
 
         personal_data.register()
-        links = sealed.of_column(
-            "addresses of share links", ShareLink.objects.exclude(sealed="").all, "sealed", sharing.PURPOSE
-        )
+        links = sealed.of_column("addresses of share links", ShareLink.objects.all, "sealed", sharing.PURPOSE)
         sealed.KINDS.append(links)
         sweep = handlers.Handler(kind="assessments.grown_old", work=lambda _: operations.expire_runs())
         handlers.register(sweep, every_s=3600)

@@ -70,23 +70,12 @@ class ReportRun(models.Model):
 
 
 class Report(models.Model):
-    """
-    The result of a run. The document never changes; :attr:`shown` is what may leave the feature.
-
-    ``share_digest`` and ``badge`` are of earlier versions: their links are ShareLinks now, their badges still shown.
-    """
+    """The result of a run. The document never changes; :attr:`shown` is what may leave the feature."""
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
     run = models.OneToOneField(ReportRun, models.PROTECT, related_name="report")
     document = JSONText()
-    share_digest = models.CharField(max_length=64, blank=True, default="")
-    badge = models.BooleanField(default=False)
     created_at = models.DateTimeField(default=now)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(fields=["share_digest"], condition=~Q(share_digest=""), name="report_share_unique")
-        ]
 
     def __str__(self) -> str:
         return f"report {self.id}"
@@ -98,18 +87,14 @@ class Report(models.Model):
 
 
 class ShareLink(models.Model):
-    """
-    A link with which anyone can read a report: its token as a digest, and sealed for the report's owners.
-
-    A link of an earlier version has no sealed token: it works, and its address cannot be shown.
-    """
+    """A link with which anyone can read a report: its token as a digest, and sealed for the report's owners."""
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
     report = models.ForeignKey(Report, models.CASCADE, related_name="links")
     account = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+")
     name = Text(blank=True, default="")
     digest = models.CharField(max_length=64)
-    sealed = Text(blank=True, default="")
+    sealed = Text()
     created_at = models.DateTimeField(default=now)
     opened_at = models.DateTimeField(null=True, blank=True)
 

@@ -62,8 +62,6 @@ def execute(run: JobRun) -> None:
     _wait_for_texts(run, chosen)
     specification = row.specification.document
     criteria = list(chain.from_iterable(section["criteria"] for section in specification["sections"]))
-    if row.criteria != len(criteria):  # started by a version that did not count them
-        ReportRun.objects.filter(pk=row.pk).update(criteria=len(criteria))
     # Stored as text: the order of keys affects the judgement, and a database may change it.
     snapshot = run.step(
         "snapshot", lambda: msgspec.json.encode(facts_of(row.company.slug)).decode(), done=0, total=len(criteria)

@@ -115,7 +115,7 @@ def count_criteria(specification: FrameworkSpecification) -> int:
 
 def _progress(row: ReportRun, job_progress: str | None) -> JSONObject:
     """Return a run's progress; *job_progress* is the stored progress of its job."""
-    total = row.criteria or count_criteria(row.specification)  # started by a version that did not count them
+    total = row.criteria
     if row.state in ACTIVE:
         kept = msgspec.json.decode(job_progress) if job_progress else {}
         step = str(kept.get("step") or row.state).partition(":")[0]

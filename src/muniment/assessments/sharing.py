@@ -1,4 +1,4 @@
-"""Sharing a report: the whole by links, the score by a badge. Source: assessment-spec/1, report; decision 63."""
+"""Sharing a whole report by links. Source: assessment-spec/1, report; decision 63."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ class Link(NamedTuple):
     A link to a report, as its owners see it.
 
     Args:
-        token: its secret; empty if it cannot be opened, such as that of a link of an earlier version.
+        token: its secret; empty if the key that sealed it is lost.
         opened_at: when it was last opened, to the minute.
     """
 
@@ -92,10 +92,6 @@ def unshare_report(actor: Actor, run_id: str) -> None:
     _revoke(get_report(actor, run_id), Q())
 
 
-def set_badge(actor: Actor, run_id: str, *, shown: bool) -> None:
-    Report.objects.filter(pk=get_report(actor, run_id).pk).update(badge=shown)
-
-
 def shared_report(token: str) -> Report:
     """Return the report of a link and note that it was opened; raise NotFound if it is unknown or was revoked."""
     link = ShareLink.objects.filter(digest=token_digest(token)).first() if token else None
@@ -106,24 +102,13 @@ def shared_report(token: str) -> Report:
     return Report.objects.select_related("run__company", "run__framework").get(pk=link.report_id)
 
 
-def badge_of(report_id: str) -> Report:
-    """Return a report whose owners show its badge, or raise NotFound."""
-    found = Report.objects.filter(pk=report_id, badge=True).first()
-    if found is None:
-        raise NotFound("Badge not found.", "Owners publish the score of a report on its page, with a badge.")
-    return found
-
-
 def _token(link: ShareLink) -> str:
     try:
-        return unseal(link.sealed, PURPOSE).decode() if link.sealed else ""
+        return unseal(link.sealed, PURPOSE).decode()
     except InvalidToken:  # the key was lost; the link itself still works
         return ""
 
 
 def _revoke(report: Report, which: Q) -> int:
-    """Revoke links, also for nodes of an earlier version, and return how many."""
-    with transaction.atomic():
-        found = report.links.filter(which)
-        Report.objects.filter(pk=report.pk, share_digest__in=found.values("digest")).update(share_digest="")
-        return found.delete()[0]
+    """Revoke links, and return how many."""
+    return report.links.filter(which).delete()[0]

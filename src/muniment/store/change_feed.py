@@ -47,11 +47,8 @@ class ChangeRow(NamedTuple):
 
 def change_rows(connection: sqlite3.Connection, condition: str, *parameters: str | int) -> list[ChangeRow]:
     """Return the entries of the feed that meet a condition, without their chain."""
-    columns = "sequence, kind, key, change, at"
-    try:
-        rows = connection.execute(f"SELECT {columns}, fields FROM published_change {condition}", parameters)
-    except sqlite3.OperationalError:  # a feed of schema 2 has no such column
-        rows = connection.execute(f"SELECT {columns}, NULL FROM published_change {condition}", parameters)
+    columns = "sequence, kind, key, change, at, fields"
+    rows = connection.execute(f"SELECT {columns} FROM published_change {condition}", parameters)
     return [ChangeRow._make((*row[:5], decode_fields(row[5]), None)) for row in rows]
 
 
@@ -77,11 +74,8 @@ def chained_rows(connection: sqlite3.Connection, after: int, limit: int) -> list
     rows = change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
     if not rows:
         return rows
-    try:
-        first = links.oldest(connection)
-        chains = {each.sequence: each.chain.hex() for each in links.links(connection, after, rows[-1].sequence)}
-    except sqlite3.OperationalError:  # a file of an earlier version, which is about to be upgraded
-        return rows
+    first = links.oldest(connection)
+    chains = {each.sequence: each.chain.hex() for each in links.links(connection, after, rows[-1].sequence)}
     # The first value counts for all entries before it.
     floor = {} if first is None else {row.sequence: first.chain.hex() for row in rows if row.sequence < first.sequence}
     return [row._replace(chain=chains.get(row.sequence, floor.get(row.sequence))) for row in rows]
@@ -89,10 +83,7 @@ def chained_rows(connection: sqlite3.Connection, after: int, limit: int) -> list
 
 def chain_after(connection: sqlite3.Connection, number: int) -> str | None:
     """Return the chain after entry *number*, which the feed must still reach; None if it is unknown."""
-    try:
-        found = links.chain_at(connection, number)
-    except sqlite3.OperationalError:  # as above
-        return None
+    found = links.chain_at(connection, number)
     return None if found is None else found.hex()
 
 

@@ -25,7 +25,7 @@ Connection = Any
 
 TABLE: Final = """CREATE TABLE IF NOT EXISTS published_modified (
     id integer PRIMARY KEY CHECK (id = 1), edition bigint NOT NULL, at text NOT NULL)"""
-"""The stamp of the latest edition that has one; an earlier version publishes without."""
+"""The stamp of the latest edition that has one."""
 _CHARACTERS: Final = len("2026-11-22T10:00:04Z")
 _SLOT_S: Final = 2
 _seen = ""
@@ -96,10 +96,7 @@ def _moved(moment: str, by_s: int) -> str:
 
 def last(connection: Connection) -> tuple[int, str]:
     """Return the latest edition with a stamp, and the stamp; -1 and an empty text without any."""
-    try:
-        row = connection.execute("SELECT edition, at FROM published_modified").fetchone()
-    except sqlite3.OperationalError:  # a file of an earlier version
-        row = None
+    row = connection.execute("SELECT edition, at FROM published_modified").fetchone()
     return row or (-1, "")
 
 

@@ -36,10 +36,6 @@ _TABLES: Final = (
     links.POSTGRESQL_TABLE,
     modified.TABLE,
 )
-_HAS_FIELDS: Final = (
-    "SELECT 1 FROM pg_attribute WHERE attrelid = 'published_change'::regclass AND attname = 'fields'"
-    " AND NOT attisdropped"
-)
 _INSERT: Final = "INSERT INTO published_document VALUES (%s, %s, %s)"
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)
 
@@ -76,9 +72,6 @@ class JoinedHead(NamedTuple):
 def create(connection: Connection) -> None:
     for statement in _TABLES:
         connection.execute(statement)
-    # Tables of an earlier version lack the column. Altering locks out writers, also where nothing is to be added.
-    if not connection.execute(_HAS_FIELDS).fetchone():
-        connection.execute("ALTER TABLE published_change ADD COLUMN IF NOT EXISTS fields text")
     connection.execute("INSERT INTO published_edition VALUES (1, 0, %s, '') ON CONFLICT DO NOTHING", (_epoch(),))
 
 

@@ -26,7 +26,7 @@ from muniment.store.writing.documents import DocumentWriter, grouped
 from muniment.store.writing.tables import statements
 
 SCHEMA_VERSION: Final = 10
-READABLE_SCHEMAS: Final = frozenset({2, 3, 4, 5, 6, 7, 8, 9, SCHEMA_VERSION})
+READABLE_SCHEMAS: Final = frozenset({SCHEMA_VERSION})
 """Versions whose tables this version can read, so that it serves them until their documents are rendered again."""
 UNBUILT: Final = "unbuilt"
 """The epoch of a replica file that has not been filled yet."""
@@ -34,18 +34,6 @@ CHANGES_KEPT: Final = 200_000
 """Entries of the feed: more than two rounds of a large import. A client or node further behind copies everything."""
 
 _TABLES: Final = statements(KINDS)
-_ADDED: Final = (
-    ("published_change", "fields", "TEXT"),
-    ("published_document", "team_size", "INTEGER"),
-    ("published_document", "company_count", "INTEGER"),
-    ("published_value", "changed", "INTEGER NOT NULL DEFAULT 0"),
-    ("published_document", "modified_at", "TEXT NOT NULL DEFAULT ''"),
-    *(
-        (table, "provenance", "TEXT NOT NULL DEFAULT ''")
-        for table in ("published_document", *(f"published_item_{kind}" for kind in KINDS))
-    ),
-)
-"""Columns that tables of readable schemas may lack."""
 _NAMES: Final = re.findall(r"TABLE IF NOT EXISTS (\w+)", ";".join(_TABLES))
 
 
@@ -62,7 +50,6 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     """
     if _exists(connection):
         check(connection)  # first: statements of this version may not fit tables of another
-        _add_columns(connection)
     for statement in (*_TABLES, modified.TABLE):
         connection.execute(statement)
     connection.execute(
@@ -97,18 +84,6 @@ def check_readable(connection: sqlite3.Connection) -> None:
     _require(connection, READABLE_SCHEMAS)
 
 
-def has_column(connection: sqlite3.Connection, table: str, column: str) -> bool:
-    """Return whether a table has a column that earlier schemas lack."""
-    return any(name == column for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
-
-
-def _add_columns(connection: sqlite3.Connection) -> None:
-    for table, column, definition in _ADDED:
-        found = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})")]
-        if found and column not in found:  # a table that is missing is made with it
-            connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
-
-
 def _require(connection: sqlite3.Connection, versions: Collection[int]) -> None:
     row = connection.execute("SELECT schema FROM published_meta").fetchone()
     schema = row[0] if row else None
@@ -126,9 +101,6 @@ def prepare_copy(connection: sqlite3.Connection) -> None:
     """
     with contextlib.suppress(sqlite3.OperationalError, SchemaMismatch):
         check_readable(connection)
-        _add_columns(connection)
-        connection.execute(links.SQLITE_TABLE)
-        connection.execute(modified.TABLE)
         return  # without the write lock, which another process that builds the file may hold
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -6,7 +6,6 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -28,8 +27,6 @@ TICKER_PAGE_CACHE_KIB: Final = 12_000
 THAW_S: Final = 0.5
 THAW_MOST_S: Final = 30.0
 """After how long a frozen file is tried again: each time twice as long, because a try looks through all objects."""
-_ADDED_COLUMNS: Final = ("modified_at", "provenance")
-"""Columns that tables of earlier versions lack, from the latest to the earliest."""
 
 
 class PublishedFile:
@@ -298,15 +295,3 @@ class Snapshot:
 
     def __exit__(self, *_: object) -> None:
         self._connection.execute("COMMIT")
-
-
-def execute(connection: sqlite3.Connection, statement: str, parameters: Sequence[int | str]) -> sqlite3.Cursor:
-    """Execute a query of the published tables, also of those that an earlier version made."""
-    try:
-        return connection.execute(statement, parameters)
-    except sqlite3.OperationalError:
-        for column in _ADDED_COLUMNS:
-            statement = statement.replace(column, "''")
-            with contextlib.suppress(sqlite3.OperationalError):
-                return connection.execute(statement, parameters)
-        raise

@@ -29,7 +29,7 @@ from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
 from muniment.store.modified import is_stamp
-from muniment.store.published_file import PublishedFile, execute
+from muniment.store.published_file import PublishedFile
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after
@@ -159,7 +159,7 @@ class Reader(PublishedFile):
         found = {}
         for start in range(0, len(names), BATCH):
             some = names[start : start + BATCH]
-            for body, named in execute(connection, _BY_NAMES[len(some)], [*chain.from_iterable(some)]):
+            for body, named in connection.execute(_BY_NAMES[len(some)], [*chain.from_iterable(some)]):
                 values, _, provenance = named.rpartition("\n")
                 etag, modified_at, kind, key = values.split(" ", 3)
                 found[kind, key] = self._found(body, etag, modified_at, version, provenance)
@@ -195,7 +195,7 @@ class Reader(PublishedFile):
             guidance: JSONObject = {}
             if chosen.is_everything:
                 everything = "SELECT item, provenance FROM published_item_framework ORDER BY position"
-                rows = execute(connection, everything, ()).fetchall()
+                rows = connection.execute(everything, ()).fetchall()
             else:
                 found = self._positions.get(connection, chosen, state.versions["framework"])
                 step = 1 if chosen.order == "relevance" else -1
@@ -390,7 +390,7 @@ class Reader(PublishedFile):
             below = first + 1
         statement = f"SELECT item, provenance, position FROM published_item_{kind}"
         statement += " WHERE position < ? ORDER BY position DESC LIMIT ?"
-        rows = execute(connection, statement, (below, size)).fetchall()
+        rows = connection.execute(statement, (below, size)).fetchall()
         return [row[0] for row in rows], [row[1] for row in rows], rows[-1][2]
 
     def _rank(self, connection: sqlite3.Connection, state: SnapshotState, kind: str, position: int) -> int:

@@ -355,7 +355,7 @@ def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:
     """Compare the history of a file with that of the feed, in the feed's open snapshot."""
     if here.epoch != there.epoch:
         return _Join.SAME if _is_renamed(source, here, there) else _Join.UNKNOWN
-    if here.link is None:  # the file is older than the chain
+    if here.link is None:  # nothing was chained when the file was filled
         return _Join.UNKNOWN if there.chain is not None else _Join.SAME
     if here.edition > there.edition:
         return _Join.DIVERGED

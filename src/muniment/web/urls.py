@@ -138,7 +138,7 @@ urlpatterns = [
     path("manage/reports/<str:run_id>/report.md", reports.as_markdown),
     path("manage/reports/<str:run_id>/publish", reports.publish),
     re_path(
-        r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|revoke|no-badge|submit|withdraw-score)$",
+        r"^manage/reports/(?P<run_id>[0-9a-z]{26})/(?P<action>execute|cancel|share|revoke|submit|withdraw-score)$",
         reports.act,
     ),
     path("manage/searches", searches.searches, name="searches"),
@@ -151,7 +151,6 @@ urlpatterns = [
         r"^manage/applications/(?P<application_id>[0-9a-z]{26})/(?P<action>withdraw|accept|decline)$", applications.act
     ),
     path("reports/shared/<str:token>", reports.shared),
-    path("reports/<str:report_id>/badge.svg", reports.badge),
     path("manage/tokens", tokens.tokens, name="tokens"),
     path("manage/tokens/<int:token_id>/regenerate", tokens.regenerate),
     path("manage/tokens/<int:token_id>/revoke", tokens.revoke),

@@ -40,13 +40,6 @@ def test_facts_follow_their_documents(wide, publisher):
     assert ids(wide.companies(companies_by(q="harbour")))[:3] == ["harbour", "company-20", "company-39"]
 
 
-def test_a_file_of_an_earlier_version_has_the_newest_texts_after_exact_names(wide, publisher):
-    for statement in ("TABLE published_fact_company", "VIEW published_fact_company_of"):
-        publisher.connection.execute(f"DROP {statement}")
-    page = wide.companies(companies_by(q="harbour"))
-    assert ids(page)[:2] == ["harbour", "company-39"]
-
-
 def test_a_total_that_is_no_whole_one_says_so_and_the_list_ends_there(wide):
     page = wide.companies(companies_by(q="harbour", page_size=6))
     found = ids(page)

@@ -92,8 +92,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("document", muniment.registry.fields.JSONText()),
-                ("share_digest", models.CharField(blank=True, default="", max_length=64)),
-                ("badge", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(default=muniment.kernel.ids.now)),
                 (
                     "run",
@@ -114,7 +112,7 @@ class Migration(migrations.Migration):
                 ),
                 ("name", muniment.registry.fields.Text(blank=True, default="")),
                 ("digest", models.CharField(max_length=64)),
-                ("sealed", muniment.registry.fields.Text(blank=True, default="")),
+                ("sealed", muniment.registry.fields.Text()),
                 ("created_at", models.DateTimeField(default=muniment.kernel.ids.now)),
                 ("opened_at", models.DateTimeField(blank=True, null=True)),
                 (
@@ -253,14 +251,6 @@ class Migration(migrations.Migration):
                     ("state__in", ["created", "queued", "running", "succeeded", "failed", "canceled", "expired"])
                 ),
                 name="report_run_state_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("share_digest", ""), _negated=True),
-                fields=("share_digest",),
-                name="report_share_unique",
             ),
         ),
         migrations.AddConstraint(

@@ -1,8 +1,8 @@
 """
 The chain as it is stored beside the change feed: one row for each change, in the file and on PostgreSQL alike.
 
-The first row has no leaf to check: it is the genesis, or the last change that the feed no longer has. Changes before
-it are older than the chain; its value counts for them too, because it covers all documents at that time.
+The first row has no leaf to check: it is the genesis, or the last change that the feed no longer has. Its value counts
+for changes before it too, because it covers all documents at that time.
 """
 
 import sqlite3
@@ -114,7 +114,7 @@ def faults(connection: Connection) -> Iterator[str]:
     """
     Verify the chain of a source, and yield what is wrong with it.
 
-    On PostgreSQL, call it in a transaction. Changes that an earlier version wrote last are linked by the next one.
+    On PostgreSQL, call it in a transaction.
     """
     statement = (
         "SELECT l.sequence, l.chain, l.leaf, l.salt, l.digest, c.kind, c.key, c.change FROM published_chain l"
@@ -165,21 +165,8 @@ class Chain:
 
 
 def _until(connection: Connection, number: int) -> bytes:
-    """Return the chain after change *number*; link changes that an earlier version has written since the last link."""
+    """Return the chain after change *number*; begin it again there if its last link is of another change."""
     last = latest(connection)
     if last is not None and last.sequence == number:
         return bytes(last.chain)
-    if last is not None and last.sequence < number:
-        statement = (
-            "SELECT sequence, kind, key, change FROM published_change WHERE sequence > %s AND sequence <= %s"
-            " ORDER BY sequence"
-        )
-        changes = _run(connection, statement, last.sequence, number).fetchall()
-        if len(changes) == number - last.sequence:
-            chain = Chain(connection)
-            chain._former = last.chain  # noqa: SLF001 - of this module
-            for sequence, kind, key, change in changes:
-                chain.add(sequence, kind, key, change, None)
-            chain.write()
-            return chain._former  # noqa: SLF001 - of this module
     return begin(connection, number)

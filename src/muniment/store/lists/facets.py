@@ -309,13 +309,11 @@ def count(
     positions: Positions,
     documents: Documents,
 ) -> tuple[int | None, dict[str, Facet]]:
-    """Return how many documents *chosen* finds, None for all, and its facets; in a file of an earlier version none."""
+    """Return how many documents *chosen* finds, None for all, and its facets."""
 
     def counted() -> tuple[int | None, dict[str, Facet]]:
-        with contextlib.suppress(sqlite3.OperationalError):
-            counting = Counting(connection, chosen, version, positions=positions, documents=documents)
-            return counting.total, {name: counting.facet(name, limit) for name in names}
-        return (len(positions.get(connection, chosen, version).positions), {})
+        counting = Counting(connection, chosen, version, positions=positions, documents=documents)
+        return counting.total, {name: counting.facet(name, limit) for name in names}
 
     names = tuple(names)
     return documents.counts((chosen._replace(order="newest"), names, limit), version, counted)

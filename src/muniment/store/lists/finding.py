@@ -27,8 +27,6 @@ COLUMNS: Final = {
 """The columns of orders and ranges."""
 _BUILT_IN: Final = frozenset({*COLUMNS, "listed"})
 """Ranges that look at a column or the position; others look at the values of a declared field."""
-_LATER: Final = ("team_size", "company_count")
-"""Columns that tables of earlier versions lack, until their documents are rendered again."""
 
 
 class Matches(NamedTuple):
@@ -133,18 +131,7 @@ def _find_wide(
 
 
 def _positions(connection: sqlite3.Connection, statement: tuple[str, list[object]]) -> "array[int]":
-    return array("q", (row[0] for row in run(connection, *statement)))
-
-
-def run(connection: sqlite3.Connection, statement: str, parameters: Sequence[object]) -> sqlite3.Cursor:
-    try:
-        return connection.execute(statement, parameters)
-    except sqlite3.OperationalError:
-        if not any(f"d.{name}" in statement for name in _LATER):
-            raise
-        for name in _LATER:
-            statement = statement.replace(f"d.{name}", "NULL")
-        return connection.execute(statement, parameters)
+    return array("q", (row[0] for row in connection.execute(*statement)))
 
 
 def _statement(
@@ -230,7 +217,7 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
     first = dict.fromkeys((*planned.first, *(() if planned.is_wide else planned.hits)))
     ranks = {position: rank for rank, position in enumerate(first)}
     for key in dict.fromkeys(chosen.ids):
-        row = run(connection, statement, (chosen.kind, key, *given)).fetchone()
+        row = connection.execute(statement, (chosen.kind, key, *given)).fetchone()
         if row is None:
             continue
         (position,) = row
@@ -258,5 +245,5 @@ def sort_key(connection: sqlite3.Connection, kind: str, order: str, position: in
     if order == "newest":
         return ""
     statement = f"SELECT d.{COLUMNS[order]} FROM published_document AS d WHERE d.kind = ? AND d.position = ?"
-    (value,) = run(connection, statement, (kind, position)).fetchone()
+    (value,) = connection.execute(statement, (kind, position)).fetchone()
     return value

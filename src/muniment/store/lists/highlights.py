@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from muniment.store.change_feed import ChangeRow, change_rows
-from muniment.store.published_file import PublishedFile, execute
+from muniment.store.published_file import PublishedFile
 
 VOTES_END: Final = "votes.end"
 """Under this name, companies have the days on which their open votes end, like the values of a filter."""
@@ -64,25 +64,22 @@ def highlights(source: PublishedFile, today: str, limit: int) -> Highlights:
 
 
 def _highlights(connection: sqlite3.Connection, today: str, limit: int) -> Highlights:
-    raising = execute(
-        connection,
+    raising = connection.execute(
         f"SELECT i.item {_OF_VALUE} AND v.name = 'raising' AND v.value = 'true' ORDER BY f.position DESC LIMIT ?",
         (limit,),
     )
-    voting = execute(
-        connection,
+    voting = connection.execute(
         f"SELECT v.value, i.item {_OF_VALUE} AND v.name = '{VOTES_END}' AND v.value >= ?"
         " ORDER BY v.value, f.position DESC LIMIT ?",
         (today, limit),
     )
-    largest = execute(
-        connection,
+    largest = connection.execute(
         "SELECT i.item FROM (SELECT position, treasury_minor FROM published_document"
         " WHERE kind = 'company' AND treasury_minor > 0 ORDER BY treasury_minor DESC, position DESC LIMIT ?) AS d"
         " JOIN published_item_company AS i ON i.position = d.position ORDER BY d.treasury_minor DESC, d.position DESC",
         (limit,),
     )
-    frameworks = execute(connection, "SELECT item FROM published_item_framework ORDER BY position LIMIT ?", (limit,))
+    frameworks = connection.execute("SELECT item FROM published_item_framework ORDER BY position LIMIT ?", (limit,))
     return Highlights(
         [row[0] for row in raising],
         [Vote(*row) for row in voting],
@@ -109,4 +106,4 @@ def _items(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, byt
         "SELECT d.key, i.item FROM published_document AS d JOIN published_item_company AS i ON i.position = d.position"
         f" WHERE d.kind = 'company' AND d.key IN ({marks})"
     )
-    return dict(execute(connection, statement, keys).fetchall())
+    return dict(connection.execute(statement, keys).fetchall())

@@ -12,7 +12,6 @@ from cachetools import LRUCache
 
 from muniment.store.cache import size_of
 from muniment.store.lists.finding import Matches, find, sort_key
-from muniment.store.published_file import execute
 from muniment.store.queries import Mark, Selection
 
 
@@ -93,5 +92,5 @@ def items_at(connection: sqlite3.Connection, kind: str, positions: Sequence[int]
     """Return the items of a page and their provenance, in the order of *positions*."""
     marks = ",".join("?" * len(positions))
     statement = f"SELECT position, item, provenance FROM published_item_{kind} WHERE position IN ({marks})"
-    found = {position: (item, mark) for position, item, mark in execute(connection, statement, positions)}
+    found = {position: (item, mark) for position, item, mark in connection.execute(statement, positions)}
     return [found[position][0] for position in positions], [found[position][1] for position in positions]

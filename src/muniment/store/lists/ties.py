@@ -6,7 +6,6 @@ from typing import Final
 
 import msgspec
 
-from muniment.store.lists.finding import run
 from muniment.store.published_file import PublishedFile
 
 _CONNECTED: Final = (
@@ -22,4 +21,4 @@ def connected(source: PublishedFile, people: Iterable[str]) -> list[str]:
 
 
 def _connected(connection: sqlite3.Connection, people: list[str]) -> list[str]:
-    return [key for (key,) in run(connection, _CONNECTED, (msgspec.json.encode(people).decode(),))]
+    return [key for (key,) in connection.execute(_CONNECTED, (msgspec.json.encode(people).decode(),))]

@@ -5,7 +5,6 @@ The full-text index merges the entries of every word that begins so, each time t
 small registry; in a large one the vocabulary tells the words instead: those of names, symbols, themes and places.
 """
 
-import contextlib
 import sqlite3
 from typing import Final
 
@@ -39,13 +38,12 @@ def words_with(connection: sqlite3.Connection, kind: str, term: Term) -> list[st
     found = [*term.words]
     word = found[0]
     if term.is_begun and len(word) > _INDEXED:
-        with contextlib.suppress(sqlite3.OperationalError):  # a file of an earlier version
-            rows = connection.execute(
-                f"SELECT word FROM (SELECT word, n FROM published_word_{kind} WHERE word > ? AND word < ?"
-                f" LIMIT {_EXAMINED}) ORDER BY n DESC LIMIT {MAX_WORDS}",
-                (word, word + _END),
-            )
-            found += [row[0] for row in rows]
+        rows = connection.execute(
+            f"SELECT word FROM (SELECT word, n FROM published_word_{kind} WHERE word > ? AND word < ?"
+            f" LIMIT {_EXAMINED}) ORDER BY n DESC LIMIT {MAX_WORDS}",
+            (word, word + _END),
+        )
+        found += [row[0] for row in rows]
     return found
 
 
@@ -62,11 +60,9 @@ def expression(connection: sqlite3.Connection, kind: str, found: list[Term]) -> 
 
 def names_with(connection: sqlite3.Connection, kind: str, key: str, limit: int) -> list[str]:
     """Return at most *limit* names, as keys, that begin with *key*: the shortest ones."""
-    with contextlib.suppress(sqlite3.OperationalError):  # a file of an earlier version
-        rows = connection.execute(
-            f"SELECT word FROM (SELECT word FROM published_word_{kind} WHERE word >= ? AND word < ?"
-            f" LIMIT {_EXAMINED}) ORDER BY length(word), word LIMIT {limit}",
-            (NAME + key, NAME + key + _END),
-        )
-        return [row[0] for row in rows]
-    return []
+    rows = connection.execute(
+        f"SELECT word FROM (SELECT word FROM published_word_{kind} WHERE word >= ? AND word < ?"
+        f" LIMIT {_EXAMINED}) ORDER BY length(word), word LIMIT {limit}",
+        (NAME + key, NAME + key + _END),
+    )
+    return [row[0] for row in rows]

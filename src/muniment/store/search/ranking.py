@@ -6,7 +6,6 @@ and the positions that come first by relevance. Texts are weighed only if there 
 have the words in their names, then those that have them in their names, themes and places, the newest first.
 """
 
-import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -167,8 +166,7 @@ def _in_facts(connection: sqlite3.Connection, kind: str, typed: list[Term], *, i
             end = "*" if term.is_begun and not is_large else ""
             joined = " AND " if len(term.words) > 1 else " OR "
             terms.append(f"({joined.join(_quoted(mark + word) + end for word in known)})")
-        with contextlib.suppress(sqlite3.OperationalError):  # a file of an earlier version
-            found += _matching(connection, kind, " AND ".join(terms), MAX_OF_TIER, newest=True, of="fact")
+        found += _matching(connection, kind, " AND ".join(terms), MAX_OF_TIER, newest=True, of="fact")
     return found
 
 
@@ -301,13 +299,10 @@ def _documents(
 
 def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]) -> tuple[dict[int, float], str]:
     """Return similar documents, the most similar first, and the query with corrected words."""
-    try:
-        names = names_like(connection, kind, key)
-        is_known = bool(names) and names[0].similarity >= ALIKE
-        by_words = [] if is_known else split[:MAX_WORDS]
-        words = [(word, _like(connection, kind, word)) for word in by_words]
-    except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
-        return {}, ""
+    names = names_like(connection, kind, key)
+    is_known = bool(names) and names[0].similarity >= ALIKE
+    by_words = [] if is_known else split[:MAX_WORDS]
+    words = [(word, _like(connection, kind, word)) for word in by_words]
     found: dict[int, float] = {}
     for near in names:
         for position in _matching(connection, kind, _quoted(near.word), MAX_CLOSE):

@@ -133,15 +133,12 @@ def meant(connection: sqlite3.Connection, kind: str, chosen: Chosen, value: str)
     if keyed:
         return keyed
     forms = same_names(name, value)
-    try:
-        if chosen.in_text and any(forms):
-            within = " OR ".join([f"({_HAS} AND instr(' ' || folded || ' ', ' ' || ? || ' '))"] * len(forms))
-            texts = [text for form in forms for text in (form, form)]
-            return _rows(connection, f"name = ? AND ({within})", kind, name, *texts)
-        marks = ", ".join("?" * len(forms))
-        return _rows(connection, f"name = ? AND folded IN ({marks})", kind, name, *forms)
-    except sqlite3.OperationalError:  # a file of an earlier version, until its documents are rendered again
-        return _rows(connection, "name = ? AND value = ?", kind, name, value)
+    if chosen.in_text and any(forms):
+        within = " OR ".join([f"({_HAS} AND instr(' ' || folded || ' ', ' ' || ? || ' '))"] * len(forms))
+        texts = [text for form in forms for text in (form, form)]
+        return _rows(connection, f"name = ? AND ({within})", kind, name, *texts)
+    marks = ", ".join("?" * len(forms))
+    return _rows(connection, f"name = ? AND folded IN ({marks})", kind, name, *forms)
 
 
 def bounded(connection: sqlite3.Connection, kind: str, bounds: Bounds) -> list[tuple[int, int]]:

@@ -3,7 +3,6 @@
 import csv
 import re
 from datetime import timedelta
-from xml.etree import ElementTree as ET
 
 import html5lib
 import pytest
@@ -109,11 +108,10 @@ def test_strangers_and_visitors_are_refused_on_every_page(me):
     for path in (where, f"{where}/report.md", f"{where}/publish"):
         assert stranger.get(path).status_code == 404
         assert Client().get(path).status_code == 302
-    for action in ("execute", "cancel", "share", "revoke", "publish", "withdraw-score", "no-badge", "submit"):
+    for action in ("execute", "cancel", "share", "revoke", "publish", "withdraw-score", "submit"):
         assert stranger.post(f"{where}/{action}").status_code == 404
         assert Client().post(f"{where}/{action}").status_code == 302
     assert report.run_id not in stranger.get("/manage/reports").content.decode()
-    assert Client().get(f"/reports/{report.pk}/badge.svg").status_code == 404
     for path in ("/manage/credits", "/manage/credits.csv", "/manage/reports"):
         assert Client().get(path).status_code == 302
 
@@ -141,21 +139,8 @@ def test_links_stay_visible_to_the_owner_and_show_the_report_until_they_are_revo
     assert "Link revoked." in browser.post(f"{where}/revoke", {"link": ids[0]}, follow=True).content.decode()
     assert [Client().get(link).status_code for link in links] == [404, 200]
     assert browser.post(f"{where}/revoke", {"link": ids[0]}).status_code == 404
-    ShareLink.objects.update(sealed="")
+    ShareLink.objects.update(sealed="unreadable")
     assert "its address cannot be shown" in page(browser, where)
-
-
-def test_the_badge_of_a_report_of_an_earlier_version_is_shown_until_it_is_hidden(me):
-    browser, actor = signed_in(me), me.actor("web")
-    report = finished(actor, of=framework(description="x"))
-    sharing.set_badge(actor, report.run_id, shown=True)
-    seen = Client().get(f"/reports/{report.pk}/badge.svg")
-    assert seen["Content-Type"].startswith("image/svg+xml")
-    picture = ET.fromstring(seen.content)
-    assert f"{report.document['overall']['score']:g}" in picture[0].text
-    assert "Badge of this report alone" in page(browser, f"/manage/reports/{report.run_id}")
-    browser.post(f"/manage/reports/{report.run_id}/no-badge")
-    assert Client().get(f"/reports/{report.pk}/badge.svg").status_code == 404
 
 
 def test_an_owner_publishes_a_score_after_a_question_and_withdraws_it(me):

@@ -178,7 +178,6 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
     report = operations.get_report(actor, seen.row.pk)
     context |= {
         **reports.shown(report, actor),
-        "badge": f"{address(request)}/reports/{report.pk}/badge.svg" if report.badge else "",
         **_published(request, actor, report),
         "links": [
             (each, f"{address(request)}/reports/shared/{each.token}") for each in sharing.list_links(actor, seen.row.pk)
@@ -248,7 +247,7 @@ def publish(request: HttpRequest, run_id: str) -> HttpResponse:
 
 @signed_in("POST")
 def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
-    """Execute, cancel, share, submit, withdraw the score, or hide the badge of the report."""
+    """Execute, cancel, share, submit, or withdraw the score."""
     actor = actor_of(request)
     with problems_shown(request):
         if action == "execute":
@@ -267,11 +266,9 @@ def act(request: HttpRequest, run_id: str, action: str) -> HttpResponse:
             made = applications.submit_application(actor, run_id)
             told = gettext("Report submitted. %(name)s can read it now. We'll email you when they decide.")
             messages.success(request, told % {"name": made.receiver.name})
-        elif action == "withdraw-score":
+        else:
             publishing.withdraw_score(actor, run_id)
             messages.success(request, gettext("Score withdrawn. It is no longer public."))
-        else:
-            sharing.set_badge(actor, run_id, shown=False)
     return HttpResponseRedirect(f"{HOME}/{run_id}")
 
 
@@ -349,13 +346,3 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     page["Referrer-Policy"] = "no-referrer"
     page["X-Robots-Tag"] = "noindex"
     return page
-
-
-def badge(request: HttpRequest, report_id: str) -> HttpResponse:  # noqa: ARG001 - Django's signature
-    """Return a report's score as a picture, if its owners publish it."""
-    document = sharing.badge_of(report_id).document
-    overall = document["overall"]
-    picture = scores.badge(*scores.badge_text(document["frameworkName"], overall["score"], overall["band"]))
-    answer = HttpResponse(picture, content_type="image/svg+xml; charset=utf-8")
-    answer["Cache-Control"] = "public, max-age=300"
-    return answer
