@@ -46,7 +46,7 @@ def serve(file: Path, port: int) -> None:
     import uvicorn
 
     from muniment.config import Config
-    from muniment.mcp.protocol.origin import OriginPolicy
+    from muniment.mcp.protocol.http import OriginPolicy
     from muniment.mcp.protocol.transport import ToolServer
     from muniment.mcp.tools.public import public_declarations
     from muniment.schema.objects import registry_schema

@@ -17,10 +17,9 @@ import msgspec
 from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Declarations, Prompt, Report, ResourceTemplate, Tool
 from muniment.mcp.extensions import TextResource
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.lookups import Lookup
-from muniment.mcp.protocol.messages import INVALID_PARAMS, CallParams, Fault
-from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.replies import fault_reply, result
+from muniment.mcp.protocol.messages import INVALID_PARAMS, CallParams, Fault, fault_reply, result
 from muniment.mcp.protocol.transport import ToolCall, ToolServer
 
 MISSING_CAPABILITY = -32021

@@ -4,9 +4,8 @@ import pytest
 
 from muniment.kernel.http import content_negotiation
 from muniment.kernel.http.content_negotiation import negotiated
-from muniment.mcp.protocol import content_types
-from muniment.mcp.protocol.content_types import NotAcceptable, check_types
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol import http
+from muniment.mcp.protocol.http import NotAcceptable, OriginPolicy, check_types
 
 
 @pytest.mark.parametrize(
@@ -18,7 +17,7 @@ def test_the_preferred_encoding_is_chosen_also_from_a_long_value(accepted, chose
 
 
 def test_long_header_values_are_not_kept_in_memory():
-    kept = content_negotiation._remembered.cache_info().currsize, content_types._remembered.cache_info().currsize
+    kept = content_negotiation._remembered.cache_info().currsize, http._remembered.cache_info().currsize
     policy = OriginPolicy("http://registry.example")
     for number in range(50):
         long = b", x%d" % number * 100
@@ -27,6 +26,6 @@ def test_long_header_values_are_not_kept_in_memory():
         with pytest.raises(NotAcceptable):
             check_types({b"content-type": b"application/json", b"accept": b"text/html" + long})
         policy.admit(b"registry.example", b"https://%d.example" % number * 50)
-    found = content_negotiation._remembered.cache_info().currsize, content_types._remembered.cache_info().currsize
+    found = content_negotiation._remembered.cache_info().currsize, http._remembered.cache_info().currsize
     assert found == kept
     assert policy._admitted == set()

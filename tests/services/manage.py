@@ -8,10 +8,9 @@ from typing import Any
 
 from django.conf import settings
 
-from muniment.mcp.protocol.admission import Access
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.admission import Access, BearerAuthentication
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
-from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.owner.server import owner_declarations
 from muniment.oauth.resources import manage_server
 from muniment.oauth.token_authentication import TokenAuthenticator

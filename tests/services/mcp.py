@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jsonschema
 
 from make import published as make
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
 from muniment.schema.objects import Schema, registry_schema

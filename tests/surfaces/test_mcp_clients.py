@@ -8,7 +8,7 @@ from mcp_types import PromptReference
 
 from make.published import MARK
 from muniment.mcp.declarations import PROVENANCE
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
 from muniment.schema.objects import registry_schema

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from conformance.fixtures import fixture_server
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.tools.public import public_declarations
 from muniment.schema.objects import registry_schema

@@ -14,8 +14,7 @@ from muniment.kernel.problems import Forbidden, Unauthorized
 from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations, Tool
 from muniment.mcp.protocol.admission import Access
-from muniment.mcp.protocol.http import MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.http import MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES, OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from services.mcp import Asker, fictional_registry, initialize, legacy, modern, public_server
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from muniment.mcp.tools.differences import shown
+from muniment.mcp.tools.answers import shown
 
 
 def difference(before, after):

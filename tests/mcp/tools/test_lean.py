@@ -5,7 +5,7 @@ import json
 import pytest
 
 from make import published as make
-from muniment.mcp.tools.lean import SUMMARY_CHARACTERS, Shape, form_of, shortened
+from muniment.mcp.tools.answers import SUMMARY_CHARACTERS, Shape, form_of, shortened
 from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
 from services.mcp import public_server

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from make import published as make
-from muniment.mcp.tools import truncation
+from muniment.mcp.tools import answers
 from services.mcp import BASE, check_types, fictional_registry, legacy, modern, public_server
 
 NAMES = [
@@ -204,7 +204,7 @@ def test_a_company_can_be_asked_for_the_parts_that_are_needed(server):
     team = answer(server, "get_company", slug="company-1", parts=["positions"])["data"]
     assert set(team) == {"company", "positions"}
     assert team["company"] == {key: value for key, value in whole["company"].items() if key != "body"}
-    every = answer(server, "get_company", slug="company-1", parts=list(truncation.PARTS))["data"]
+    every = answer(server, "get_company", slug="company-1", parts=list(answers.PARTS))["data"]
     assert every == whole
     holders = answer(server, "get_company", slug="many-holders", parts=["capTable"])["data"]
     assert (len(holders["capTable"]), holders["capTableTotal"], set(holders)) == (
@@ -238,12 +238,12 @@ def test_any_bundle_fits_an_answer():
     lists = {
         name: [{"title": "t" * 900, "id": n} for n in range(600)] for name in ("positions", "proposals", "capTable")
     }
-    length, found = size(truncation.bundle({"company": dict(company), **lists}, "u"))
+    length, found = size(answers.bundle({"company": dict(company), **lists}, "u"))
     assert length <= 60_000
     assert found["data"]["positionsTotal"] == 600
     assert 1 <= len(found["data"]["positions"]) < 100
     company["unknown"] = [["deep"] * 9_000, {"k": "v" * 60_000}]
-    length, found = size(truncation.bundle({"company": dict(company), **lists}, "u"))
+    length, found = size(answers.bundle({"company": dict(company), **lists}, "u"))
     assert length <= 60_000
     assert found["data"]["company"] == {"id": "x", "name": "X", "truncated": True, "url": "u"}
 
@@ -254,7 +254,7 @@ def test_a_long_team_is_read_to_its_end_in_as_few_answers_as_fit():
     seen, following, calls = [], 0, 0
     while following is not None:
         data = {"company": {"id": "x", "name": "X"}, "positions": team, "proposals": [], "capTable": None}
-        length, found = size(truncation.bundle(data, "u", offset=following, limit=1_000))
+        length, found = size(answers.bundle(data, "u", offset=following, limit=1_000))
         assert length <= 60_000
         seen += [row["id"] for row in found["data"]["positions"]]
         following, calls = found.get("nextOffset"), calls + 1
@@ -267,7 +267,7 @@ def test_a_long_team_is_read_to_its_end_in_as_few_answers_as_fit():
 def test_any_person_or_framework_fits_an_answer():
     positions = [{"title": "t" * 400, "company": {"name": "n" * 200}} for _ in range(1_500)]
     body = {"slug": "p", "name": "P", "bio": "b" * 80_000, "positions": positions}
-    length, found = size(truncation.record(body, "u", "positions"))
+    length, found = size(answers.record(body, "u", "positions"))
     assert length <= 60_000
     assert (found["data"]["positionsTotal"], found["data"]["bioTruncated"], found["data"]["bioUrl"]) == (
         1_500,
@@ -275,12 +275,12 @@ def test_any_person_or_framework_fits_an_answer():
         "u",
     )
     body = {"frameworkId": "f", "description": "d" * 100_000, "kind": "score"}
-    length, found = size(truncation.record(body, "u"))
+    length, found = size(answers.record(body, "u"))
     assert (length <= 60_000, found["data"]["descriptionTruncated"]) == (True, True)
     frameworks = [
         {"frameworkId": f"f{n}", "frameworkName": "N", "description": "d" * 3_000, "kind": "score"} for n in range(400)
     ]
-    length, found = size(truncation.framework_items(frameworks, {"nextPage": None}, lambda item: "u"))
+    length, found = size(answers.framework_items(frameworks, {"nextPage": None}, lambda item: "u"))
     assert (length <= 60_000, len(found["data"]), found["nextPage"]) == (True, 400, None)
 
 
@@ -289,7 +289,7 @@ def test_any_page_fits_and_keeps_every_item():
     found = [
         {"id": f"c{n}", "name": "N" * 150, "themes": ["t" * 60] * 200, "description": "d" * 2_000} for n in range(100)
     ]
-    length, page = size(truncation.page(found, {"nextPage": 2}, lambda item: item["id"], named=True))
+    length, page = size(answers.page(found, {"nextPage": 2}, lambda item: item["id"], named=True))
     assert (length <= 60_000, len(page["data"]), page["nextPage"]) == (True, 100, 2)
     assert {item["id"] for item in page["data"]} == {f"c{n}" for n in range(100)}
     assert all(item["url"] == item["id"] for item in page["data"] if item.get("truncated"))
@@ -300,7 +300,7 @@ def test_a_page_whose_names_do_not_fit_is_shortened_and_says_how_to_continue():
     found = [{"id": f"{n:03}{'水' * 190}", "name": f"{n:03}{'水' * 190}"} for n in range(100)]
     rest = {"pagination": {"page": 1, "pageSize": 100, "pageCount": 3, "total": 250}, "nextPage": 2}
     url = "https://registry.example/" + "%E6%B0%B4" * 190
-    length, page = size(truncation.page([dict(each) for each in found], rest, lambda item: url, named=True))
+    length, page = size(answers.page([dict(each) for each in found], rest, lambda item: url, named=True))
     taken = page["pagination"]["pageSize"]
     assert length <= 60_000
     assert page["data"] == found[:taken]
@@ -314,7 +314,7 @@ def test_more_frameworks_than_fit_say_how_many_are_left_out_and_where_all_are():
     frameworks = [
         {"frameworkId": f"f{n}", "frameworkName": "N" * 150, "kind": "score", "isOpen": True} for n in range(1_000)
     ]
-    length, found = size(truncation.framework_items(frameworks, {"nextPage": None}, lambda item: "u", where="w"))
+    length, found = size(answers.framework_items(frameworks, {"nextPage": None}, lambda item: "u", where="w"))
     assert length <= 60_000
     assert found["omitted"] == 1_000 - len(found["data"])
     assert found["hint"] == f"{found['omitted']} more do not fit into one answer; all are at w"
@@ -323,7 +323,7 @@ def test_more_frameworks_than_fit_say_how_many_are_left_out_and_where_all_are():
 @pytest.mark.requirement("mcp.size")
 def test_full_descriptions_of_frameworks_are_cut_to_500_characters_in_lists():
     items = [{"frameworkId": "a", "description": "d" * 501}, {"frameworkId": "b", "description": "d" * 500}]
-    _, found = size(truncation.framework_items(items, {"nextPage": None}, lambda item: "u"))
+    _, found = size(answers.framework_items(items, {"nextPage": None}, lambda item: "u"))
     assert [len(item["description"]) for item in found["data"]] == [500, 500]
     assert [item.get("descriptionTruncated") for item in found["data"]] == [True, None]
 

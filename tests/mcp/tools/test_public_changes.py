@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from make import published as make
-from muniment.mcp.tools.public_changes import MAX_ENTRIES
+from muniment.mcp.tools.public_lookups import MAX_ENTRIES
 from muniment.store.reader import Reader
 from services.mcp import public_server
 

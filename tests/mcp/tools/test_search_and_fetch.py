@@ -5,9 +5,8 @@ import json
 import pytest
 
 from make.published import Publisher, company, framework, person
-from muniment.mcp import whole_texts
-from muniment.mcp.tools.lean import form_of
-from muniment.mcp.tools.truncation import BUDGET_BYTES
+from muniment.mcp.tools import public_search
+from muniment.mcp.tools.answers import BUDGET_BYTES, form_of
 from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
 from services.mcp import BASE, public_server
@@ -164,7 +163,7 @@ def test_an_unknown_id_is_refused_with_the_nearest(server, asked, hint):
 def test_the_longest_text_stays_within_an_answer(server):
     found = answer(server, "fetch", id="company:long")["structuredContent"]
     assert len(json.dumps(found, ensure_ascii=False).encode()) <= BUDGET_BYTES
-    assert len(found["text"]) <= whole_texts.MAX_CHARACTERS
+    assert len(found["text"]) <= public_search.MAX_CHARACTERS
     assert "…" in found["text"]
 
 
@@ -179,12 +178,12 @@ def test_people_and_frameworks_lead_on_to_those_that_they_name():
             {"company": {"id": "weir", "name": "Weir", "slug": "weir"}},
         ],
     }
-    text = whole_texts.text_of("person", data, schema)
+    text = public_search.text_of("person", data, schema)
     assert text == "Measures water.\n\nPositions (2):\n- Keeper: Tide (company:tide)\n- Weir (company:weir)"
     company = {"name": "Tide", "positions": [{"title": "Keeper", "person": {"name": "Ben"}}]}
-    assert "Team (1):\n- Keeper: Ben" in whole_texts.text_of("company", {"company": company, **company}, schema)
+    assert "Team (1):\n- Keeper: Ben" in public_search.text_of("company", {"company": company, **company}, schema)
     program = {"frameworkName": "Tide score", "isOpen": True, "company": {"name": "Tide", "slug": "tide"}}
-    text = whole_texts.text_of("framework", {**program, "companyDescription": "Keeps boats."}, schema)
+    text = public_search.text_of("framework", {**program, "companyDescription": "Keeps boats."}, schema)
     assert text == "Open: yes\nCompany: Tide (company:tide)\n\nAbout the company: Keeps boats."
 
 

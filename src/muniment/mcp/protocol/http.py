@@ -1,12 +1,17 @@
-"""HTTP of the tool servers: read bodies, send replies, and encode errors as JSON."""
+"""HTTP of the tool servers: check Host, Origin and content types, read bodies, send replies and errors."""
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
 from muniment.kernel.asgi import Receive, Send
-from muniment.kernel.problems import Problem, TooLarge
+from muniment.kernel.http.content_negotiation import MAX_REMEMBERED_BYTES
+from muniment.kernel.problems import Forbidden, Problem, TooLarge
 from muniment.mcp import web_pages
 
 Headers = list[tuple[bytes, bytes]]
@@ -117,3 +122,125 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, limit: int = 
 def _too_large(limit: int) -> TooLarge:
     uploads = "; upload large files with create_document_upload" if limit == MAX_BODY_BYTES else ""
     return TooLarge(f"The body is larger than {limit} bytes.", f"Send less per request{uploads}.")
+
+
+class UnsupportedType(Problem):
+    """The body is not declared as JSON."""
+
+    code = "bad_request"
+    status = HTTPStatus.UNSUPPORTED_MEDIA_TYPE
+
+
+class NotAcceptable(Problem):
+    """The client does not accept JSON."""
+
+    code = "bad_request"
+    status = HTTPStatus.NOT_ACCEPTABLE
+
+
+def check_types(headers: dict[bytes, bytes]) -> None:
+    if headers.get(b"content-type", b"").partition(b";")[0].strip().lower() != b"application/json":
+        raise UnsupportedType(
+            "The Content-Type of a request must be application/json.", "Send Content-Type: application/json."
+        )
+    accept = headers.get(b"accept", b"")
+    if not (_remembered(accept) if len(accept) <= MAX_REMEMBERED_BYTES else _accepts_json(accept)):
+        raise NotAcceptable(
+            "Responses are JSON, which the Accept header excludes.",
+            "Send Accept: application/json, text/event-stream.",
+        )
+
+
+def accepts_events(headers: dict[bytes, bytes]) -> bool:
+    """Return whether the client names event streams among what it accepts."""
+    return b"text/event-stream" in headers.get(b"accept", b"").lower()
+
+
+def _accepts_json(accept: bytes) -> bool:
+    types = {part.partition(b";")[0].strip().lower() for part in accept.split(b",")}
+    return not accept.strip() or bool(types & {b"application/json", b"application/*", b"*/*"})
+
+
+_remembered: Final = lru_cache(maxsize=1024)(_accepts_json)
+
+
+_MAX_CACHED = 1_000
+_MAX_CACHED_BYTES = 256
+_AUTHORITY = re.compile(r"(\[[0-9a-f:.%]+\]|[^:\[\]@/\\]*)(?::[0-9]{0,5})?")
+
+
+class Misdirected(Problem):
+    """The Host is not one of this server's: DNS rebinding, or a missing setting."""
+
+    status = HTTPStatus.MISDIRECTED_REQUEST
+
+
+def _host_of(authority: str) -> str:
+    """Return the host of ``host[:port]`` in lower case, with the brackets of an IPv6 address; "" for anything else."""
+    found = _AUTHORITY.fullmatch(authority.strip().lower())
+    return found[1] if found else ""
+
+
+def _is_loopback(host: str) -> bool:
+    parts = host.split(".")
+    return host in {"localhost", "[::1]"} or (
+        len(parts) == 4 and parts[0] == "127" and all(part.isdigit() and int(part) < 256 for part in parts)
+    )
+
+
+class OriginPolicy:
+    """
+    The rules for Host and Origin.
+
+    Args:
+        base_url: the public URL; "" if the instance has none.
+        hosts: additional Host names; one without a port allows every port.
+        origins: additional Origins that may call a loopback Host.
+
+    Source: decisions, section 3; MCP specification, Streamable HTTP, security warning.
+    """
+
+    def __init__(self, base_url: str, hosts: Iterable[str] = (), origins: Iterable[str] = ()) -> None:
+        parts = urlsplit(base_url)
+        self._hosts = {host.lower() for host in hosts}
+        self._base = {parts.netloc.lower()} if parts.netloc else set()
+        if parts.hostname and parts.port is None:
+            # A proxy may add the default port.
+            self._base.add(f"{_host_of(parts.netloc)}:{443 if parts.scheme == 'https' else 80}")
+        self._origins = {origin.rstrip("/").lower() for origin in origins}
+        self._admitted: set[tuple[bytes, bytes]] = set()
+
+    def admit(self, host: bytes, origin: bytes) -> None:
+        """
+        Check a request's Host and Origin.
+
+        Raises:
+            Misdirected: 421, the Host is unknown.
+            Forbidden: a page of another Origin calls a server on this machine.
+        """
+        pair = (host, origin)
+        if pair in self._admitted:
+            return
+        self._check(host.decode("latin-1"), origin.decode("latin-1"))
+        if len(self._admitted) < _MAX_CACHED and len(host) + len(origin) <= _MAX_CACHED_BYTES:
+            self._admitted.add(pair)
+
+    def _check(self, host: str, origin: str) -> None:
+        name = _host_of(host)
+        if _is_loopback(name):
+            if origin and not self._is_local(origin):
+                raise Forbidden(
+                    f"The Origin {origin[:100]} is not allowed to call this server at the Host {host[:100]}.",
+                    "Use the public URL, or add the origin to MUNIMENT_ALLOWED_ORIGINS.",
+                )
+        elif host.lower() not in self._base and host.lower() not in self._hosts and name not in self._hosts:
+            raise Misdirected(
+                f"This server does not serve the Host {host[:100] or '(none)'}.",
+                "Use the public URL (MUNIMENT_BASE_URL), or add the host to MUNIMENT_ALLOWED_HOSTS.",
+            )
+
+    def _is_local(self, origin: str) -> bool:
+        if origin.rstrip("/").lower() in self._origins:
+            return True
+        scheme, _, authority = origin.partition("://")
+        return scheme in {"http", "https"} and _is_loopback(_host_of(authority)) and "/" not in authority

@@ -2,6 +2,9 @@
 Look-ups: one resource, prompt, completion or skill of what a server offers.
 
 A result is a JSON object without the members that only one generation of the protocol has.
+
+`Finished` results depend only on what a server offers and on the caller's scopes, and are encoded once: discovery, the
+handshake and the lists, without the request's id.
 """
 
 from collections.abc import Mapping
@@ -13,7 +16,8 @@ import msgspec
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.mcp import web_pages
-from muniment.mcp.declarations import PROVENANCE, Answer, Caller, Declarations, Marked
+from muniment.mcp.declarations import PROVENANCE, Answer, Caller, Declarations, Marked, Tool
+from muniment.mcp.protocol import messages
 from muniment.mcp.protocol.http import Reply
 from muniment.mcp.protocol.messages import (
     INVALID_PARAMS,
@@ -23,8 +27,9 @@ from muniment.mcp.protocol.messages import (
     LookupParams,
     NameParams,
     UriParams,
+    fault_reply,
+    result,
 )
-from muniment.mcp.protocol.replies import fault_reply, result
 
 TOOL: Final = "tools/call"
 """The method of a look-up of a tool that there is not."""
@@ -158,3 +163,82 @@ def _found(asked: Lookup, offer: Declarations, caller: Caller) -> JSONObject:
         return get_skill(offer, params.uri)
     found = read_resource(offer, params.uri, caller)
     return found if asked.end is None else {**found, "ttlMs": offer.read_ttl_ms, "cacheScope": offer.cache_scope}
+
+
+TOOLS: Final = "tools/list"
+_encode_result = msgspec.json.encode
+
+
+class FinishedResults:
+    """The finished results of a server that offers *offer*, each with all closing braces."""
+
+    def __init__(self, offer: Declarations) -> None:
+        info = _encode_result(offer.server_info)
+        self.own_meta = b'"io.modelcontextprotocol/serverInfo":' + info + b"}}}"
+        """The end of the `_meta` of a modern result."""
+        self._offer = offer
+        self._end = b',"resultType":"complete","_meta":{' + self.own_meta
+        self._tools: dict[frozenset[str], tuple[bytes, bytes]] = {}
+        self._lists = {**self._of_resources(), **self._of_prompts(), **self._of_skills()}
+        instructions, capabilities = _encode_result(offer.instructions), _encode_result(offer.capabilities)
+        self.discover = (
+            b'{"supportedVersions":["%s"],"capabilities":' % messages.MODERN.encode() + capabilities
+            + b',"instructions":' + instructions + self._cached + self._end
+        )  # fmt: skip
+        self._initialize = {
+            version: b'{"protocolVersion":"' + version.encode() + b'","capabilities":' + capabilities
+            + b',"serverInfo":' + info + b',"instructions":' + instructions + b"}}"
+            for version in messages.LEGACY
+        }  # fmt: skip
+
+    @property
+    def _cached(self) -> bytes:
+        return b',"ttlMs":%d,"cacheScope":"%s"' % (self._offer.list_ttl_ms, self._offer.cache_scope.encode())
+
+    def initialize(self, version: str) -> bytes:
+        """Return the handshake's result for the *version* that a client asks for, or for the latest one."""
+        return self._initialize.get(version) or self._initialize[messages.LATEST_LEGACY]
+
+    def visible(self, scopes: frozenset[str]) -> list[Tool]:
+        """Return the tools that a caller with *scopes* may use, in order."""
+        return [tool for tool in self._offer.tools if tool.scope is None or tool.scope in scopes]
+
+    def listing(self, method: str, scopes: frozenset[str]) -> tuple[bytes, bytes] | None:
+        """Return the result of a list, modern and legacy; None if the server has no such list."""
+        if method != TOOLS:
+            return self._lists.get(method)
+        found = self._tools.get(scopes)
+        if found is None:
+            tools = b'{"tools":' + _encode_result([tool.to_wire() for tool in self.visible(scopes)])
+            found = self._tools[scopes] = (tools + self._cached + self._end, tools + b"}}")
+        return found
+
+    def _of_resources(self) -> dict[str, tuple[bytes, bytes]]:
+        offer = self._offer
+        if "resources" not in offer.capabilities:
+            return {}
+        plain = [each.to_wire() for each in offer.plain_resources]
+        templates = [each.to_wire() for each in offer.resources if each.variable]
+        return {
+            "resources/list": self._list("resources", plain),
+            "resources/templates/list": self._list("resourceTemplates", templates),
+        }
+
+    def _of_prompts(self) -> dict[str, tuple[bytes, bytes]]:
+        if not self._offer.prompts:
+            return {}
+        return {"prompts/list": self._list("prompts", [each.to_wire() for each in self._offer.prompts])}
+
+    def _of_skills(self) -> dict[str, tuple[bytes, bytes]]:
+        if not self._offer.skills:
+            return {}
+        # The extension has the same result in both generations.
+        found = {"resultType": "complete", "skills": [each.to_wire() for each in self._offer.skills]}
+        whole = _encode_result(found)[:-1] + self._cached
+        return {"skills/list": (whole + b',"_meta":{' + self.own_meta, whole + b"}}")}
+
+    def _list(self, name: str, items: list[dict[str, object]]) -> tuple[bytes, bytes]:
+        kept = {"cacheScope": self._offer.cache_scope, "resultType": "complete", "ttlMs": self._offer.list_ttl_ms}
+        modern = msgspec.json.encode({name: items, **kept}, order="sorted")
+        legacy = msgspec.json.encode({name: items}, order="sorted")
+        return modern[:-1] + b',"_meta":{' + self.own_meta, legacy + b"}"

@@ -3,15 +3,22 @@ The ASGI application of a tool server: stateless, JSON responses, both protocol 
 
 One reader decodes every request (`messages`), one method calls every tool (`ToolServer._start`), and bytes are sent.
 
-Source: decisions, section 3; MCP specification 2026-07-28 and 2025-11-25, Streamable HTTP.
+A call that waits is answered by JSON, or by an event stream from the first news of progress on: a client that accepts
+event streams gets one as soon as the call reports progress, or after 15 s, with pings from then on, so that no proxy
+takes the connection for idle. When the client goes away, the call is canceled.
+
+Source: decisions, section 3; MCP specification 2026-07-28 and 2025-11-25, Streamable HTTP, progress.
 """
 
+import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from muniment.kernel import tracing
 from muniment.kernel.asgi import Receive, Scope, Send
@@ -31,24 +38,27 @@ from muniment.mcp.declarations import (
     Report,
     Tool,
 )
-from muniment.mcp.protocol import long_calls, lookups, messages
+from muniment.mcp.protocol import lookups, messages
 from muniment.mcp.protocol.admission import Access, Admitted, charge_public, read_prompt_body
-from muniment.mcp.protocol.content_types import accepts_events, check_types
-from muniment.mcp.protocol.finished import FinishedResults
 from muniment.mcp.protocol.http import (
     ALLOW,
+    CORS,
     MAX_BODY_BYTES,
     MAX_PUBLIC_BODY_BYTES,
+    Headers,
+    OriginPolicy,
     Reply,
+    accepts_events,
+    check_types,
     deliver,
     error_reply,
     headers_by_name,
     preflight,
     read_body,
 )
-from muniment.mcp.protocol.long_calls import EventStream
-from muniment.mcp.protocol.lookups import Lookup, encoded
+from muniment.mcp.protocol.lookups import FinishedResults, Lookup, encoded
 from muniment.mcp.protocol.messages import (
+    ACCEPTED,
     CallParams,
     Fault,
     InitializeParams,
@@ -56,10 +66,6 @@ from muniment.mcp.protocol.messages import (
     Message,
     NameParams,
     as_params,
-)
-from muniment.mcp.protocol.origin import OriginPolicy
-from muniment.mcp.protocol.replies import (
-    ACCEPTED,
     as_text,
     check_rate,
     fault_reply,
@@ -184,7 +190,7 @@ class ToolServer:
         if not asked.bound.tool.waits:
             return await self._answer_call(asked, admitted)
         stream = EventStream(send, asked.params.progress_token) if accepts_events(headers) else None
-        return await long_calls.answer(partial(self._answer_call, asked, admitted), stream, receive)
+        return await answer(partial(self._answer_call, asked, admitted), stream, receive)
 
     async def _admit(self, scope: Scope) -> Admitted:
         """Authenticate the caller, and charge the limit that applies."""
@@ -321,3 +327,87 @@ class ToolServer:
 def _state(scope: Scope, name: str) -> str:
     state = scope.get("state")
     return str(state.get(name, "")) if state else ""
+
+
+PING_S: Final = 15.0
+_HEADERS: Final[Headers] = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+    *CORS,
+]
+
+
+class EventStream:
+    """
+    The event stream of one call, which begins with its first event.
+
+    Args:
+        token: the progress token of the call; None if it asked for none.
+    """
+
+    def __init__(self, send: Send, token: str | int | None) -> None:
+        self._send, self._token = send, token
+        self.is_open = False
+
+    @property
+    def report(self) -> Report | None:
+        return None if self._token is None else self._report
+
+    async def _report(self, done: int, total: int, words: str) -> None:
+        params = {"progressToken": self._token, "progress": done, "total": total, "message": words}
+        note = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+        await self._write(_event(msgspec.json.encode(note)))
+
+    async def ping(self) -> None:
+        await self._write(b": ping\r\n\r\n")
+
+    async def finish(self, body: bytes) -> None:
+        await self._write(_event(body), is_last=True)
+
+    async def _write(self, data: bytes, *, is_last: bool = False) -> None:
+        if not self.is_open:
+            self.is_open = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
+
+
+async def answer(
+    call: Callable[[Report | None], Awaitable[Reply]], stream: EventStream | None, receive: Receive
+) -> Reply | None:
+    """
+    Return the reply of *call*; None if *stream* has sent it or the client went away.
+
+    Args:
+        call: gets the function that reports progress, if the client wants to know it.
+        stream: None for a client that accepts JSON only.
+    """
+    work = asyncio.ensure_future(call(stream.report if stream else None))
+    gone = asyncio.ensure_future(_gone(receive))
+    try:
+        while not work.done():
+            await asyncio.wait({work, gone}, timeout=PING_S, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                break
+            if gone.done():
+                return None
+            if stream is not None:
+                await stream.ping()
+        reply = work.result()
+        if stream is None or not stream.is_open:
+            return reply
+        await stream.finish(reply.body)
+        return None
+    finally:
+        work.cancel()
+        gone.cancel()
+        await asyncio.gather(work, gone, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _event(body: bytes) -> bytes:
+    return b"event: message\r\ndata: " + body + b"\r\n\r\n"

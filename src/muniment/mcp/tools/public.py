@@ -13,15 +13,15 @@ from muniment.kernel.json import JSONMapping
 from muniment.kernel.rate import Limiter
 from muniment.mcp.apps.views import PUBLIC, with_views
 from muniment.mcp.declarations import Declarations, Marked, Prompt, ResourceTemplate, Tool
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS, licence_sentence
 from muniment.mcp.skills.texts import PUBLIC as PUBLIC_SKILLS
 from muniment.mcp.skills.texts import skills
-from muniment.mcp.tools import truncation
+from muniment.mcp.tools import answers
 from muniment.mcp.tools.addresses import MAX_CHARACTERS, taking_addresses
+from muniment.mcp.tools.answers import DETAIL, FIELDS
 from muniment.mcp.tools.form_options import form_options_tool
-from muniment.mcp.tools.lean import DETAIL, FIELDS
 from muniment.mcp.tools.output_schemas import (
     CHANGED,
     FETCHED,
@@ -36,8 +36,7 @@ from muniment.mcp.tools.output_schemas import (
     searched,
     single,
 )
-from muniment.mcp.tools.public_changes import ChangeTools
-from muniment.mcp.tools.public_lookups import MAX_IDS, PublicTools
+from muniment.mcp.tools.public_lookups import MAX_IDS, ChangeTools, PublicTools
 from muniment.mcp.tools.public_search import SearchTools
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
@@ -206,7 +205,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
             slug={**_SLUG, "description": _NAMES},
             parts={
                 "type": "array",
-                "items": {"enum": list(truncation.PARTS)},
+                "items": {"enum": list(answers.PARTS)},
                 "description": "besides the facts, e.g. positions for the team; default all",
             },
             offset={

@@ -1,29 +1,39 @@
 """
 The handlers of the public tools: each queries the reader that REST uses, and truncates the answer.
 
-Source: tools, Public server; decisions, section 3.
+`PublicAnswers` is what they share: the reader, addresses and the cache of answers. `ChangeTools` answers
+`changes_since` from the change feed: what was published, updated or unlisted, of every kind.
+
+Source: tools, Public server; decisions, sections 2 and 3.
 """
 
+import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import provenance
-from muniment.mcp.declarations import Arguments, Caller, Marked
-from muniment.mcp.tools import lean, truncation
-from muniment.mcp.tools.lean import FULL, Form, Shape
-from muniment.mcp.tools.public_answers import PublicAnswers
-from muniment.schema.filters import MAX_VALUES, Chosen, Criterion, Listing, ReversedRange, values_at
+from muniment.mcp.declarations import Arguments, Caller, Marked, NotAtOnce
+from muniment.mcp.tools import answers
+from muniment.mcp.tools.answers import FULL, Form, Shape
+from muniment.schema.filters import MAX_VALUES, Chosen, Criterion, Listing, ReversedRange, parse_moment, values_at
 from muniment.schema.objects import Schema
 from muniment.schema.person import PERSON
+from muniment.store.cache import Dependency
+from muniment.store.change_feed import ChangeRow, FeedAheadError, FeedGapError, change_rows, number_before
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
 from muniment.store.search import names
+from muniment.store.search.everything import COLLECTIONS
+from muniment.store.search.names import Named, names_of
 from muniment.store.search.values import same_names, singular
+from muniment.store.snapshot_state import changes_after
 
 MAX_IDS: Final = 100
 MAX_SHOWN: Final = 60
@@ -44,7 +54,7 @@ class Shapes:
     """How the public tools show each kind."""
 
     def __init__(self, schema: Schema) -> None:
-        self.bundle = Shape(schema.company, parts=truncation.SHOWN_PARTS)
+        self.bundle = Shape(schema.company, parts=answers.SHOWN_PARTS)
         self.person = Shape(schema.person, without=("companyCount",))
         self.framework = Shape(schema.framework)
         self.of_list = {
@@ -52,6 +62,83 @@ class Shapes:
             "person": Shape(schema.person),
             "framework": Shape(schema.framework, without=("companyDescription", "topScores")),
         }
+
+
+class _Kind(msgspec.Struct):
+    kind: str
+
+
+class _Framework(msgspec.Struct):
+    data: _Kind
+
+
+class PublicAnswers:
+    """Makes and caches answers, which link to the full data in the REST API."""
+
+    def __init__(self, reader: Reader, base_url: str, schema: Schema) -> None:
+        self.reader = reader
+        self._base_url = base_url
+        self._api_url = f"{base_url}/api/v1"
+        self._schema = schema
+        self._listings = schema.listings
+
+    def _url(self, kind: str, key: object) -> str:
+        return f"{self._api_url}/{COLLECTIONS[kind]}/{quote(str(key), safe='')}"
+
+    def _page_url(self, kind: str, key: str) -> str:
+        return f"{self._base_url}/{COLLECTIONS[kind]}/{quote(key, safe='')}"
+
+    def _named(self, kind: str, text: str) -> str | None:
+        """Return the key of the only document with the name *text*."""
+        with self.reader.snapshot() as (connection, _):
+            found = names.named(connection, kind, text)
+        return found[0].key if len(found) == 1 else None
+
+    def _near(self, kind: str, text: str) -> list[Named]:
+        """Return what *text*, which is no key, may mean."""
+        with self.reader.snapshot() as (connection, _):
+            return names.near(connection, kind, text)
+
+    def _unknown(self, kind: str, text: str, where: str) -> NotFound:
+        """Return the error for a *text* that names no document, or several; *where* finds others."""
+        found = self._near(kind, text)
+        meant = f"Did you mean {' or '.join(map(str, found))}? " if found else ""
+        return NotFound(f"There is no {kind} {text[:MAX_SLUG_CHARACTERS]!r}.", f"{meant}{where}")
+
+    def _cached(
+        self,
+        key: tuple[object, ...],
+        kinds: Iterable[str],
+        make: Callable[[], Marked],
+        *,
+        waits: bool = True,
+        quick: bool = True,
+    ) -> Marked | Awaitable[Marked]:
+        """
+        Return the cached answer about *kinds*, or make and cache it, off the event loop if that takes long.
+
+        Raises:
+            NotAtOnce: it takes long, and the caller does not wait.
+        """
+        cached: Marked | None = self.reader.answers.ready.get(key)
+        if cached is not None:
+            return cached
+
+        def make_and_cache() -> Marked:
+            version = self.reader.version
+            made = make()
+            self._cache(key, made, version, *((kind, "*") for kind in kinds))
+            return made
+
+        if quick:
+            return make_and_cache()
+        if not waits:
+            raise NotAtOnce
+        return asyncio.get_running_loop().run_in_executor(self.reader.pool, make_and_cache)
+
+    def _cache(self, key: tuple[object, ...], made: Marked, version: int, *shows: Dependency) -> None:
+        size_bytes = len(made.content) + len(made.marks)
+        self.reader.answers.put(key, made, size_bytes=size_bytes, version=version, depends=shows)
 
 
 class PublicTools(PublicAnswers):
@@ -70,7 +157,7 @@ class PublicTools(PublicAnswers):
         return self._list("person", arguments, caller)
 
     def _list(self, kind: str, arguments: Arguments, caller: Caller) -> Marked | Awaitable[Marked]:
-        query, form = query_of(self._listings[kind], arguments), lean.form_of(arguments)
+        query, form = query_of(self._listings[kind], arguments), answers.form_of(arguments)
         counted, shape = tuple(arguments.get("facets", ())), self._shapes.of_list[kind]
 
         def make() -> Marked:
@@ -79,8 +166,8 @@ class PublicTools(PublicAnswers):
             if kind == "person":
                 self._show_positions(read, query, form)
             items = shape.listed(read, form)
-            rest = {**truncation.paging(found), **found.guidance(), **self._facets(kind, query, counted)}
-            content = truncation.page(items, rest, self._item_url(kind), named=True)
+            rest = {**answers.paging(found), **found.guidance(), **self._facets(kind, query, counted)}
+            content = answers.page(items, rest, self._item_url(kind), named=True)
             return provenance.of_list(content, kind, found.provenance)
 
         quick = not counted and self.reader.is_quick(query) and "positions" not in (form.fields or ())
@@ -133,7 +220,7 @@ class PublicTools(PublicAnswers):
         Args:
             none: the hint of an empty list, for a tool without all filters of the list.
         """
-        query, form = query_of(self._listings["framework"], arguments), lean.form_of(arguments)
+        query, form = query_of(self._listings["framework"], arguments), answers.form_of(arguments)
         counted, shape = tuple(arguments.get("facets", ())), self._shapes.of_list["framework"]
 
         def make() -> Marked:
@@ -145,7 +232,7 @@ class PublicTools(PublicAnswers):
                 rest["hint"] = none
             rest |= self._facets("framework", query, counted)
             where = f"{self._api_url}/frameworks"
-            made = truncation.framework_items(items, rest, self._item_url("framework"), where=where)
+            made = answers.framework_items(items, rest, self._item_url("framework"), where=where)
             return provenance.of_list(made, "framework", found.provenance)
 
         return self._cached(("mcp", "frameworks", query, form, counted, none), ("framework",), make)
@@ -153,8 +240,8 @@ class PublicTools(PublicAnswers):
     # ------------------------------------------------------------------ details
 
     def get_company(self, arguments: Arguments, _: Caller) -> Marked:
-        parts, form = arguments.get("parts"), lean.form_of(arguments)
-        window = arguments.get("offset", 0), arguments.get("limit", truncation.MAX_LISTED)
+        parts, form = arguments.get("parts"), answers.form_of(arguments)
+        window = arguments.get("offset", 0), arguments.get("limit", answers.MAX_LISTED)
         return self.company(arguments["slug"], form, None if parts is None else frozenset(parts), *window)
 
     def company(
@@ -163,29 +250,29 @@ class PublicTools(PublicAnswers):
         form: Form = FULL,
         parts: frozenset[str] | None = None,
         offset: int = 0,
-        limit: int = truncation.MAX_LISTED,
+        limit: int = answers.MAX_LISTED,
     ) -> Marked:
         def fit(data: JSONObject, url: str) -> bytes:
-            shown = self._shapes.bundle.bundle(data, form, parts, of=truncation.PARTS)
-            return truncation.bundle(shown, url, offset=offset, limit=limit)
+            shown = self._shapes.bundle.bundle(data, form, parts, of=answers.PARTS)
+            return answers.bundle(shown, url, offset=offset, limit=limit)
 
         return self._detail("company", slug, fit, (form, parts, offset, limit))
 
     def get_person(self, arguments: Arguments, _: Caller) -> Marked:
-        return self.person(arguments["slug"], lean.form_of(arguments))
+        return self.person(arguments["slug"], answers.form_of(arguments))
 
     def person(self, slug: str, form: Form = FULL) -> Marked:
         def fit(data: JSONObject, url: str) -> bytes:
-            return truncation.record(self._shapes.person.whole(data, form), url, "positions")
+            return answers.record(self._shapes.person.whole(data, form), url, "positions")
 
         return self._detail("person", slug, fit, form)
 
     def get_framework(self, arguments: Arguments, _: Caller) -> Marked:
-        return self.framework(arguments["frameworkId"], lean.form_of(arguments))
+        return self.framework(arguments["frameworkId"], answers.form_of(arguments))
 
     def framework(self, framework_id: str, form: Form = FULL) -> Marked:
         def fit(data: JSONObject, url: str) -> bytes:
-            return truncation.record(self._shapes.framework.whole(data, form), url)
+            return answers.record(self._shapes.framework.whole(data, form), url)
 
         return self._detail("framework", framework_id, fit, form)
 
@@ -307,9 +394,92 @@ def _text(value: Any) -> str:
     return ("true" if value else "false") if isinstance(value, bool) else str(value)
 
 
-class _Kind(msgspec.Struct):
-    kind: str
+MAX_ENTRIES: Final = 100
+_MAX_SHOWN: Final = 60
+_MAX_DIGITS: Final = 15
+_PUBLISHED: Final = "published"
+_UPDATED: Final = "updated"
 
 
-class _Framework(msgspec.Struct):
-    data: _Kind
+class ChangeTools(PublicAnswers):
+    """The handler."""
+
+    def changes_since(self, arguments: Arguments, _: Caller) -> Marked | Awaitable[Marked]:
+        """
+        Return the changes since a time, or since an earlier answer: each document once, with all that changed of it.
+
+        Raises:
+            BadRequest: `since` is neither, or the feed no longer goes back that far.
+        """
+        since: str = arguments["since"].strip()
+        number = int(since) if since.isdecimal() and len(since) <= _MAX_DIGITS else None
+        at = "" if number is not None else _moment(since)
+
+        def make() -> Marked:
+            with self.reader.snapshot() as (connection, state):
+                after = number_before(connection, at) if number is None else number
+                try:
+                    found = changes_after(connection, state, after, MAX_ENTRIES, None, is_level=True)
+                except (FeedGapError, FeedAheadError):
+                    raise BadRequest(
+                        f"since is {since}, which is no nextSince of this feed, or one that is too old.",
+                        f"Call again with a date or time; the latest nextSince is {state.edition}.",
+                    ) from None
+                oldest = change_rows(connection, "ORDER BY sequence LIMIT 1") if at else []
+                summed = _sum_of_changes(found.rows)
+                known = names_of(connection, summed)
+            rows = [
+                {
+                    "kind": row.kind,
+                    "id": row.key,
+                    **({"name": known[row.kind, row.key]} if (row.kind, row.key) in known else {}),
+                    "change": row.change,
+                    "at": row.at,
+                    **({} if row.fields is None else {"fields": row.fields}),
+                }
+                for row in summed.values()
+            ]
+            left = found.edition - found.next_after
+            answer: JSONObject = {"data": rows, "nextSince": str(found.next_after), "left": left}
+            if oldest and oldest[0].at >= at and oldest[0].sequence > 1:
+                answer["hint"] = f"Earlier changes than those of {oldest[0].at} are no longer recorded."
+            named = self.reader.documents([name for name in summed if name in known])
+            marks = [(kind, document.provenance[0]) for (kind, _), document in named.items()]
+            return provenance.of_several(msgspec.json.encode(answer), marks)
+
+        return self._cached(("mcp", "changes", since), ("*",), make)
+
+
+def _sum_of_changes(rows: Iterable[ChangeRow]) -> dict[tuple[str, str], ChangeRow]:
+    """
+    Return one entry for each document: its latest, with the members that any of its entries changed.
+
+    A document that was published meanwhile is new to the reader, whatever was changed afterwards. Where an update does
+    not say what it changed, the sum is unknown too.
+    """
+    found: dict[tuple[str, str], ChangeRow] = {}
+    for row in rows:
+        former = found.get((row.kind, row.key))
+        if former is not None and row.change == _UPDATED:
+            if former.change == _PUBLISHED:
+                row = row._replace(change=_PUBLISHED, fields=None)  # noqa: PLW2901 - the sum takes its place
+            elif former.change == _UPDATED:
+                fields = _both(former.fields, row.fields)
+                row = row._replace(fields=fields)  # noqa: PLW2901 - as above
+        found[row.kind, row.key] = row
+    return found
+
+
+def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """Return the members of two changes, in the order in which they were changed first; None if one is unknown."""
+    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
+
+
+def _moment(since: str) -> str:
+    try:
+        return parse_moment(since)
+    except ValueError:
+        raise BadRequest(
+            f"since takes a date, an RFC 3339 time or the nextSince of an earlier answer, not {since[:_MAX_SHOWN]!r}.",
+            "Call again with since as 2026-01-31, for example.",
+        ) from None

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from muniment import __version__
 from muniment.mcp.cards import Cards, Identity
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.tools.public import public_server
 from muniment.registry_toml.applied import registry_name
 from muniment.schema.objects import Schema

@@ -11,7 +11,7 @@ from muniment.assessments import operations
 from muniment.assessments.models import Application
 from muniment.documents.models import Document
 from muniment.kernel.actor import SCOPES
-from muniment.mcp import confirmation
+from muniment.mcp.tools.owner import sharing
 from muniment.registry.models import Company, Framework
 from muniment.registry.people import profiles
 from services.manage import manage
@@ -193,7 +193,7 @@ def test_a_token_of_another_account_credential_report_or_time_or_an_altered_one_
         assert application.call(confirm=given)["state"] == "not_submitted"
     stranger = Agent(server, account("stranger@harbour.example"))
     assert stranger.error(application.name, **application.arguments, confirm=own)["code"] == "not_found"
-    monkeypatch.setattr(confirmation, "VALID_S", -1)
+    monkeypatch.setattr(sharing, "VALID_S", -1)
     assert application.call(confirm=own)["state"] == "not_submitted"
     assert not application.has_acted()
 

@@ -12,8 +12,8 @@ from muniment.accounts import tokens
 from muniment.assessments import operations, run_views
 from muniment.jobs.models import Job
 from muniment.kernel.actor import SCOPES
-from muniment.mcp.protocol import long_calls
-from muniment.mcp.tools.owner import waiting
+from muniment.mcp.protocol import transport
+from muniment.mcp.tools.owner import reports
 from services.manage import manage, straight
 from services.mcp import ask, legacy, modern
 
@@ -23,7 +23,7 @@ PROGRESS = {"progressToken": "p-1"}
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch):
-    monkeypatch.setattr(waiting, "EACH_S", 0.01)
+    monkeypatch.setattr(reports, "EACH_S", 0.01)
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_a_client_that_takes_no_events_or_wants_no_progress_gets_json(agent):
 
 
 def test_a_long_silence_is_filled_with_pings(agent, monkeypatch):
-    monkeypatch.setattr(long_calls, "PING_S", 0.02)
+    monkeypatch.setattr(transport, "PING_S", 0.02)
     operations.execute_run(agent.actor, agent.run_id)
     answer, _ = agent.together(agent.call(), agent.after(do_jobs))
     assert answer.body.startswith(b": ping\r\n\r\n")
@@ -140,7 +140,7 @@ def test_a_long_silence_is_filled_with_pings(agent, monkeypatch):
 
 
 def test_a_wait_ends_after_its_time(agent, monkeypatch):
-    monkeypatch.setattr(waiting, "MAX_S", 0.05)
+    monkeypatch.setattr(reports, "MAX_S", 0.05)
     operations.execute_run(agent.actor, agent.run_id)
     (answer,) = agent.together(agent.call())
     assert answer.result["structuredContent"]["data"]["shouldPoll"] is True
@@ -164,7 +164,7 @@ def test_a_server_that_stops_answers_at_once_and_waits_no_more(agent):
 
 
 def test_a_call_beyond_the_waits_of_an_account_is_answered_at_once(agent, monkeypatch):
-    monkeypatch.setattr(waiting, "WAITS_OF_AN_ACCOUNT", 1)
+    monkeypatch.setattr(reports, "WAITS_OF_AN_ACCOUNT", 1)
     operations.execute_run(agent.actor, agent.run_id)
 
     async def second():
@@ -223,5 +223,5 @@ def test_progress_never_goes_back_though_a_run_begins_again():
 
     told = []
     caller = SimpleNamespace(owner=SimpleNamespace(account_id=1), report=report)
-    asyncio.run(waiting.Waiting(call, look).until_over("run", caller, 50, told=0))
+    asyncio.run(reports.Waiting(call, look).until_over("run", caller, 50, told=0))
     assert told == [1, 2, 3]

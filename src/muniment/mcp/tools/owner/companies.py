@@ -1,13 +1,16 @@
 """
 The company tools of the owner-scoped server, a few lines each over operations that the pages use too.
 
+An owner writes back what was read. So a list that is short enough to be replaced whole is never cut; of a longer one an
+answer shows chosen parts and rows from an offset on, and says what is not shown.
+
 Source: tools, Owner-scoped server; decisions, sections 3 to 5.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -19,9 +22,9 @@ from muniment.mcp import provenance as marking
 from muniment.mcp import web_pages
 from muniment.mcp.arguments import UNSHOWN
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
-from muniment.mcp.tools import differences, lean, output_schemas, truncation
+from muniment.mcp.tools import answers, output_schemas
 from muniment.mcp.tools.addresses import Addresses
-from muniment.mcp.tools.lean import DETAIL, FIELDS, Members, Shape
+from muniment.mcp.tools.answers import DETAIL, FIELDS, Members, Shape
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
     MOMENT,
@@ -35,24 +38,140 @@ from muniment.mcp.tools.output_schemas import (
     some_of,
     strings,
 )
-from muniment.mcp.tools.owner import bundle, dry_run, history
-from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN, is_dry, rehearsal
 from muniment.mcp.tools.owner.tool import (
     CHANGES,
+    DRY,
+    DRY_RUN,
+    ENTRY,
     EXPECTED_VERSION,
+    HISTORY_ROWS,
     PAGE,
     SLUG,
+    UNDO,
+    dry_marked,
+    is_dry,
     owner_tool,
     page_of,
+    rehearsal,
+    revert_arguments,
+    shown_entries,
+    undo,
 )
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import listings
-from muniment.registry.company.changes import CompanyChange
+from muniment.registry.company.changes import CompanyChange, is_short
 from muniment.registry.models import State
 from muniment.registry.review import decisions, withdrawal
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
 from muniment.schema.record import nullable
+
+PARTS: Final = ("company", "distribution", "positions", "proposals", "capTable", "fundingRounds")
+HISTORY: Final = "history"
+"""A part that only a call that names it shows."""
+LISTS: Final = ("positions", "proposals", "capTable", "fundingRounds", HISTORY)
+_LONGEST: Final = "capTable"
+"""The list that a plain read leaves out if it is long: hardly any job needs its first rows."""
+_ROOM_BYTES: Final = 8_000
+"""For the first rows of long lists: texts are cut before fewer of them are shown."""
+_NOTE_BYTES: Final = 250
+"""For the note about one list that is not shown whole."""
+
+
+def fit(
+    data: JSONObject,
+    url: str,
+    *,
+    parts: Collection[str] | None = None,
+    offset: int = 0,
+    limit: int | None = None,
+    is_lean: bool = False,
+) -> JSONObject:
+    """
+    Return the members of the answer.
+
+    Args:
+        data: the whole listing, as plain values.
+        url: of the page with the whole listing.
+        parts: which of `PARTS` to include; None for all.
+        offset: the first row to show of each list.
+        limit: how many rows to show of each list; None for 100, and for all of a short list.
+        is_lean: of a long cap table only the number of rows is shown, and how to get them.
+    """
+    chosen = {name: value for name, value in data.items() if name not in PARTS or parts is None or name in parts}
+    lists: dict[str, list[Any]] = {name: chosen.pop(name) for name in LISTS if name in chosen}
+    whole = {name for name, rows in lists.items() if not offset and limit is None and is_short(rows)}
+    room = answers.BUDGET_BYTES - sum(len(_encode(lists[name])) for name in whole) - _NOTE_BYTES * len(lists)
+    room -= _cut(chosen, url, room - (_ROOM_BYTES if len(whole) < len(lists) else 0))
+    shown: JSONObject = {}
+    notes: JSONObject = {}
+    left_out = {_LONGEST} if is_lean and _LONGEST in lists.keys() - whole else set()
+    long = [name for name in lists if name not in whole | left_out]
+    for name, rows in lists.items():
+        if name in whole:
+            shown[name] = rows
+            continue
+        if name in left_out:
+            notes[name] = _note(name, rows, (), 0)
+            continue
+        share = room // len(long[long.index(name) :])
+        shown[name], used = _first_rows(rows[offset : offset + (limit or answers.MAX_LISTED)], share, url)
+        room -= used
+        if len(shown[name]) < len(rows):
+            notes[name] = _note(name, rows, shown[name], offset)
+    totals = {f"{name}Total": len(rows) for name, rows in lists.items()} if notes else {}
+    return {
+        **{name: value for name, value in chosen.items() if name in PARTS},
+        **shown,
+        **chosen,
+        **totals,
+        **({"notShown": notes} if notes else {}),
+    }
+
+
+def _cut(chosen: JSONObject, url: str, room: int) -> int:
+    """Shorten the texts of the listing until it takes *room* bytes, or only names are left; return its size."""
+    size = len(_encode(chosen))
+    for characters in (40_000, 20_000, *answers.TEXT_STEPS):
+        if size <= room:
+            return size
+        for part in (chosen, chosen.get("company"), chosen.get("distribution")):
+            if part:
+                answers.cut_texts(part, characters, url)
+        size = len(_encode(chosen))
+    if size > room:
+        chosen.pop("distribution", None)
+        if "company" in chosen:
+            chosen["company"] = answers.named(chosen["company"], url)
+        size = len(_encode(chosen))
+    return size
+
+
+def _first_rows(rows: Sequence[JSONObject], room: int, url: str) -> tuple[list[JSONObject], int]:
+    """Return the first rows that fit into *room* bytes, at least one, and their size."""
+    found: list[JSONObject] = []
+    used = 0
+    for row in rows:
+        size = len(_encode(row)) + 1
+        if found and used + size > room:
+            break
+        if not found and size > room:
+            row = dict(row)  # noqa: PLW2901 - a copy that is cut
+            answers.cut_texts(row, 500, url)
+            size = len(_encode(row)) + 1
+        found.append(row)
+        used += size
+    return found, used
+
+
+def _note(name: str, rows: Sequence[JSONObject], shown: Sequence[JSONObject], offset: int) -> JSONObject:
+    """Return what of a list is not shown, and the arguments that show more of it."""
+    end = offset + len(shown)
+    note: JSONObject = {"total": len(rows), "offset": offset, "shown": len(shown)}
+    if end < len(rows):
+        note["next"] = {"parts": [name], "offset": end}
+    return note
+
 
 _encode = msgspec.json.encode
 
@@ -79,7 +198,7 @@ class CompanyTools:
 
     def __init__(self, base_url: str, schema: Schema) -> None:
         self._base_url = base_url
-        self._shape = Shape(schema.company, parts=bundle.PARTS[1:])
+        self._shape = Shape(schema.company, parts=PARTS[1:])
         self._addresses = Addresses(base_url, frozenset())
 
     def list_my_companies(self, arguments: Arguments, caller: Caller) -> Marked:
@@ -98,7 +217,7 @@ class CompanyTools:
             for each in found.items
         ]
         items = _LISTED.chosen(items, arguments)
-        content = truncation.page(items, truncation.paging(found), lambda item: self._own_url(item["id"]))
+        content = answers.page(items, answers.paging(found), lambda item: self._own_url(item["id"]))
         marks = {each.slug: each.provenance for each in found.items}
         return Marked(content, marking.encode({("company", key): marks[key] for key in marking.keys(content)}))
 
@@ -113,19 +232,19 @@ class CompanyTools:
             "reviewerNote": found.reviewer_note or None,
             "publicUrl": public_url if found.published else None,
         }
-        if bundle.HISTORY in arguments.get("parts", ()):
+        if HISTORY in arguments.get("parts", ()):
             found_entries = listings.company_history(
-                caller.owner, arguments["slug"], page_size=history.ROWS, with_values=False
+                caller.owner, arguments["slug"], page_size=HISTORY_ROWS, with_values=False
             )
-            whole[bundle.HISTORY] = history.shown(found_entries.items)
+            whole[HISTORY] = shown_entries(found_entries.items)
         plain = msgspec.json.decode(with_picture_addresses(_encode(whole), self._base_url))
-        form, parts = lean.form_of(arguments), arguments.get("parts")
+        form, parts = answers.form_of(arguments), arguments.get("parts")
         # Fields name parts too; without them, the window leaves out the parts that the call does not want.
         named = self._shape.bundle(plain, form, parts if form.fields is not None else None, of=())
         window = {name: arguments[name] for name in ("offset", "limit") if name in arguments}
         is_lean = parts is None and form.fields is None and not form.full and not window
         parts = None if form.fields is not None else parts
-        answer = bundle.fit(named, self._own_url(found.slug), parts=parts, is_lean=is_lean, **window)
+        answer = fit(named, self._own_url(found.slug), parts=parts, is_lean=is_lean, **window)
         return marking.mark(answer, {("company", found.slug): found.provenance})
 
     def update_my_company(self, arguments: Arguments, caller: Caller) -> Marked:
@@ -140,23 +259,23 @@ class CompanyTools:
             "awaitingReview": done.awaiting_review,
             **({"withdrawn": done.withdrawn} if done.withdrawn else {}),
             **({"awaitingPeople": done.awaiting_people} if done.awaiting_people else {}),
-            **({"profilesOfNames": _first(done.profiles)} if done.profiles else {}),
-            "diff": differences.shown(done.diff),
+            **({"profilesOfNames": _first_people(done.profiles)} if done.profiles else {}),
+            "diff": answers.shown(done.diff),
         }
         if notes := [*_notes(done.diff), *_replacements(done.replaced)]:
             answer["notes"] = notes
         if done.entry_id is not None:
-            answer["undo"] = history.undo("update_my_company", done.entry_id, slug=done.company.slug)
-        answer = dry_run.marked(answer, arguments)
+            answer["undo"] = undo("update_my_company", done.entry_id, slug=done.company.slug)
+        answer = dry_marked(answer, arguments)
         return marking.mark(answer, {("company", done.company.slug): done.company.provenance})
 
     def _facts(self, found: listings.OwnedCompany) -> JSONObject:
         company, url = dict(found.bundle["company"]), self._own_url(found.slug)
         for member in ("body", "description"):
-            truncation.cut_text(company, member, 300, url)
+            answers.cut_text(company, member, 300, url)
         if "icon" in company:
             company["icon"] = picture_address(company["icon"], self._base_url)
-        return truncation.facts(company, url)
+        return answers.facts(company, url)
 
     def _update(self, arguments: Arguments, caller: Caller) -> listings.CompanyUpdate:
         """Apply the changes of a call, or revert a change of the history."""
@@ -191,13 +310,13 @@ class CompanyTools:
             else:
                 company = decisions.submit_company(caller.owner, slug, expected_version=expected)
         shown = {"id": company.slug, "state": company.state, "version": company.version}
-        return {"data": dry_run.marked(shown, arguments)}
+        return {"data": dry_marked(shown, arguments)}
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
 
 
-def _first(profiles: Mapping[str, list[str]]) -> dict[str, list[str]]:
+def _first_people(profiles: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return dict(islice(profiles.items(), _MAX_NAMES))
 
 
@@ -248,7 +367,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         **common,
         reviewerNote=nullable(STRING),
         publicUrl=nullable(STRING),
-        history=list_of(history.ENTRY),
+        history=list_of(ENTRY),
         historyTotal=INTEGER,
     )
     listing = {**_LISTING, "pendingChanges": pending, "missing": _NAMES}
@@ -272,7 +391,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                 "slug": SLUG,
                 "parts": {
                     "type": "array",
-                    "items": {"type": "string", "enum": [*bundle.PARTS, bundle.HISTORY]},
+                    "items": {"type": "string", "enum": [*PARTS, HISTORY]},
                     "description": "default: all but history",
                 },
                 "offset": {
@@ -308,7 +427,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                         "profilesOfNames": {"type": "object", "additionalProperties": _NAMES},
                         "diff": output_schemas.DIFF,
                         "notes": _NAMES,
-                        "undo": history.UNDO,
+                        "undo": UNDO,
                         **DRY,
                     },
                     optional=("company", "withdrawn", "awaitingPeople", "profilesOfNames", "notes", "undo", *DRY),
@@ -317,7 +436,7 @@ def company_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             arguments={
                 "slug": SLUG,
                 "changes": _changes(schema),
-                **history.revert_arguments("get_my_company parts history"),
+                **revert_arguments("get_my_company parts history"),
                 "expectedVersion": EXPECTED_VERSION,
                 "expectedTotals": _EXPECTED_TOTALS,
                 "include": {"type": "array", "items": {"enum": ["company"]}},

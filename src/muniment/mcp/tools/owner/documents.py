@@ -17,8 +17,8 @@ from muniment.kernel.problems import BadRequest
 from muniment.kernel.wire import timestamp
 from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
-from muniment.mcp.tools import truncation
-from muniment.mcp.tools.lean import FIELDS, Members
+from muniment.mcp.tools import answers
+from muniment.mcp.tools.answers import FIELDS, Members
 from muniment.mcp.tools.output_schemas import (
     INTEGER,
     MOMENT,
@@ -32,9 +32,18 @@ from muniment.mcp.tools.output_schemas import (
     some_of,
     strings,
 )
-from muniment.mcp.tools.owner import dry_run
-from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN, is_dry, rehearsal
-from muniment.mcp.tools.owner.tool import ID, PAGE, SLUG, owner_tool, page_of
+from muniment.mcp.tools.owner.tool import (
+    DRY,
+    DRY_RUN,
+    ID,
+    PAGE,
+    SLUG,
+    dry_marked,
+    is_dry,
+    owner_tool,
+    page_of,
+    rehearsal,
+)
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
@@ -99,9 +108,9 @@ class DocumentTools:
         found = operations.list_documents(
             caller.owner, arguments.get("companySlug"), deleted=deleted, **page_of(arguments)
         )
-        rest = {**truncation.paging(found), "quota": found.quota.to_wire()}
+        rest = {**answers.paging(found), "quota": found.quota.to_wire()}
         shown = _MEMBERS.chosen([records.to_wire(document) for document in found.items], arguments)
-        content = truncation.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
+        content = answers.page(shown, rest, lambda _: f"{self._base_url}/manage/documents")
         marks = {each.pk: provenance.uploaded(timestamp(each.created_at)) for each in found.items}
         return Marked(content, provenance.encode({("document", key): marks[key] for key in provenance.keys(content)}))
 
@@ -127,7 +136,7 @@ class DocumentTools:
                 sha256=arguments.get("sha256"),
                 base_url=self._base_url,
             )
-        return {"data": dry_run.marked(upload.to_wire(), arguments, "uploadId", "url", "command")}
+        return {"data": dry_marked(upload.to_wire(), arguments, "uploadId", "url", "command")}
 
     def complete_document_upload(self, arguments: Arguments, caller: Caller) -> Marked:
         done = uploads.complete_upload(caller.owner, arguments["uploadId"], dry_run=is_dry(arguments))
@@ -144,7 +153,7 @@ class DocumentTools:
                 restorable = records.restorable_until(document)
                 shown = {"documentId": document.pk, "deletedAt": timestamp(document.deleted_at or restorable)}
                 shown["restorableUntil"] = timestamp(restorable)
-        return {"data": dry_run.marked(shown, arguments)}
+        return {"data": dry_marked(shown, arguments)}
 
     def read_document(self, arguments: Arguments, caller: Caller) -> Marked:
         document_id = arguments["documentId"]
@@ -162,7 +171,7 @@ class DocumentTools:
 
 
 def _marked(document: Document, arguments: Arguments, *created: str) -> Marked:
-    shown = dry_run.marked(records.to_wire(document), arguments, *created)
+    shown = dry_marked(records.to_wire(document), arguments, *created)
     return provenance.mark(shown, {("document", document.pk): provenance.uploaded(shown["createdAt"])})
 
 

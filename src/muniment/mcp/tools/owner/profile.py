@@ -17,12 +17,23 @@ from muniment.kernel.problems import BadRequest
 from muniment.mcp import provenance as marking
 from muniment.mcp import web_pages
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
-from muniment.mcp.tools import differences, output_schemas, truncation
-from muniment.mcp.tools.lean import FIELDS, Members
+from muniment.mcp.tools import answers, output_schemas
+from muniment.mcp.tools.answers import FIELDS, Members
 from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of, one_of, single, strings
-from muniment.mcp.tools.owner import dry_run, history
-from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN
-from muniment.mcp.tools.owner.tool import CHANGES, EXPECTED_VERSION, owner_tool
+from muniment.mcp.tools.owner.tool import (
+    CHANGES,
+    DRY,
+    DRY_RUN,
+    ENTRY,
+    EXPECTED_VERSION,
+    UNDO,
+    dry_marked,
+    is_dry,
+    owner_tool,
+    revert_arguments,
+    shown_entries,
+    undo,
+)
 from muniment.oauth.token_authentication import Bridge
 from muniment.registry import provenance
 from muniment.registry.company import listings
@@ -72,9 +83,9 @@ class ProfileTools:
             named = provenance.marks(Company, (each["company"]["id"] for each in answer["positions"]))
             marks |= {("company", key): mark for key, mark in named.items()}
         if arguments.get("history", False):
-            answer["history"] = history.shown(withdrawal.profile_history(actor, page_size=_HISTORY_ROWS).items)
+            answer["history"] = shown_entries(withdrawal.profile_history(actor, page_size=_HISTORY_ROWS).items)
         (answer,) = _MEMBERS.chosen([answer], arguments)
-        content = truncation.record(answer, f"{self._base_url}/manage/profile", "companies")
+        content = answers.record(answer, f"{self._base_url}/manage/profile", "companies")
         return Marked(content, marking.encode(marks))
 
     @staticmethod
@@ -87,7 +98,7 @@ class ProfileTools:
                 "company": {"id": each.company.slug, "name": each.company.name},
                 "state": each.state,
             }
-            for each in held[: truncation.MAX_LISTED]
+            for each in held[: answers.MAX_LISTED]
         ]
         return {"positions": shown, **({"positionsTotal": len(held)} if len(shown) < len(held) else {})}
 
@@ -99,27 +110,27 @@ class ProfileTools:
         with web_pages.leading_from_pictures(arguments.get("changes") or {}, page):
             done = self._update(arguments, caller.owner)
         person = self._person(done.person)
-        truncation.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
-        shown: JSONObject = {"person": person, "applied": done.applied, "diff": differences.shown(done.diff)}
+        answers.cut_text(person, "bio", 300, f"{self._base_url}/manage/profile")
+        shown: JSONObject = {"person": person, "applied": done.applied, "diff": answers.shown(done.diff)}
         if done.entry_id is not None:
-            shown["undo"] = history.undo("update_my_profile", done.entry_id)
-        answer = dry_run.marked(shown, arguments)
+            shown["undo"] = undo("update_my_profile", done.entry_id)
+        answer = dry_marked(shown, arguments)
         return marking.mark(answer, {("person", done.person.slug): provenance.mark(vars(done.person))})
 
     @staticmethod
     def _update(arguments: Arguments, actor: Actor) -> profiles.ProfileUpdate:
         """Apply the changes of a call, answer positions, or revert a change of the history."""
-        is_dry = dry_run.is_dry(arguments)
+        dry_run = is_dry(arguments)
         expected = arguments.get("expectedVersion")
         if "revert" in arguments:
             overwrite = arguments.get("overwrite", False)
             return withdrawal.revert_profile(
-                actor, arguments["revert"], expected_version=expected, overwrite=overwrite, dry_run=is_dry
+                actor, arguments["revert"], expected_version=expected, overwrite=overwrite, dry_run=dry_run
             )
         if "positions" in arguments:
-            positions.answer_positions(actor, **_answers(arguments["positions"]), dry_run=is_dry)
+            positions.answer_positions(actor, **_answers(arguments["positions"]), dry_run=dry_run)
         change = profiles.ProfileChange(arguments.get("changes", {}))
-        return profiles.update_profile(actor, change, expected_version=expected, dry_run=is_dry)
+        return profiles.update_profile(actor, change, expected_version=expected, dry_run=dry_run)
 
     def _person(self, row: Person) -> JSONObject:
         declared = {name: value for name, value in row.extra.items() if name in self._profile.by_name}
@@ -176,7 +187,7 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
                             )
                         ),
                         "positionsTotal": INTEGER,
-                        "history": list_of(history.ENTRY),
+                        "history": list_of(ENTRY),
                     },
                     optional=(*tuple(_MEMBERS.names), "companiesTotal", "positionsTotal"),
                 )
@@ -194,14 +205,14 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
             "profile:write",
             single(
                 object_of(
-                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, "undo": history.UNDO, **DRY},
+                    {"person": person, "applied": _NAMES, "diff": output_schemas.DIFF, "undo": UNDO, **DRY},
                     optional=("undo", *DRY),
                 )
             ),
             arguments={
                 "changes": schema.profile_change.definition(CHANGE),
                 "positions": _ANSWERS,
-                **history.revert_arguments("get_my_profile history"),
+                **revert_arguments("get_my_profile history"),
                 "expectedVersion": EXPECTED_VERSION,
                 "dryRun": DRY_RUN,
             },

@@ -12,23 +12,21 @@ from muniment.kernel.fairness import Fairness
 from muniment.mcp import web_pages
 from muniment.mcp.apps.views import OWNER, with_views
 from muniment.mcp.declarations import Declarations
-from muniment.mcp.protocol.admission import Access
-from muniment.mcp.protocol.origin import OriginPolicy
+from muniment.mcp.protocol.admission import Access, BearerAuthentication
+from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
 from muniment.mcp.skills.prompts import PROMPTS
 from muniment.mcp.skills.texts import OWNER as OWNER_SKILLS
 from muniment.mcp.skills.texts import skills
 from muniment.mcp.tools.addresses import taking_addresses
-from muniment.mcp.tools.bearer_authentication import BearerAuthentication
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools
 from muniment.mcp.tools.owner.documents import document_tools
 from muniment.mcp.tools.owner.frameworks import owner_framework_tools
 from muniment.mcp.tools.owner.profile import profile_tools
-from muniment.mcp.tools.owner.reports import report_tools
+from muniment.mcp.tools.owner.reports import Waiting, report_tools
 from muniment.mcp.tools.owner.sharing import sharing_tools
-from muniment.mcp.tools.owner.waiting import Waiting
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema

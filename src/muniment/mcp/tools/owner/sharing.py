@@ -1,22 +1,32 @@
 """
 The tools of the owner-scoped server that give a report to others: by a link, and to a program.
 
-Source: assessment-spec/1, report; decision 15.
+An application to a program needs a confirmation: the first call shows what it would do, the second acts. Every other
+call acts at once: it can be undone, or has shown its price before. A client that declares elicitation (2026-07-28) is
+asked to ask its user; any other gets a token, and the same call with it acts. Both carry the same token. It proves that
+the caller was shown what follows, not that a person agreed. It is signed, bound to the account, the credential and the
+arguments, and to what the call changes, so that it is good once; it holds for ten minutes.
+
+Source: MCP specification 2026-07-28, input required; decisions 15 and 58; assessment-spec/1, report.
 """
 
+import hashlib
+from datetime import timedelta
 from functools import partial
 from typing import Final
 
+import msgspec
+from django.core import signing
+
 from muniment.assessments import applications, scores, sharing
 from muniment.assessments.models import Application
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import summary_path, timestamp
-from muniment.mcp import confirmation, provenance
-from muniment.mcp.declarations import Answer, Arguments, Caller, Marked, Tool
+from muniment.mcp import provenance
+from muniment.mcp.declarations import Answer, Arguments, Caller, InputRequired, Marked, Tool
 from muniment.mcp.tools.output_schemas import BOOLEAN, MOMENT, STRING, object_of, one_of, single, strings
-from muniment.mcp.tools.owner import dry_run
-from muniment.mcp.tools.owner.dry_run import DRY, DRY_RUN, is_dry, rehearsal
-from muniment.mcp.tools.owner.tool import RUN_ID, owner_tool
+from muniment.mcp.tools.owner.tool import DRY, DRY_RUN, RUN_ID, dry_marked, is_dry, owner_tool, rehearsal
 from muniment.oauth.token_authentication import Bridge
 from muniment.schema.record import nullable
 
@@ -62,7 +72,7 @@ class SharingTools:
             else:
                 sharing.unshare_report(caller.owner, run_id)
         shown = {"runId": run_id, "shared": shared, "url": None if is_dry(arguments) else url}
-        return {"data": dry_run.marked(shown, arguments)}
+        return {"data": dry_marked(shown, arguments)}
 
     def _publish(self, arguments: Arguments, caller: Caller) -> JSONObject:
         """Publish the score of a report, or withdraw it."""
@@ -73,7 +83,7 @@ class SharingTools:
             else:
                 made = scores.publish_score(caller.owner, run_id, sections=what == "sections")
                 url = self._base_url + summary_path(made.company.slug, made.framework.slug)
-        return {"data": dry_run.marked({"runId": run_id, "shared": what != "withdraw", "url": url}, arguments)}
+        return {"data": dry_marked({"runId": run_id, "shared": what != "withdraw", "url": url}, arguments)}
 
     def submit_application(self, arguments: Arguments, caller: Caller) -> Answer:
         run_id = arguments["runId"]
@@ -85,7 +95,7 @@ class SharingTools:
                 with applications.submission(caller.owner, run_id) as draft:
                     receiver, of = draft.receiver, draft.framework
                     bound = [draft.report.applications.count(), receiver.slug, of.slug]
-                    asked = confirmation.question(
+                    asked = question(
                         f"This submits the report of {draft.applicant.name} to {of.name}. Owners of {receiver.name} "
                         "and reviewers of the registry can then read it.",
                         caller,
@@ -95,8 +105,8 @@ class SharingTools:
                         frameworkId=of.slug,
                     )
                     if not is_dry(arguments):
-                        confirmation.require(asked, caller, arguments, bound=bound)
-        except confirmation.Unconfirmed as unconfirmed:
+                        require(asked, caller, arguments, bound=bound)
+        except Unconfirmed as unconfirmed:
             return {"data": {"runId": run_id, "state": _NOT_SUBMITTED, "confirmation": unconfirmed.question}}
         return _marked(draft, arguments, asked)
 
@@ -118,7 +128,7 @@ def _marked(application: Application, arguments: Arguments, asked: JSONObject | 
     if asked and is_dry(arguments):
         shown["confirmation"] = asked
     mark = provenance.uploaded(application.report.document["createdAt"])
-    return provenance.mark(dry_run.marked(shown, arguments), {("report", application.report_id): mark})
+    return provenance.mark(dry_marked(shown, arguments), {("report", application.report_id): mark})
 
 
 def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
@@ -153,10 +163,91 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             arguments={
                 "runId": RUN_ID,
                 "withdraw": {"type": "boolean", "default": False},
-                "confirm": confirmation.CONFIRM,
+                "confirm": CONFIRM,
                 "dryRun": DRY_RUN,
             },
             required=("runId",),
             destructive=True,
         ),
     )
+
+
+CONFIRM: Final[JSONObject] = {"type": "string", "maxLength": 400}
+VALID_S: Final = 600
+_SALT: Final = "muniment.mcp.tools.owner.sharing"
+_OTHERS: Final = frozenset({"confirm", "dryRun"})
+"""Arguments that do not change what a call does."""
+
+
+class Unconfirmed(Exception):  # noqa: N818 - an answer, not a fault
+    """
+    The call may not act yet, or its user declined.
+
+    Args:
+        question: the member `confirmation` of the answer.
+    """
+
+    def __init__(self, question: JSONObject) -> None:
+        super().__init__(question["message"])
+        self.question = question
+
+
+def question(message: str, caller: Caller, arguments: Arguments, *, bound: object, **further: str) -> JSONObject:
+    """
+    Return what the call asks: the member `confirmation` of an answer.
+
+    Args:
+        message: what the call will do.
+        bound: values that the call changes, so that its token is good once, and those that it depends on.
+        further: the same as members.
+    """
+    if caller.elicits:  # its user is asked by the call itself, and no token replaces the answer
+        return {"message": message, **further}
+    return {
+        "reason": "confirmation_required",
+        "message": message,
+        "hint": "Show this to the user. If they agree, repeat the call with confirm.",
+        "confirm": signing.dumps(_digest(caller, arguments, bound), salt=_SALT),
+        "expiresAt": timestamp(now() + timedelta(seconds=VALID_S)),
+        **further,
+    }
+
+
+def require(asked: JSONObject, caller: Caller, arguments: Arguments, *, bound: object) -> None:
+    """
+    Return if the user, or a token in the arguments, has agreed to the call.
+
+    The answer of a user counts only for what was shown: a changed call is asked about again.
+
+    Args:
+        asked: what :func:`question` returned.
+        bound: as for :func:`question`.
+
+    Raises:
+        Unconfirmed: the call must be repeated with the token, or its user declined.
+        InputRequired: the client must ask its user.
+    """
+    digest = _digest(caller, arguments, bound)
+    if not caller.elicits:
+        if not _holds(arguments.get("confirm", ""), digest):
+            raise Unconfirmed(asked)
+        return
+    if not caller.answer or not _holds(caller.state, digest):
+        raise InputRequired(asked["message"], signing.dumps(digest, salt=_SALT))
+    if caller.answer != "accept":
+        message, hint = "The user did not agree. Nothing was submitted.", "Do not repeat the call unless they ask."
+        raise Unconfirmed({"reason": "declined", "message": message, "hint": hint})
+
+
+def _digest(caller: Caller, arguments: Arguments, bound: object) -> str:
+    actor = caller.owner
+    rest = {name: value for name, value in arguments.items() if name not in _OTHERS}
+    meant = [actor.account_id, actor.credential_id, rest, bound]
+    return hashlib.sha256(msgspec.json.encode(meant, order="deterministic")).hexdigest()[:32]
+
+
+def _holds(token: str, digest: str) -> bool:
+    try:
+        return bool(signing.loads(token, salt=_SALT, max_age=VALID_S) == digest)
+    except signing.BadSignature:
+        return False

@@ -1,13 +1,23 @@
-"""Declare an owner tool, with the arguments that several of them take."""
+"""
+Declare an owner tool, with what several of them share: arguments, dry runs, entries of a history and their undoing.
 
-from collections.abc import Awaitable, Callable, Mapping
+A dry run does the call in a transaction that is rolled back, so its answer is that of the real call, with every check.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Final
 
+from django.db import transaction
+
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.wire import timestamp
 from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Tool
 from muniment.mcp.tools.addresses import MAX_CHARACTERS
+from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, cuttable, list_of, object_of, strings
 from muniment.oauth.token_authentication import Bridge
+from muniment.registry.models import HistoryEntry
 from muniment.registry.names.asked import company_slug, framework_slug
 
 SLUG: Final = {"type": "string", "maxLength": MAX_CHARACTERS, "description": "slug, address or exact name"}
@@ -87,3 +97,82 @@ def _by_name(
         return handler(arguments, caller)
 
     return handle
+
+
+HISTORY_ROWS: Final = 500
+ENTRY: Final = cuttable(
+    object_of(
+        {"id": INTEGER, "at": MOMENT, **strings("action", "via"), "fields": list_of(STRING), "note": STRING},
+        optional=("note",),
+    )
+)
+
+
+def shown_entries(entries: Iterable[HistoryEntry]) -> list[JSONObject]:
+    return [
+        {
+            "id": entry.pk,
+            "at": timestamp(entry.at),
+            "action": entry.action,
+            "fields": entry.changed,
+            "via": entry.credential or entry.via,
+            **({"note": entry.note} if entry.note else {}),
+        }
+        for entry in entries
+    ]
+
+
+UNDO: Final = object_of(
+    {"tool": STRING, "arguments": object_of({"slug": STRING, "revert": INTEGER}, optional=("slug",))}
+)
+
+
+def undo(tool: str, entry_id: int, **arguments: str) -> JSONObject:
+    """Return the call that undoes an entry."""
+    return {"tool": tool, "arguments": {**arguments, "revert": entry_id}}
+
+
+def revert_arguments(where: str) -> dict[str, JsonSchema]:
+    """Return the arguments that undo an entry; *where* lists the entries."""
+    return {
+        "revert": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 10**15,
+            "description": f"or undo the entry with this id of {where}",
+        },
+        "overwrite": {
+            "type": "boolean",
+            "default": False,
+            "description": "even if later changes touched the same fields",
+        },
+    }
+
+
+DRY_RUN: Final[JSONObject] = {"type": "boolean", "default": False}
+"""The argument."""
+DRY: Final[dict[str, JSONMapping]] = {"dryRun": {"type": "boolean"}}
+"""The member of a dry run's answer, which is optional."""
+
+
+def is_dry(arguments: Arguments) -> bool:
+    """Return whether a call only shows what it would do."""
+    return bool(arguments.get("dryRun", False))
+
+
+@contextmanager
+def rehearsal(arguments: Arguments) -> Iterator[None]:
+    """Undo what the block does if the call is dry."""
+    if not is_dry(arguments):
+        yield
+        return
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def dry_marked(answer: JSONObject, arguments: Arguments, *created: str) -> JSONObject:
+    """Return an answer; that of a dry run is marked, and lacks the members that only the call itself *created*."""
+    if not is_dry(arguments):
+        return answer
+    return {name: value for name, value in answer.items() if name not in created} | {"dryRun": True}

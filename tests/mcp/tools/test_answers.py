@@ -12,7 +12,7 @@ from muniment.accounts import tokens
 from muniment.credits import operations as credits_
 from muniment.documents.models import Document
 from muniment.kernel.actor import COMMAND, SCOPES
-from muniment.mcp.tools.truncation import BUDGET_BYTES
+from muniment.mcp.tools.answers import BUDGET_BYTES
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, Ownership
