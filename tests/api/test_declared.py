@@ -9,8 +9,7 @@ from make.declared import declared
 from make.published import Publisher, company
 from make.rest import Rest
 from muniment import config
-from muniment.api.contract import openapi_document
-from muniment.api.reference_pages import ReferencePage, llms_text
+from muniment.api.contract import ReferencePage, llms_text, openapi_document
 from muniment.api.responses import Answer
 from muniment.mcp.tools.public import public_declarations
 from muniment.schema.objects import registry_schema

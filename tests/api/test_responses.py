@@ -12,7 +12,7 @@ from make.asgi import Client
 from make.published import company
 from muniment.api import routes
 from muniment.api.application import Api
-from muniment.api.deprecation import deprecated
+from muniment.api.routes import deprecated
 from muniment.config import Config
 from muniment.kernel.http.content_negotiation import negotiated
 from muniment.schema.objects import registry_schema

@@ -9,9 +9,8 @@ import pytest
 from make.asgi import Client
 from make.published import Publisher, company, framework, person
 from muniment.api.application import Api
-from muniment.api.contract import API_VERSION, openapi_document
+from muniment.api.contract import API_VERSION, examples, openapi_document
 from muniment.api.routes import ROUTES
-from muniment.api.schemas import examples
 from muniment.config import Config
 from muniment.schema.company_parts import SOCIALS
 from muniment.schema.objects import registry_schema

@@ -9,7 +9,7 @@ import logging
 from typing import Final
 from urllib.parse import quote
 
-from muniment.api import reference_pages
+from muniment.api import contract
 from muniment.api.export_files import find_export, send_export, until_made
 from muniment.api.handlers import V1, Context, Result, Values, list_exports
 from muniment.api.parameters import decode, read
@@ -79,7 +79,7 @@ class Api:
         self._lines = {
             route.operation_id: route.deprecation.header_lines() if route.deprecation else b"" for route in routes
         }
-        self._pages = reference_pages.build(self._config, schema)
+        self._pages = contract.build(self._config, schema)
 
     def start(self) -> None:
         """Start creating exports in the background."""

@@ -8,8 +8,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from muniment.api.parameters import truncated
-from muniment.api.queries import LISTINGS, MAX_IDS, counted, list_query, of_collection, selected
+from muniment.api.parameters import LISTINGS, MAX_IDS, counted, list_query, of_collection, selected, truncated
 from muniment.api.responses import Answer, declared_licence, link_line
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
