@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from django.db import connection
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce, Length
 
@@ -15,7 +14,6 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.registry.changed_parts import reduce_change, undo
 from muniment.registry.models import Company, HistoryEntry, Person
-from muniment.registry.sql import marks, rows
 from muniment.schema.record import Record
 
 _NAMES: Final = {"opens_on": "opensOn", "closes_on": "closesOn", "run_cost": "runCost"}
@@ -172,12 +170,12 @@ def touching(
     entries: QuerySet[HistoryEntry], names: Iterable[str], *, actions: Collection[str] = ()
 ) -> QuerySet[HistoryEntry]:
     """
-    Return the entries that changed one of the fields *names*, and all of earlier versions, which do not tell.
+    Return the entries that changed one of the fields *names*.
 
     Args:
         actions: entries of these are returned too.
     """
-    found = Q(changed=None) | Q(action__in=actions)
+    found = Q(action__in=actions)
     for name in names:
         found |= Q(names__contains=msgspec.json.encode(name).decode())
     return entries.annotate(names=Cast("changed", TextField())).filter(found)
@@ -197,7 +195,7 @@ def read_page(
     found: Page[Any] = Page.of(light.order_by("-at", "-pk"), page, page_size)
     left, chosen = MAX_READ, set()
     for each in found.items:
-        if (with_values or each.changed is None) and each.size <= left:
+        if with_values and each.size <= left:
             left -= each.size
             chosen.add(each.pk)
     stored = HistoryEntry.objects.filter(pk__in=chosen)
@@ -206,20 +204,4 @@ def read_page(
         change = values.get(each.pk, _UNREAD)
         each.is_loaded = each.pk in values
         each.before, each.after, each.parts = change
-        if each.changed is None and each.is_loaded:
-            each.changed = names_of(change.after, change.before)
-    unnamed = {each.pk: each for each in found.items if each.changed is None}
-    for key, names in _names_in_database(unnamed):
-        unnamed[key].changed = msgspec.json.decode(names)
     return found
-
-
-def _names_in_database(keys: Collection[int]) -> list[tuple[int, str]]:
-    """Return the names of the fields of entries of earlier versions, without their values."""
-    if not keys:
-        return []
-    if connection.vendor == "postgresql":
-        names = "(SELECT COALESCE(json_agg(name), '[]')::text FROM json_object_keys(after::json) name)"
-    else:
-        names = "(SELECT json_group_array(key) FROM json_each(after))"
-    return rows(f"SELECT id, {names} FROM registry_historyentry WHERE id IN ({marks(keys)})", [*keys])

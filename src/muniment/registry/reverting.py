@@ -65,9 +65,7 @@ def check_later(entry: HistoryEntry, fields: Collection[str]) -> None:
     """Raise LaterChanges if entries after *entry* changed any of *fields*."""
     later = _later(entry).exclude(action__in=history.NOT_REVERTED)
     touched: set[str] = set()
-    for names in later.filter(changed__isnull=False).values_list("changed", flat=True).iterator():
-        touched.update(names or ())
-    for after in later.filter(changed=None).values_list("after", flat=True).iterator():
-        touched.update(after)
+    for names in later.values_list("changed", flat=True).iterator():
+        touched.update(names)
     if both := [name for name in fields if name in touched]:
         raise LaterChanges(both)

@@ -25,7 +25,6 @@ from muniment.registry.people.positions import answer_positions, list_positions
 from muniment.registry.people.profiles import ProfileChange, join_person, update_profile
 from muniment.registry.people.withdrawal import unlist_profile
 from muniment.registry.review.decisions import relist_company, unlist_company
-from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
 
@@ -224,16 +223,6 @@ def test_rows_that_share_an_id_are_kept_as_one_list(bring):
     row["proposals"].append({"id": "4", "title": "D"})
     assert [each.field for each in bring(row)[1]] == ["proposals"]
     assert [each.document["title"] for each in Proposal.objects.order_by("rank")] == ["A", "B", "C"]
-
-
-def test_rows_without_ids_in_the_history_of_an_earlier_version_are_known_by_their_values(bring):
-    bring(ROW)
-    before = shown("positions")
-    edit(owner_of("acme"), positions={"remove": [before[1]["id"]]})
-    whole = {"before": {"positions": without_ids(before)}, "after": {"positions": [before[0], before[2]]}}
-    assert HistoryEntry.objects.filter(action="updated").update(**whole, parts=None, changed=None) == 1
-    bring({**ROW, "positions": [*ROW["positions"], {"title": "Porter", "person": {"name": "Eli Marsh"}}]})
-    assert [row["title"] for row in shown("positions")] == ["Chair", "Cook", "Porter"]
 
 
 def test_a_dry_run_tells_what_is_kept_and_remembers_nothing(bring):

@@ -512,7 +512,7 @@ class Migration(migrations.Migration):
                 ("before", muniment.registry.fields.JSONText(default=dict)),
                 ("after", muniment.registry.fields.JSONText(default=dict)),
                 ("parts", muniment.registry.fields.JSONText(blank=True, null=True)),
-                ("changed", muniment.registry.fields.JSONText(blank=True, null=True)),
+                ("changed", muniment.registry.fields.JSONText(blank=True, default=list)),
                 ("note", muniment.registry.fields.Text(blank=True, default="")),
                 ("at", models.DateTimeField(default=muniment.kernel.ids.now)),
                 (

@@ -18,7 +18,7 @@ class HistoryEntry(models.Model):
     A change: its actor, its channel, and each changed field before and after. Never deleted.
 
     ``parts``: how the values of fields that are not whole fit into the whole (:mod:`muniment.registry.changed_parts`).
-    ``changed``: the names of the changed fields. Entries of earlier versions have neither, and whole values.
+    ``changed``: the names of the changed fields.
     """
 
     company = models.ForeignKey(Company, models.CASCADE, null=True, blank=True, related_name="history")
@@ -31,7 +31,7 @@ class HistoryEntry(models.Model):
     before = JSONText(default=dict)
     after = JSONText(default=dict)
     parts = JSONText(null=True, blank=True)
-    changed = JSONText(null=True, blank=True)
+    changed = JSONText(default=list, blank=True)
     note = Text(blank=True, default="")
     at = models.DateTimeField(default=now)
     import_run = models.ForeignKey(ImportRun, models.SET_NULL, null=True, blank=True, related_name="entries")

@@ -146,7 +146,7 @@ def remove_traces(company: Company, name: str) -> None:
             rows = rows.exclude(decision="")
         for row in rows:
             values: JSONObject = {column: _without(getattr(row, column), name) for column in columns}
-            if isinstance(row, HistoryEntry) and row.changed is not None:
+            if isinstance(row, HistoryEntry):
                 held = {*values["before"], *values["after"]}
                 values["changed"] = [each for each in row.changed if each in held]
             model._default_manager.filter(pk=row.pk).update(**values)  # noqa: SLF001 - Django's public name

@@ -98,5 +98,5 @@ def _without_unchanged(entry: HistoryEntry, before: JSONObject, after: JSONObjec
         if not any(parts.get(name, {}).values()):
             del before[name], after[name]
             parts.pop(name, None)
-    changed = None if entry.changed is None else [name for name in entry.changed if name in after or name in before]
+    changed = [name for name in entry.changed if name in after or name in before]
     return {"before": before, "after": after, "parts": parts or None, "changed": changed}

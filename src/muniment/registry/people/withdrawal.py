@@ -89,7 +89,7 @@ def revert_profile(
 def _compare(actor: Actor, person: Person, values: JSONObject) -> Difference:
     has_picture = PICTURE in values
     picture = values.pop(PICTURE, None)
-    picture = stored_path(picture or "") or picture  # earlier versions stored URLs
+    picture = stored_path(picture or "") or picture
     found = compare_profile(person, read_fields(values, settings.SCHEMA.profile_change, HINT), actor)
     extra: JSONObject = found.columns.get("extra", person.extra) or {}
     before = extra.get(PICTURE)
