@@ -1,0 +1,104 @@
+"""A page of a list begins after the item that its cursor names, also where items are equal or gone."""
+
+import pytest
+
+from make.published import company, ids
+from make.queries import companies_by
+from muniment.store.lists import positions as module
+from muniment.store.lists.positions import index_after, mark_of
+from muniment.store.queries import Mark, selection
+
+ORDERS = ("newest", "name", "treasury", "team", "updated")
+
+
+@pytest.fixture
+def filled(publisher, reader):
+    """Twelve companies, of which each value that orders a list is shared by three, and three lack a number."""
+    publisher.publish(
+        *(
+            company(
+                number,
+                day=738_000 + number // 3,
+                name="ABCD"[number % 4],
+                status="active" if number % 4 else "inactive",
+                treasuryMinor=None if number % 4 == 0 else number % 4 * 100,
+                updatedAt=f"2026-01-0{1 + number % 4}T00:00:00.000000Z",
+                **({"teamSize": number % 4} if number % 4 else {}),
+            )
+            for number in range(1, 13)
+        )
+    )
+    reader.refresh()
+    return reader
+
+
+def pages(reader, **query):
+    """Return the ids of each page, followed by cursors."""
+    page = reader.companies(companies_by(**query))
+    walked = [ids(page)]
+    while page.next_cursor is not None and len(walked) <= page.total:  # a page that repeats items has no end
+        page = reader.companies(companies_by(cursor=page.next_cursor, **query))
+        walked.append(ids(page))
+    return walked
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+@pytest.mark.parametrize("page_size", [1, 2, 3, 5, 12])
+@pytest.mark.parametrize("query", [{}, {"status": ["active"]}, {"q": "a"}])
+def test_pages_of_a_list_repeat_and_leave_out_nothing(filled, sort, page_size, query):
+    expected = ids(filled.companies(companies_by(sort=sort, page_size=100, **query)))
+    walked = pages(filled, sort=sort, page_size=page_size, **query)
+    assert [each for page in walked for each in page] == expected
+    assert [len(page) for page in walked[:-1]] == [page_size] * (len(walked) - 1)
+
+
+def marks(reader, sort, **query):
+    """Yield each place of a list with the positions, the mark of the item there, and a call that finds its place."""
+    chosen = selection("company", companies_by(sort=sort, **query))
+    with reader.snapshot() as (connection, state):
+        found = reader._positions.get(connection, chosen, state.versions["company"]).positions
+        for place, position in enumerate(found):
+            mark = mark_of(connection, chosen, position, place + 1)
+            yield place, found, mark, lambda others, mark=mark: index_after(connection, chosen, others, mark)
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+def test_the_next_page_begins_right_after_the_marked_item(filled, sort):
+    for place, found, _, after in marks(filled, sort, status=["active"]):
+        assert after(found) == place + 1
+
+
+@pytest.mark.parametrize("sort", ORDERS)
+def test_the_next_page_begins_where_an_item_that_is_gone_was(filled, sort):
+    for place, found, _, after in marks(filled, sort, status=["active"]):
+        assert after([*found[:place], *found[place + 1 :]]) == place
+
+
+def test_a_mark_by_relevance_finds_its_item_where_it_is_now(filled):
+    for place, found, mark, after in marks(filled, "relevance", q="a"):
+        assert mark == Mark("relevance", found[place], rank=place + 1)
+        assert after(found) == place + 1
+        assert after([1, *found]) == place + 2, "the item has moved one place down"
+        others = [*found[:place], *found[place + 1 :]]
+        assert after(others) == place, "the item is gone"
+        assert after([]) == 0
+
+
+def test_a_mark_whose_rank_is_beyond_the_list_is_at_its_end(filled):
+    (_, found, _, _), *_ = list(marks(filled, "relevance", q="a"))
+    chosen = selection("company", companies_by(q="a"))
+    with filled.snapshot() as (connection, _):
+        assert index_after(connection, chosen, found, Mark("relevance", 5, rank=99)) == len(found)
+        assert index_after(connection, chosen, found, Mark("relevance", 5, rank=0)) == 0
+
+
+def test_items_without_a_number_come_last_and_a_wrong_number_of_a_cursor_is_none():
+    falling = sorted(
+        [(None, 9), (0, 1), (7, 1), (7, 2), (None, 3)], key=lambda pair: module._falling(*pair), reverse=True
+    )
+    assert falling == [(7, 2), (7, 1), (0, 1), (None, 9), (None, 3)]
+    assert module._value(Mark("treasury", 1, "12")) == 12
+    assert module._value(Mark("treasury", 1, "")) is None
+    assert module._value(Mark("treasury", 1, "-1")) is None
+    assert module._value(Mark("treasury", 1, "²")) is None
+    assert module._value(Mark("updated", 1, "2026-01-01")) == "2026-01-01"
