@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from muniment import child_process, confinement
-from muniment.server.installed_checks import confinement_finding
+from muniment.server.doctor import confinement_finding
 
 ESCAPES = """
 import fcntl, json, os, socket, sys, threading

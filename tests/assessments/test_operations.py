@@ -19,7 +19,7 @@ from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
 from muniment.documents.models import Document
 from muniment.documents.operations import delete_document
-from muniment.jobs import outcomes, queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import new_id, now
@@ -374,7 +374,7 @@ def test_a_run_waits_for_the_text_of_its_documents_up_to_five_minutes(monkeypatc
     run_id = start(me, slug, of, document_ids=[paper.pk]).run.row.pk
     runs.execute_run(me, run_id)
     attempt = _attempt_at(run_id)
-    with pytest.raises(outcomes.HandedBack):
+    with pytest.raises(handlers.HandedBack):
         run_job.execute(attempt)
     assert not Report.objects.exists()
     Document.objects.update(changed_at=now() - timedelta(minutes=5, seconds=1))
@@ -389,7 +389,7 @@ def test_a_run_that_was_canceled_while_it_waited_for_a_worker_is_not_judged():
     runs.execute_run(me, run_id)
     attempt = _attempt_at(run_id)
     ReportRun.objects.update(state="canceled")
-    with pytest.raises(outcomes.Abandoned):
+    with pytest.raises(handlers.Abandoned):
         run_job.execute(attempt)
     assert not Report.objects.exists()
 
@@ -476,7 +476,7 @@ def test_a_canceled_run_gives_its_credits_back(when):
     attempt = queue.claim("w") if when == "running" else None
     runs.cancel_run(me, run_id)
     if attempt:
-        with pytest.raises(outcomes.Canceled):
+        with pytest.raises(handlers.Canceled):
             run_job.execute(attempt)
         attempt.canceled()
     assert runs.get_run(me, run_id).state == "canceled"
@@ -522,7 +522,7 @@ def test_criteria_judged_before_a_crash_are_kept_and_a_worker_that_lost_its_leas
     assert judged == ["team", "accounts", *(f"w{n}" for n in range(28))]
     assert numbers(me) == (90, 0)
     row = ReportRun.objects.select_related("company", "framework", "specification").get(pk=run_id)
-    with pytest.raises(outcomes.LeaseLost):
+    with pytest.raises(handlers.LeaseLost):
         run_job._finish(zombie, row, "", {}, run_job.Rules())
     assert (Report.objects.count(), numbers(me)) == (1, (90, 0))
 

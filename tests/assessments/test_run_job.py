@@ -23,7 +23,7 @@ from muniment.assessments.evaluation.markdown import to_markdown
 from muniment.assessments.models import Report
 from muniment.config import Config, ConfigError
 from muniment.credits import operations as ledger
-from muniment.jobs import outcomes, queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job
 from muniment.jobs.worker import Worker
 from muniment.kernel.ids import now
@@ -273,8 +273,8 @@ class Judge:
     ("judge", "outcome"),
     [
         (Judge(ModelUnavailable("away", for_good=False)), ModelUnavailable),
-        (Judge(ModelUnavailable("refused", for_good=True)), outcomes.Abandoned),
-        (Judge(), outcomes.Abandoned),
+        (Judge(ModelUnavailable("refused", for_good=True)), handlers.Abandoned),
+        (Judge(), handlers.Abandoned),
     ],
     ids=["away for a moment", "away for good", "of no use"],
 )
@@ -306,7 +306,7 @@ def test_a_run_that_is_canceled_asks_nothing_more(model, settings):
             attempt.renew()
 
     attempt.checkpoint = cancels
-    with pytest.raises(outcomes.Canceled):
+    with pytest.raises(handlers.Canceled):
         run_job.execute(attempt)
     attempt.canceled()
     assert runs.get_run(me, run_id).state == "canceled"

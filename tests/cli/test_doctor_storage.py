@@ -8,7 +8,7 @@ from make.documents import blob_keys, uploaded
 from muniment import cli, config
 from muniment.config import Config
 from muniment.documents import records
-from muniment.server.stored_checks import examine_storage
+from muniment.server.doctor import examine_storage
 from services.prepared import new_instance
 from services.product import run
 from services.s3 import S3

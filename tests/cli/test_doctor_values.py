@@ -4,7 +4,7 @@ import pytest
 
 from make.registry import draft, owner
 from muniment.registry.models import Company, Person
-from muniment.server.stored_checks import examine_values
+from muniment.server.doctor import examine_values
 from services.prepared import new_instance
 from services.product import run
 

@@ -10,7 +10,7 @@ from make.registry import owner
 from muniment.credits import operations as ledger
 from muniment.credits import purchases
 from muniment.credits.models import Notice, Purchase, PurchaseState
-from muniment.jobs import handlers, outcomes, queue
+from muniment.jobs import handlers, queue
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from services.crowd import at_once
@@ -124,7 +124,7 @@ def test_the_job_stops_when_it_is_canceled(stripe):
         run = queue.claim("tests")
         queue.cancel(run.id)
         run.renew()
-        with pytest.raises(outcomes.Canceled):
+        with pytest.raises(handlers.Canceled):
             purchases.reconcile_purchases(run)
     finally:
         handlers.unregister("tests.reconcile")

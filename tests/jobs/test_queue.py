@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection, transaction
 
-from muniment.jobs import handlers, outcomes, queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State, Step
 from muniment.kernel.ids import now
 
@@ -105,7 +105,7 @@ def test_a_worker_past_its_lease_changes_nothing(kind):
         lambda: zombie.finish("zombie"),
         zombie.check,
     ):
-        with pytest.raises(outcomes.LeaseLost):
+        with pytest.raises(handlers.LeaseLost):
             act()
     zombie.failed("no", for_good=True)
     zombie.hand_back()
@@ -134,7 +134,7 @@ def test_finishing_shares_the_transaction_of_what_it_settles(kind):
     zombie = queue.claim("first")
     expire(job_id)
     queue.claim("second")
-    with pytest.raises(outcomes.LeaseLost), transaction.atomic():  # noqa: PT012 - the two together are what is tested
+    with pytest.raises(handlers.LeaseLost), transaction.atomic():  # noqa: PT012 - the two together are what is tested
         queue.enqueue("tests.charged", unique_key="charge")
         zombie.finish()
     assert not Job.objects.filter(unique_key="charge").exists()
@@ -212,7 +212,7 @@ def test_a_worker_that_lives_takes_back_the_kill_that_another_saw(kind):
     expire(job_id)
     heir = queue.claim("other")
     assert job(job_id).kills == 1
-    with pytest.raises(outcomes.LeaseLost):
+    with pytest.raises(handlers.LeaseLost):
         slow.checkpoint("late", None)
     slow.survived()
     assert job(job_id).kills == 0
@@ -279,7 +279,7 @@ def test_a_canceled_job_cannot_be_finished_any_more(kind):
     job_id = queue.enqueue(kind(lambda _: None))
     run = queue.claim("w")
     queue.cancel(job_id)
-    with pytest.raises(outcomes.Canceled):
+    with pytest.raises(handlers.Canceled):
         run.finish("too late")
     run.canceled()
     assert job(job_id).state == State.CANCELED

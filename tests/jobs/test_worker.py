@@ -5,7 +5,7 @@ import threading
 import pytest
 from django.db import DatabaseError, OperationalError
 
-from muniment.jobs import handlers, outcomes, queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
 from muniment.jobs.worker import Worker
 from services.ports import wait_until
@@ -54,7 +54,7 @@ def test_a_job_is_done_once_and_keeps_its_result(kind, worker):
 
 def test_a_job_that_can_never_succeed_is_not_retried(kind, worker):
     def work(_):
-        raise outcomes.Abandoned("the company is gone")
+        raise handlers.Abandoned("the company is gone")
 
     job_id = queue.enqueue(kind(work))
     wait_until(ended(job_id), within_s=60, what="the job")
@@ -235,7 +235,7 @@ def test_a_worker_that_lost_its_lease_and_lives_takes_the_kill_back(kind):
         go.wait(60)
         try:
             run.checkpoint("late", None)
-        except outcomes.LeaseLost:
+        except handlers.LeaseLost:
             lost.append(run.id)
             raise
 

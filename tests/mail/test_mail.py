@@ -12,8 +12,8 @@ from make.declared import declared
 from muniment import config
 from muniment.accounts.security import effective_settings
 from muniment.jobs import queue
+from muniment.jobs.handlers import Abandoned, Postponed
 from muniment.jobs.models import Job, State
-from muniment.jobs.outcomes import Abandoned, Postponed
 from muniment.kernel.ids import now
 from muniment.mail import delivery, outgoing, places
 from muniment.mail.html import as_html

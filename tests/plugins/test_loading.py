@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from muniment import cli, config
 from muniment.config import Config, ConfigError
 from muniment.plugins import API, Refusal, hook, loading
-from muniment.server.installed_checks import plugin_findings
+from muniment.server.doctor import plugin_findings
 from services.plugins import plugged, steward
 
 

@@ -14,7 +14,7 @@ from muniment.config import Config
 from muniment.kernel.problems import Internal, Unavailable
 from muniment.server.app.app import App
 from muniment.server.app.registry_file import RegistryFile
-from muniment.server.node_checks import node_checks
+from muniment.server.node_scrub import node_checks
 from muniment.store import postgres_feed
 from muniment.store.database import faults, node_copy
 from muniment.store.published_document import PublishedEntry

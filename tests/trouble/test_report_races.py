@@ -13,7 +13,7 @@ from muniment.assessments import operations as runs
 from muniment.assessments import run_job
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
-from muniment.jobs import outcomes, queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
@@ -85,8 +85,8 @@ def test_exactly_five_of_eight_run_however_the_24_fall(seed):
     while heir.id != zombie.id:
         heir = queue.claim("third")
     ends = at_once([lambda: run_job.execute(zombie), lambda: run_job.execute(heir)])
-    assert isinstance(ends[0], outcomes.LeaseLost | outcomes.Abandoned), ends
-    if isinstance(ends[0], outcomes.Abandoned):  # it came when all was over: what its worker then does changes nothing
+    assert isinstance(ends[0], handlers.LeaseLost | handlers.Abandoned), ends
+    if isinstance(ends[0], handlers.Abandoned):  # it came when all was over: what its worker then does changes nothing
         zombie.failed(str(ends[0]), for_good=True)
     assert ends[1] is None, ends
     assert (Report.objects.filter(run_id=zombie.id).count(), books(me)) == (1, (40, 10))

@@ -33,7 +33,7 @@ from muniment.credits import operations as credits_
 from muniment.documents import operations as documents
 from muniment.documents.models import Document, TextState
 from muniment.jobs import handlers
-from muniment.jobs.outcomes import Abandoned, HandedBack
+from muniment.jobs.handlers import Abandoned, HandedBack
 from muniment.jobs.queue import JobRun, is_killed
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONMapping, JSONObject

@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 MODULES: Final = {
     **dict.fromkeys(("backup", "backups", "move", "restore"), "backup"),
     **dict.fromkeys(("credits", "user"), "accounts"),
-    "setup-link": "starting.setup_link",
+    "setup-link": "serving",
     **dict.fromkeys(("connect-kit", "currency", "doctor", "migrate", "openapi", "republish", "scrub"), "instance"),
     **dict.fromkeys(("export", "former-name", "framework", "import", "logos", "own"), "registry"),
     "audit": "audit",
     "feed": "feed",
-    "fields": "declared.fields",
+    "fields": "fields",
     "keys": "keys",
     "person": "people",
-    "plugins": "installed.plugins",
+    "plugins": "plugins",
     "serve": "serving",
     "settings": "imports.registry_file",
     "worker": "worker",
@@ -108,7 +108,7 @@ class Commands(click.Group):
 
 
 def _of_plugins() -> dict[str, click.Command]:
-    from muniment.cli.installed.commands import commands_of_plugins
+    from muniment.cli.plugins import commands_of_plugins
 
     return commands_of_plugins(frozenset(MODULES))
 

@@ -14,9 +14,8 @@ from muniment.cli.command import main, migrated, problems_as_errors, record_comm
 from muniment.declared_fields import instance_schema
 from muniment.kernel.json import JSONObject
 from muniment.registry_toml.applied import registry_name
-from muniment.server.doctor import examine, settings_lines
+from muniment.server.doctor import examine, examine_ledger, examine_storage, examine_values, settings_lines
 from muniment.server.findings import FAIL, Finding, exit_status
-from muniment.server.stored_checks import examine_ledger, examine_storage, examine_values
 
 if TYPE_CHECKING:
     from muniment.scrub.progress import Progress

@@ -10,9 +10,8 @@ import sys
 import click
 
 from muniment import config, private_files
-from muniment.cli.command import main, tell_unknown_settings
-from muniment.cli.installed.extras import require_extras
-from muniment.cli.starting.setup_link import tell_setup_link
+from muniment.cli.command import main, migrated, problems_as_errors, tell_unknown_settings
+from muniment.cli.plugins import require_extras
 from muniment.registry_toml.applied import registry_name
 from muniment.server.app.startup import Refusal
 from muniment.server.observability import logs
@@ -156,3 +155,49 @@ def _load_demo(*, tells: bool = True) -> None:
         click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
         if sign_in.token:
             click.echo(f"Token of the {sign_in.role} for /api/manage/mcp: {sign_in.token}", err=True)
+
+
+log = logging.getLogger("muniment.server")
+
+
+@main.command("setup-link")
+def setup_link() -> None:
+    """
+    Print a new link that sets up the registry in the browser, once, within 24 hours.
+
+    Its first step creates the operator's account. The link that was printed before no longer works. Refused once there
+    is an operator.
+    """
+    migrated()
+    from muniment.accounts.first_run.operations import make_link
+    from muniment.kernel.actor import COMMAND
+
+    with problems_as_errors():
+        path = make_link(COMMAND)
+    click.echo(f"{_base()}{path}")
+
+
+def tell_setup_link() -> None:
+    """Print the link at the start of a server, if there is no operator yet; without it, the server serves the same."""
+    from allauth.account.models import EmailAddress
+    from django.db import DatabaseError
+
+    from muniment.accounts.first_run.operations import offer_link
+    from muniment.registry.demo_accounts import OWNER
+
+    try:
+        # A stranger can register the address of the demo, and not verify it.
+        is_demo = EmailAddress.objects.filter(email=OWNER, verified=True).exists()
+        path = "" if is_demo else offer_link()
+    except DatabaseError as error:
+        log.warning("no set-up link was made: %s; run muniment setup-link", error)
+        return
+    if path:
+        click.echo(
+            f"Set up this registry in your browser, with a link that works once and for 24 hours:\n{_base()}{path}",
+            err=True,
+        )
+
+
+def _base() -> str:
+    return config.current().base_url or "http://127.0.0.1:8000"

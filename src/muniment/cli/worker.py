@@ -8,7 +8,7 @@ import click
 
 from muniment import config
 from muniment.cli.command import main, migrated
-from muniment.cli.installed.extras import require_extras
+from muniment.cli.plugins import require_extras
 from muniment.server.observability import logs
 
 

@@ -12,8 +12,8 @@ from muniment.documents.models import Document, DocumentState, Page, TextState
 from muniment.documents.records import storage
 from muniment.documents.uploads import COMPLETED, reject
 from muniment.jobs import handlers
+from muniment.jobs.handlers import Postponed
 from muniment.jobs.models import Job, State
-from muniment.jobs.outcomes import Postponed
 from muniment.jobs.queue import JobRun, clock
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject

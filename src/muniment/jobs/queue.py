@@ -19,8 +19,8 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Min, Q, QuerySet
 
 from muniment.jobs import handlers
+from muniment.jobs.handlers import Canceled, HandedBack, LeaseLost, Postponed
 from muniment.jobs.models import Job, State, Step
-from muniment.jobs.outcomes import Canceled, HandedBack, LeaseLost, Postponed
 from muniment.jobs.steadiness import Steadiness
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject

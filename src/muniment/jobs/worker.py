@@ -11,7 +11,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 
 from muniment.jobs import handlers, queue
 from muniment.jobs.clock_jumps import ClockJumps
-from muniment.jobs.outcomes import Abandoned, Canceled, HandedBack, LeaseLost, Postponed
+from muniment.jobs.handlers import Abandoned, Canceled, HandedBack, LeaseLost, Postponed
 from muniment.jobs.queue import JobRun
 from muniment.jobs.steadiness import GRACE_S
 from muniment.kernel import tracing

@@ -1,5 +1,4 @@
-"""
-Deliver mail: the job that sends one message over SMTP, or writes it to a folder in the data directory.
+"""Deliver mail: the job that sends one message over SMTP, or writes it to a folder in the data directory.
 
 The folder makes the first run work without set-up: it receives the sign-in code of a new account, and a demo prints it.
 While the mail server does not answer, one message is tried every few seconds and the others wait.
@@ -12,7 +11,7 @@ from datetime import datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from cryptography.fernet import InvalidToken
@@ -20,13 +19,14 @@ from django.conf import settings
 from django.core.mail.backends.smtp import EmailBackend as Smtp
 from django.core.mail.message import sanitize_address
 from django.db import transaction
+from django.db.models import Count, Min
 
 from muniment import config
 from muniment.encryption import unseal
 from muniment.jobs import handlers
+from muniment.jobs.handlers import Abandoned, Postponed
 from muniment.jobs.models import Job, State
-from muniment.jobs.outcomes import Abandoned, Postponed
-from muniment.jobs.queue import JobRun, clock
+from muniment.jobs.queue import UNFINISHED, JobRun, clock
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
@@ -185,3 +185,19 @@ HANDLER: Final = handlers.Handler(
     successes_kept=KEPT,
     ended=_wipe,
 )
+
+
+class MailStatus(NamedTuple):
+    """Messages that wait, the age of the oldest one, and those that were given up within the last week."""
+
+    waiting: int
+    oldest_s: float
+    failed: int
+
+
+def mail_status() -> MailStatus:
+    mail = Job.objects.filter(kind=KIND)
+    waiting = mail.filter(state__in=UNFINISHED).aggregate(n=Count("id"), first=Min("created_at"))
+    failed = mail.filter(state=State.FAILED, finished_at__gt=now() - timedelta(days=7)).count()
+    oldest_s = (now() - waiting["first"]).total_seconds() if waiting["first"] else 0.0
+    return MailStatus(waiting["n"], max(0.0, oldest_s), failed)

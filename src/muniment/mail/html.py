@@ -1,5 +1,4 @@
-"""
-The HTML part of a message, made from its text: paragraphs, lists, codes in large type, and links to this registry.
+"""The HTML part of a message, made from its text: paragraphs, lists, codes in large type, and links to this registry.
 
 A paragraph such as ``Review your tokens: https://registry.example/manage/tokens``, or such a line of a numbered list,
 becomes a link of these words, and the first such paragraph the button of the message. Other lines show the addresses in
@@ -7,8 +6,11 @@ them: people wrote some of these lines, and must not choose the words of a link.
 """
 
 import re
-from typing import Final
+from collections.abc import Callable
+from email.mime.image import MIMEImage
+from typing import Final, NamedTuple
 
+from django.core.mail import EmailMultiAlternatives
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.safestring import mark_safe
@@ -17,8 +19,39 @@ from django.utils.translation import gettext
 from muniment.languages.offered import base_direction
 from muniment.languages.speaking import language
 from muniment.mail import places
-from muniment.mail.mark import CONTENT_ID, HEIGHT, Mark
 from muniment.registry_toml import applied, contrast
+
+CONTENT_ID: Final = "registry@muniment"
+HEIGHT: Final = 32
+"""At which it is shown; the picture has three times as many pixels."""
+
+
+class Mark(NamedTuple):
+    """
+    A PNG picture.
+
+    Args:
+        width: at which it is shown.
+        has_name: it is the logo, which stands for the name.
+    """
+
+    content: bytes
+    width: int
+    has_name: bool
+
+
+declared_mark: Callable[[], Mark | None] | None = None
+"""Returns the picture that the registry declares; the registry sets it when Django loads."""
+
+
+def attach(message: EmailMultiAlternatives, mark: Mark) -> None:
+    """Add the picture to a message whose HTML part shows it by its Content-ID."""
+    image = MIMEImage(mark.content, "png")
+    image.add_header("Content-ID", f"<{CONTENT_ID}>")
+    image.add_header("Content-Disposition", "inline", filename="registry.png")
+    message.mixed_subtype = "related"  # type: ignore[attr-defined]  # Django's, missing in the stubs
+    message.attach(image)
+
 
 _REST: Final = r"(?:/[^\s<>\"']*(?<![.,;:!?)])|(?=[\s)]|[.,;:!?](?:\s|$)|$))"
 """What follows a base URL: a path without the punctuation after it, or the end of the address."""

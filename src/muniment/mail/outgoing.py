@@ -22,8 +22,7 @@ from muniment.jobs.models import Job
 from muniment.jobs.queue import enqueue
 from muniment.kernel.ids import now
 from muniment.kernel.wire import timestamp
-from muniment.mail import mark, places
-from muniment.mail.html import as_html
+from muniment.mail import html, places
 from muniment.registry_toml import applied
 
 KIND: Final = "mail.requested"
@@ -58,10 +57,10 @@ def send_message(message: EmailMessage, *, kind: str = NOTICE, expires_at: datet
     if not message.to:
         return
     if isinstance(message, EmailMultiAlternatives) and not message.alternatives:
-        shown = mark.source() if mark.source is not None else None
-        message.attach_alternative(as_html(str(message.subject), str(message.body), shown), "text/html")
+        shown = html.declared_mark() if html.declared_mark is not None else None
+        message.attach_alternative(html.as_html(str(message.subject), str(message.body), shown), "text/html")
         if shown is not None:
-            mark.attach(message, shown)
+            html.attach(message, shown)
     if message.from_email == settings.DEFAULT_FROM_EMAIL:
         message.from_email = formataddr((applied.registry_name(), settings.SERVER_EMAIL))
     message.extra_headers.setdefault("Message-ID", make_msgid(domain=_host()))

@@ -30,7 +30,7 @@ class RegistryConfig(AppConfig):
         import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
-        from muniment.mail import mark
+        from muniment.mail import html
         from muniment.plugins import loading
         from muniment.registry import own_data
         from muniment.registry.company import pictures
@@ -44,7 +44,7 @@ class RegistryConfig(AppConfig):
         from muniment.registry.verification.repeating import repeat_proofs
         from muniment.scrub import checks
 
-        mark.source = declared_mark
+        html.declared_mark = declared_mark
         personal_data.register(own_data.PART)
         kept.register(suppression.SECRET)
         signed.register("codes that prove a domain", CODE_VALID_FOR)

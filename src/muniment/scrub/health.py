@@ -15,9 +15,8 @@ from typing import Final
 import msgspec
 from django.db import DatabaseError, transaction
 
-from muniment.jobs.handlers import Handler
+from muniment.jobs.handlers import Abandoned, Handler
 from muniment.jobs.models import Job, State
-from muniment.jobs.outcomes import Abandoned
 from muniment.jobs.queue import UNFINISHED, JobRun, enqueue
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase

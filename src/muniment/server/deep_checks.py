@@ -18,7 +18,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.masking import masked
 from muniment.scrub.checks import Check, Damage, checks
 from muniment.server.findings import Finding, bad, good, warning
-from muniment.server.node_checks import node_checks
+from muniment.server.node_scrub import node_checks
 from muniment.setting_values import Provider
 from muniment.store.database.migrations import has_begun, pending
 

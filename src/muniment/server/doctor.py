@@ -15,22 +15,24 @@ from urllib.parse import urlsplit
 import django
 from django.db import DatabaseError, connection
 
-from muniment import private_files
+from muniment import child_process, confinement, private_files
 from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import Config
 from muniment.credits.billing import WEBHOOK
 from muniment.documents.plugged.storage import storage_at
 from muniment.documents.storage import StorageUnavailable
-from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
 from muniment.masking import masked
+from muniment.plugins.loading import installed
+from muniment.plugins.values import API
+from muniment.registry.tables.reading import MEMORY_BYTES
 from muniment.server import replication
 from muniment.server.app.startup import writable
 from muniment.server.findings import NONE_YET, OFF, PARTLY, UNSET, Finding, bad, good, warning
-from muniment.server.http.forwarding_notice import OtherHeader
+from muniment.server.http.client_address import OtherHeader
 from muniment.server.http.holders import MAX_CONNECTIONS
-from muniment.server.installed_checks import confinement_finding, plugin_findings, template_findings
 from muniment.server.limits import by_account, by_address
-from muniment.server.process.file_limit import connections_within, reachable_file_limit
+from muniment.server.process.sockets import connections_within, reachable_file_limit
 from muniment.shown_settings import shown_settings, shown_value
 from muniment.store.database.form import UnknownDatabase, require_known
 from muniment.store.database.migrations import has_begun, pending
@@ -38,6 +40,56 @@ from muniment.store.published import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from muniment.accounts.keys.rotation import Status
+
+
+def plugin_findings(config: Config) -> Iterator[Finding]:
+    """Yield a finding for each plugin; those that could not be loaded stop changes of companies and people."""
+    found = installed()
+    for plugin in found.plugins:
+        what = f"plugin {plugin.name}"
+        if plugin.fault:
+            refused = "changes are refused meanwhile; mend it, or leave it out of MUNIMENT_PLUGINS"
+            yield bad(what, Phrase("was not loaded: {fault}; {refused}", fault=plugin.fault, refused=refused))
+        else:
+            yield good(what, Joined(": ", (plugin.package or Phrase("no package"), Verbatim(", ".join(plugin.hooks)))))
+    if not found.plugins:
+        off = Phrase("off") if config.plugins == ("off",) else Phrase("none is installed")
+        yield good("plugins", Phrase("{off}; the interface has version {version}", off=off, version=API))
+
+
+def template_findings(config: Config) -> Iterator[Finding]:
+    """Yield what is broken in the templates of the site folder, or may break; needs Django."""
+    folder = config.site / "templates"
+    if not folder.is_dir():
+        return
+    from muniment.web.site.notes import template_notes
+
+    notes = list(template_notes(config.site))
+    for note in notes:
+        yield (bad if note.is_fault else warning)("template", note.says)
+    if not any(note.is_fault for note in notes):
+        yield good("templates", Phrase("those in {folder} can be compiled", folder=folder))
+
+
+def confinement_finding() -> Finding:
+    """Return what the processes that read untrusted files can still reach."""
+    what = "file readers"
+    missing = child_process.unconfined()
+    memory = Phrase("at most {megabytes:,} MB", megabytes=child_process.memory_limit(MEMORY_BYTES) >> 20)
+    if not missing:
+        fine = "processes that read untrusted files reach no other file, no network and no program; {memory}"
+        return good(what, Phrase(fine, memory=memory))
+    open_ways: list[str] = []
+    if confinement.FILES in missing:
+        open_ways.append(Phrase("other files (the kernel has no Landlock, or a container's profile refuses it)"))
+    if confinement.NETWORK in missing or confinement.PROGRAMS in missing:
+        open_ways.append(Phrase("the network and programs (no seccomp on this machine)"))
+    reached = Joined("; ", open_ways)
+    return warning(
+        what,
+        Phrase("processes that read untrusted files also reach {reached}; {memory}", reached=reached, memory=memory),
+    )
+
 
 MAIL_WAITS_S: Final = 300
 
@@ -333,7 +385,7 @@ def _mail(config: Config) -> Finding:
     )
     if not config.on_postgresql and not config.database_file.exists():
         return good("mail", Phrase("goes to {place}", place=place), "" if config.mail_url else UNSET)
-    from muniment.mail import delivery, status  # the check of the database has set up Django
+    from muniment.mail import delivery  # the check of the database has set up Django
 
     if config.mail_url:
         try:
@@ -344,7 +396,7 @@ def _mail(config: Config) -> Finding:
                 Phrase("{place} does not answer: {error}; messages wait for it", place=place, error=masked(str(error))),
             )
     try:
-        found = status.MailStatus(0, 0.0, 0) if pending() or not has_begun() else status.mail_status()
+        found = delivery.MailStatus(0, 0.0, 0) if pending() or not has_begun() else delivery.mail_status()
     except DatabaseError:
         return bad("mail", "the database does not answer, so the number of waiting messages is unknown")
     finally:
@@ -412,3 +464,62 @@ def _model(config: Config) -> Finding:
             "{model} at {server} evaluates reports", model=config.model_name, server=urlsplit(config.model_url).netloc
         ),
     )
+
+
+def examine_storage() -> list[Finding]:
+    """Verify documents against their blobs. Requires that all migrations are applied."""
+    from muniment.documents.cleanup import examine as examine_documents
+
+    if not has_begun():
+        return [good("documents", "none yet")]
+    found = examine_documents()
+    kept = Phrase("{blobs:,} blobs of {blob_bytes:,} bytes", blobs=found.blobs, blob_bytes=found.blob_bytes)
+    missing = Phrase(
+        "{count:,} have no blob: {first}; restore the store from a backup",
+        count=len(found.missing),
+        first=_first(found.missing),
+    )
+    orphans = Phrase(
+        "{count:,} belong to no document: {first}; the next cleanup deletes them",
+        count=len(found.orphans),
+        first=_first(found.orphans),
+    )
+    return [
+        bad("documents", missing)
+        if found.missing
+        else good("documents", Phrase("each has its blob; {kept}", kept=kept)),
+        bad("blobs", orphans) if found.orphans else good("blobs", "each belongs to a document"),
+    ]
+
+
+def _first(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
+
+
+def examine_ledger() -> list[Finding]:
+    from muniment.credits.operations import check_ledger
+
+    if not has_begun():
+        return [good("ledger", "none yet")]
+    faults = check_ledger()
+    if faults:
+        return [bad("ledger", "; ".join(faults[:10]))]
+    return [good("ledger", "every balance equals its transfers, and the total is zero")]
+
+
+def examine_values() -> list[Finding]:
+    """List the stored values that break a rule. They are served and stay, so none fails the check."""
+    from muniment.registry.review.values import all_broken_values
+
+    if not has_begun():
+        return [good("values", "none yet")]
+    found = [
+        warning("value", Joined("", (Verbatim(f"{of}: {fault.field} "), fault.reason)))
+        for of, fault in all_broken_values()
+    ]
+    if not found:
+        return [good("values", "every stored value follows the rules")]
+    return [
+        warning("values", Phrase("{count:,} break a rule; an edit that touches one must correct it", count=len(found))),
+        *found,
+    ]

@@ -13,7 +13,7 @@ from muniment.kernel.fairness import (
     Fairness,
 )
 from muniment.kernel.phrases.phrase import Joined, Phrase, marked
-from muniment.server.app.turns import THREADS_A_HOLDER
+from muniment.server.app.threads import THREADS_A_HOLDER
 from muniment.server.http.holders import MAX_CONNECTIONS_PER_ADDRESS
 from muniment.server.http.incoming_body import DEADLINE_S
 

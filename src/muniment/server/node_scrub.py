@@ -1,4 +1,4 @@
-"""The scrub of what each node has for itself: a thread in every process, of which one of the node works."""
+"""The scrub of a node: the checks of its copy of the published documents and of its exports, and their progress."""
 
 import fcntl
 import logging
@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,10 +14,88 @@ import msgspec
 
 from muniment.config import Config
 from muniment.durable_files import replacing
+from muniment.scrub.checks import Check, Damage, Slice, in_order
 from muniment.scrub.instance import EVERY_S, PASS_S
 from muniment.scrub.progress import Progress, turn
-from muniment.server.node_checks import node_checks
 from muniment.server.observability.metrics import Metrics
+from muniment.store.exports.files import MANIFEST
+from muniment.store.verifying import export_files, sqlite_file
+
+EXPORTS: Final = "exports"
+PAGES: Final = "pages of this node's copy"
+DOCUMENTS: Final = "documents of this node's copy"
+_REBUILDS: Final = "the server of this node builds its copy again from PostgreSQL"
+_DELETE: Final = "stop the server of this node, delete {file}, and start it: it is built again from PostgreSQL"
+_MADE_AGAIN: Final = "the server makes the exports again"
+
+
+def node_checks(config: Config) -> list[Check]:
+    folder, file = config.data / "exports", config.published_file
+    exports = Check(
+        name=EXPORTS,
+        fine="each file has the digest of its list",
+        count=lambda: len(export_files.listed(folder)) + 1,
+        look=partial(_look_at_exports, folder),
+    )
+    if not config.on_postgresql or not file.exists():
+        return [exports]
+    from muniment.store.verifying import node_copy  # imports psycopg, 6 MB
+
+    pages = Check(
+        name=PAGES,
+        fine="every page, index and search index is whole",
+        count=lambda: len(sqlite_file.parts(file)),
+        look=partial(_look_at_pages, file),
+    )
+    documents = Check(
+        name=DOCUMENTS,
+        fine="each is as in PostgreSQL",
+        count=lambda: node_copy.count(config.database_url),
+        look=partial(_look_at_documents, config.database_url, file),
+    )
+    return [pages, documents, exports]
+
+
+def _look_at_exports(folder: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
+    files = {file.name: file for file in export_files.listed(folder)}
+    names, last = in_order(sorted(files), after, max(1, limit // 10))
+    damages = []
+    for name in names:
+        if not export_files.is_whole(folder, files[name]):
+            if mend:
+                export_files.discard(folder, name)
+            remedy = _MADE_AGAIN if mend else f"delete {folder / name} and {folder / MANIFEST}; {_MADE_AGAIN}"
+            says = "does not have the digest of the list"
+            damages.append(Damage(check=EXPORTS, subject=name, says=says, remedy=remedy, is_mended=mend))
+    return Slice(len(names), damages, last)
+
+
+def _look_at_pages(file: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
+    names, last = in_order(sqlite_file.parts(file), after, max(1, limit // 50))
+    damages = [
+        _of_copy(PAGES, file, name, "; ".join(found[:3]), mend=mend)
+        for name in names
+        if (found := sqlite_file.faults(file, name))
+    ]
+    return Slice(len(names), damages, last)
+
+
+def _look_at_documents(database_url: str, file: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
+    from muniment.store.verifying import node_copy
+
+    found = node_copy.compare(database_url, file, after, limit)
+    damages = [_of_copy(DOCUMENTS, file, subject, says, mend=mend) for subject, says in found.faults]
+    return Slice(found.examined, damages, found.after)
+
+
+def _of_copy(check: str, file: Path, subject: str, says: str, *, mend: bool) -> Damage:
+    if mend:
+        from muniment.store.verifying import node_copy
+
+        node_copy.build_again(file)
+    remedy = _REBUILDS if mend else _DELETE.format(file=file)
+    return Damage(check=check, subject=subject, says=says, remedy=remedy, is_mended=mend)
+
 
 log = logging.getLogger(__name__)
 STATE: Final = "scrub.json"

@@ -10,7 +10,7 @@ from muniment.accounts.first_run import operations
 from muniment.accounts.first_run.tables import SetupLink
 from muniment.accounts.models import Account, SecurityEvent
 from muniment.accounts.operations import create_account
-from muniment.cli.starting.setup_link import tell_setup_link
+from muniment.cli.serving import tell_setup_link
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND, SYSTEM
 from muniment.kernel.ids import now

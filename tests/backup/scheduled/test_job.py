@@ -12,8 +12,8 @@ from muniment.backup.scheduled import job, status
 from muniment.backup.scheduled.status import KIND, JobResult
 from muniment.config import Config
 from muniment.jobs import handlers, queue
+from muniment.jobs.handlers import HandedBack, Postponed
 from muniment.jobs.models import Job, State
-from muniment.jobs.outcomes import HandedBack, Postponed
 from muniment.kernel.ids import now
 
 pytestmark = pytest.mark.django_db

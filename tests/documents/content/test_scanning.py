@@ -15,8 +15,8 @@ from muniment.documents.content.scanning import ScannerAway, ScannerUnavailable
 from muniment.documents.models import Document, DocumentState, TextState
 from muniment.documents.storage import Storage
 from muniment.jobs import queue
+from muniment.jobs.handlers import Postponed
 from muniment.jobs.models import Job
-from muniment.jobs.outcomes import Postponed
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest
 from services.ports import free_port

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from make.registry import document, owner, published
 from muniment import config, declared_fields
-from muniment.cli.declared.fields import fields
+from muniment.cli.fields import fields
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND
 from muniment.registry.company.changes import BadFields, CompanyChange

@@ -13,8 +13,8 @@ from make.spreadsheets import zipped
 from muniment import config
 from muniment.accounts.models import Account
 from muniment.jobs import queue
+from muniment.jobs.handlers import Abandoned, LeaseLost
 from muniment.jobs.models import Job
-from muniment.jobs.outcomes import Abandoned, LeaseLost
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
 from muniment.registry.exchange.reading import batches

@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from muniment.server.http.client_address import MAX_PROXIES, ClientAddresses
-from muniment.server.http.forwarding_notice import ForwardingNotice, OtherHeader
+from muniment.server.http.client_address import MAX_PROXIES, ClientAddresses, ForwardingNotice, OtherHeader
 
 TRUSTED = [ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("fd00::/8")]
 FOR = "X-Forwarded-For"

@@ -26,7 +26,7 @@ STATS = b"GET /api/v1/stats HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 @pytest.fixture(scope="module")
 def product(demo):
-    few = {"process.file_limit.MAX_CONNECTIONS": 60, "app.app.MAX_CONNECTIONS_PER_ADDRESS": 20}
+    few = {"process.sockets.MAX_CONNECTIONS": 60, "app.app.MAX_CONNECTIONS_PER_ADDRESS": 20}
     constants = {f"muniment.server.{name}": value for name, value in few.items()}
     with Product(demo.data, constants=constants, trusted_proxies=PROXY) as running:
         running.wait_ready()

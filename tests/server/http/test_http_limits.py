@@ -18,7 +18,7 @@ def product(demo):
     constants = {
         "muniment.server.http.http_limits.HEADER_TIMEOUT_S": 1,
         "muniment.server.http.http_limits.PAUSE_S": 1,
-        "muniment.server.process.file_limit.MAX_CONNECTIONS": 60,
+        "muniment.server.process.sockets.MAX_CONNECTIONS": 60,
     }
     with Product(demo.data, constants=constants) as running:
         running.wait_ready()

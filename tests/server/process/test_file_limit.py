@@ -6,14 +6,14 @@ import pytest
 
 from muniment.config import Config
 from muniment.server.doctor import _connections
-from muniment.server.process.file_limit import (
+from muniment.server.process.sockets import (
+    BACKLOG,
     RESERVED_FILES,
     backlog_within,
     connections_within,
     raise_file_limit,
     reachable_file_limit,
 )
-from muniment.server.process.sockets import BACKLOG
 
 
 @pytest.fixture

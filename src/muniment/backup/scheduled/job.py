@@ -16,8 +16,7 @@ import msgspec
 
 from muniment.backup.scheduled.schedule import pace_s
 from muniment.backup.scheduled.status import KIND, JobResult, has_run
-from muniment.jobs.handlers import Handler
-from muniment.jobs.outcomes import Postponed
+from muniment.jobs.handlers import Handler, Postponed
 from muniment.jobs.queue import JobRun
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase

@@ -9,8 +9,7 @@ import msgspec
 
 from muniment import config
 from muniment.accounts.models import Account
-from muniment.jobs.handlers import Handler, register
-from muniment.jobs.outcomes import Abandoned
+from muniment.jobs.handlers import Abandoned, Handler, register
 from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now

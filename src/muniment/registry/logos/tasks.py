@@ -4,8 +4,7 @@ from typing import Final
 
 from muniment import config
 from muniment.jobs import queue
-from muniment.jobs.handlers import Handler, register
-from muniment.jobs.outcomes import Canceled, HandedBack, LeaseLost
+from muniment.jobs.handlers import Canceled, HandedBack, Handler, LeaseLost, register
 from muniment.jobs.queue import JobRun
 from muniment.registry.logos.operations import fetch_due, remove_unused
 from muniment.registry_toml import applied

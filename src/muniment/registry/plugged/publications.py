@@ -11,8 +11,7 @@ from itertools import islice
 from typing import Any, Final
 
 from muniment.jobs import queue
-from muniment.jobs.handlers import Handler
-from muniment.jobs.outcomes import Abandoned
+from muniment.jobs.handlers import Abandoned, Handler
 from muniment.jobs.queue import JobRun
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.plugins.loading import installed

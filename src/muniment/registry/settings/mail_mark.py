@@ -4,7 +4,7 @@ import io
 import logging
 from functools import lru_cache
 
-from muniment.mail.mark import HEIGHT, Mark
+from muniment.mail.html import HEIGHT, Mark
 from muniment.registry.company.pictures import digests_of
 from muniment.registry.models import Picture
 from muniment.registry_toml import applied

@@ -36,8 +36,7 @@ from muniment.server.charging import (
 from muniment.server.fastpath.fast_path import FastPath, Ready
 from muniment.server.fastpath.pages import PageAnswers
 from muniment.server.fastpath.rest import RestAnswers
-from muniment.server.http.client_address import ClientAddresses
-from muniment.server.http.forwarding_notice import ForwardingNotice
+from muniment.server.http.client_address import ClientAddresses, ForwardingNotice
 from muniment.server.http.holders import MAX_CONNECTIONS, MAX_CONNECTIONS_PER_ADDRESS, Holders
 from muniment.server.http.incoming_body import IncomingBody
 from muniment.server.limits import limits_of

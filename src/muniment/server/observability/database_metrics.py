@@ -9,7 +9,7 @@ from muniment.backup.scheduled.status import backup_status
 from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses
-from muniment.mail.status import mail_status
+from muniment.mail.delivery import mail_status
 from muniment.scrub import instance as scrub
 from muniment.scrub.checks import checks
 from muniment.server.observability.metrics import Family, Metrics

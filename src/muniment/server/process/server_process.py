@@ -28,8 +28,8 @@ from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.observability import logs
-from muniment.server.process.file_limit import backlog_within, raise_file_limit, reachable_file_limit
 from muniment.server.process.poller import SECOND_S, poll
+from muniment.server.process.sockets import backlog_within, raise_file_limit, reachable_file_limit
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
 from muniment.store.modified import present, second, stamp_from
 

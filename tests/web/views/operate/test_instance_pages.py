@@ -11,7 +11,7 @@ from muniment.accounts.models import SecurityEvent
 from muniment.backup.scheduled import job as scheduled
 from muniment.backup.scheduled.console import ask_for_backup, read_backups
 from muniment.config import Config
-from muniment.jobs import outcomes, queue
+from muniment.jobs import handlers, queue
 from muniment.jobs.models import Job, State
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
@@ -35,7 +35,7 @@ def worked(kind):
         run = queue.claim("tests")
     try:
         run.finish(run.handler.work(run))
-    except outcomes.Abandoned as reason:
+    except handlers.Abandoned as reason:
         run.failed(str(reason), for_good=True)
 
 

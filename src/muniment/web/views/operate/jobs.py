@@ -15,9 +15,8 @@ from muniment.jobs.models import Job, State
 from muniment.jobs.queue import UNFINISHED
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import Conflict, Problem
-from muniment.mail.delivery import EXPIRED
+from muniment.mail.delivery import EXPIRED, mail_status
 from muniment.mail.outgoing import KIND
-from muniment.mail.status import mail_status
 from muniment.masking import masked
 from muniment.web.requests.access import account_of, actor_of, operator
 from muniment.web.requests.once import once

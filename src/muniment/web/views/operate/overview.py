@@ -11,7 +11,7 @@ from muniment import __version__
 from muniment.jobs.models import State
 from muniment.jobs.queue import queue_statuses
 from muniment.languages.recalled import recalled
-from muniment.mail.status import mail_status
+from muniment.mail.delivery import mail_status
 from muniment.registry.inbox.items import count_queue
 from muniment.scrub import checks, health, instance
 from muniment.web.requests.access import actor_of, operator

@@ -9,8 +9,7 @@ import pytest
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Fairness, Holder
 from muniment.kernel.problems import TooMany
-from muniment.server.app.threads import Bridge
-from muniment.server.app.turns import MAX_WAITING, Turns
+from muniment.server.app.threads import MAX_WAITING, Bridge, Turns
 
 ADA, BEN, CLEO = Holder("192.0.2.1", "1"), Holder("192.0.2.2", "2"), Holder("192.0.2.3")
 

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from muniment.server.app import probe as module
-from muniment.server.app.probe import Probe
+from muniment.server.app import readiness as module
+from muniment.server.app.readiness import Probe
 from muniment.server.observability.outages import Outages
 
 

@@ -9,7 +9,7 @@ import pytest
 from make.published import Publisher, company
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
-from muniment.server import node_checks
+from muniment.server import node_scrub
 from muniment.server.node_scrub import STATE, NodeScrub
 from muniment.server.observability.metrics import Metrics
 from muniment.store.exports.exports import Exports
@@ -35,10 +35,7 @@ def exports(config):
 
 def damages(config, *, mend=False):
     return [
-        damage
-        for check in node_checks.node_checks(config)
-        for part in check.whole(mend=mend)
-        for damage in part.damages
+        damage for check in node_scrub.node_checks(config) for part in check.whole(mend=mend) for damage in part.damages
     ]
 
 

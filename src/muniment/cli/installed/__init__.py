@@ -1,1 +1,0 @@
-"""What is installed besides Muniment: optional packages and plugins."""

@@ -1,1 +1,0 @@
-"""Commands of the start of a new instance."""
