@@ -2,6 +2,7 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -128,6 +129,30 @@ def test_a_token_makes_no_token_and_ends_none(owner):
     ):
         with pytest.raises((Forbidden, NotFound)):
             attempt()
+
+
+def test_only_an_operator_creates_a_token_for_another_account(owner, stranger):
+    reviewer = account("reviewer@harbour.example", role="reviewer")
+    for other in (stranger, reviewer):
+        minted = tokens.create_token(other.actor("web"), "laptop", permitted=SCOPES, account=owner)
+        assert opens(minted.text).account_id == other.pk
+    with pytest.raises(Forbidden):
+        tokens.create_token(VISITOR, "laptop", permitted=SCOPES, account=owner)
+    with pytest.raises(Forbidden):
+        tokens.create_token(stranger.actor("token"), "laptop", permitted=SCOPES, account=owner)
+    assert not PersonalToken.objects.filter(account=owner).exists()
+    assert opens(tokens.create_token(COMMAND, "laptop", permitted=SCOPES, account=owner).text).account_id == owner.pk
+
+
+def test_a_session_that_has_not_confirmed_its_identity_creates_no_token(owner):
+    stale = replace(owner.actor("web"), confirmed=False)
+    minted = tokens.create_token(owner.actor("web"), "laptop", permitted=SCOPES)
+    with pytest.raises(Forbidden, match="Confirm that it's you first"):
+        tokens.create_token(stale, "more", permitted=SCOPES)
+    with pytest.raises(Forbidden, match="Confirm that it's you first"):
+        tokens.regenerate_token(stale, minted.row.pk)
+    assert opens(minted.text)
+    assert PersonalToken.objects.count() == 1
 
 
 def test_making_tokens_has_a_bucket_and_an_end(owner, monkeypatch):

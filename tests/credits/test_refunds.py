@@ -61,6 +61,21 @@ def test_a_refund_takes_available_credits_leaves_held_ones_and_reports_the_rest_
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("give_back", ["refund", "dispute"])
+def test_money_that_goes_back_in_another_currency_takes_no_credits_and_is_reported(stripe, give_back, caplog):
+    me = owner()
+    session_id = bought(me)
+    tell(stripe.pay(session_id))
+    event = stripe.refund(session_id, 4000) if give_back == "refund" else stripe.dispute(session_id)
+    event["data"]["object"]["currency"] = "jpy"
+    assert tell(event) == "refused: the refund is in JPY, the payment was in USD"
+    assert "nothing was credited, check it in the provider's dashboard" in caplog.text
+    purchase = Purchase.objects.get()
+    assert (balance(me), purchase.refunded_minor, purchase.disputed_minor, purchase.taken_back) == (600, 0, 0, 0)
+    assert tell(event) == "already processed"
+
+
+@pytest.mark.django_db
 def test_a_refund_that_overtakes_its_payment_is_requested_again(stripe):
     me = owner()
     session_id = bought(me)

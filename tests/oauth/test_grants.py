@@ -1,5 +1,6 @@
 """Codes and tokens: redeemed once, renewed alike for everyone who asks in time, ended after a theft."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -45,9 +46,9 @@ class Connection:
         self.client, _ = clients.register_client({"redirect_uris": [REDIRECT], "client_name": name})
         self.proof = proof()
 
-    def code(self, permitted=SCOPES):
+    def code(self, permitted=SCOPES, actor=None):
         return grants.issue_code(
-            self.owner.actor("web"),
+            actor or self.owner.actor("web"),
             self.client,
             redirect_uri=REDIRECT,
             challenge=self.proof.challenge,
@@ -360,6 +361,37 @@ def test_only_the_account_at_the_page_can_approve_an_app(app):
     for actor in (app.owner.actor("token"), app.owner.actor("app"), COMMAND):
         with pytest.raises(Forbidden):
             grants.issue_code(actor, app.client, redirect_uri=REDIRECT, challenge="", permitted=SCOPES, resource=BOUND)
+
+
+def test_a_session_that_has_not_confirmed_its_identity_approves_only_reading(app):
+    """The page asks as well; the rule holds for whoever calls the operation."""
+    stale = replace(app.owner.actor("web"), confirmed=False)
+    for permitted in (SCOPES, ["companies:write"], ["companies:read", "reports:run"]):
+        with pytest.raises(Forbidden, match="Confirm that it's you first"):
+            app.code(permitted, actor=stale)
+    assert not AuthorizationCode.objects.exists()
+    connection = app.redeem(app.code(["companies:read", "profile:read"], actor=stale))
+    assert app.may(connection.pair.access) == {"companies:read", "profile:read"}
+
+
+def test_connected_apps_are_listed_latest_first_also_those_of_one_moment(app, owner):
+    names = ["Oldest", "Middle", "Newest"]
+    for name in names:
+        Connection(owner, name).connect()
+    at = now()
+    ages_days = dict(zip(names, (1, 3, 2), strict=True))
+    for name, days in ages_days.items():
+        Grant.objects.filter(client__name=name).update(created_at=at - timedelta(days=days))
+
+    def listed():
+        return [str(grant.client) for grant in grants.list_connections(owner.actor("web")).items]
+
+    assert listed() == grants.live_names(owner.pk) == ["Oldest", "Newest", "Middle"]
+    Grant.objects.update(created_at=at)
+    assert listed() == grants.live_names(owner.pk) == ["Newest", "Middle", "Oldest"]
+    assert [str(row.client) for row in grants.list_connections(owner.actor("web"), page=2, page_size=2).items] == [
+        "Oldest"
+    ]
 
 
 def test_a_token_opens_only_the_resource_it_was_bound_to(app):

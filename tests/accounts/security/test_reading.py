@@ -88,6 +88,20 @@ def test_the_account_does_not_see_where_an_operator_was(people):
     assert "203.0.113.9" in audit
 
 
+def test_the_download_of_an_account_names_its_own_credentials_and_no_others(people):
+    owner, operator = people["owner"], people["operator"]
+    record(Event.TOKEN_REVOKED, account=owner, actor=Actor(owner.pk, "owner", "token", "my laptop"))
+    record(Event.ACCOUNT_DISABLED, account=owner, actor=Actor(operator.pk, "operator", "token", "operator's console"))
+    record(Event.SIGN_IN_FAILED, account=owner, by=None)
+    rows = {event.event: reading.own_wire(event) for event in reading.events_of(owner)}
+    assert rows["token_revoked"]["credential"] == "my laptop"
+    assert rows["account_disabled"]["credential"] == ""
+    assert rows["sign_in_failed"]["credential"] == ""
+    assert not {"account", "actor"} & rows["account_disabled"].keys()
+    [audited] = [event for event in reading.audit_events(operator.actor("web")) if event.event == "account_disabled"]
+    assert reading.wire(audited)["credential"] == "operator's console"
+
+
 def test_failed_sign_ins_in_a_row_are_one_line_of_the_page_and_all_in_the_file(people):
     with origin.at("198.51.100.7", "x"):
         for attempt in range(1, 5):
