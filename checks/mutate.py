@@ -1,10 +1,13 @@
 """
 Check that the tests notice broken rules: run them against mutants of the features.
 
-The in-process tests run once with a coverage context per test, which maps lines to tests. Then each of 300 mutants,
-drawn with a fixed seed, runs against the tests that cover its line, in a forked process that breaks the module in
-memory only. The named mutants of mutants.toml run too. Exits with 1 when fewer than 90 % are killed or a named mutant
-survives. mutants.toml also lists the equivalent mutants with their reasons.
+The in-process tests run once with a coverage context per test, which maps lines to tests. Then each mutant that is
+drawn with the seed of mutants.toml runs against the tests that cover its line, in a forked process that breaks the
+module in memory only. The named mutants of mutants.toml run too. No mutant begins after the minutes that mutants.toml
+allows. Exits with 1 when fewer than 90 % of those that ran are killed or a named mutant survives. mutants.toml also
+lists the equivalent mutants with their reasons.
+
+To try one folder: mutate.py --folder accounts --count 10 (measures with the tests of that folder alone).
 """
 
 import argparse
@@ -28,10 +31,9 @@ from types import CodeType
 
 import pytest
 from coverage import CoverageData
-from mutants import ROOT, mutants
+from mutants import ROOT, Mutant, mutants
 
-SEED, DRAWN, WANTED = 16, 300, 0.9
-FEATURES = ("registry", "credits", "oauth", "documents", "assessments")
+WANTED = 0.9
 OMITTED = {"apps.py", "migrations"}
 ELSEWHERE = ("browser", "clients", "conformance", "deploy", "docs", "house", "trouble", "upgrades")
 """Folders whose tests run the product in another process, where no mutant is."""
@@ -42,6 +44,7 @@ SURVIVED = {pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED}
 PRELOADED = ("django.test", "httpx", "mcp", "msgspec", "PIL.Image", "psycopg", "pypdfium2", "html5lib")
 MAP, LOG = ROOT / "build" / "mutate" / "coverage", ROOT / "build" / "mutate" / "measured.log"
 LISTED = tomllib.loads(Path(__file__).with_name("mutants.toml").read_text())
+DRAW = LISTED["draw"]
 
 
 @dataclass(order=True)
@@ -59,14 +62,15 @@ class Trial:
     began: float = field(compare=False, default=0.0)
 
 
-def measure(workers: int) -> None:
-    """Run the in-process tests once, and record which lines each executes and how long it takes."""
+def measure(workers: int, folders: list[str], tests: list[str]) -> None:
+    """Run the in-process tests once, and record which lines of *folders* each executes and how long it takes."""
+    covered = [f"--cov=src/muniment/{folder}" for folder in folders]
     ignored = [f"--ignore={ROOT / 'tests' / name}" for name in ELSEWHERE]
     command = [sys.executable, "-m", "pytest", "-n", str(workers), "-vv", "--durations=0", "--durations-min=0.001"]
     environment = {**os.environ, "COVERAGE_FILE": str(MAP)}
     with LOG.open("w") as log:
         subprocess.run(  # noqa: S603 - our own tests
-            [*command, "--cov", "--cov-context=test", "--cov-report=", *ignored],
+            [*command, *covered, "--cov-context=test", "--cov-report=", *ignored, *tests],
             cwd=ROOT,
             env=environment,
             stdout=log,
@@ -112,26 +116,39 @@ class Coverage:
         return chosen
 
 
-def draw(coverage: Coverage) -> list[Trial]:
-    """Return the mutants with the lowest digests of seed and key, so that a change elsewhere draws the same ones."""
+def _every_mutant() -> list[tuple[str, Mutant]]:
+    """Return all mutants with their folders, in the order in which they are drawn."""
     every = []
-    for feature in FEATURES:
-        for file in sorted((ROOT / "src" / "muniment" / feature).rglob("*.py")):
+    for folder in DRAW["folders"]:
+        for file in sorted((ROOT / "src" / "muniment" / folder).rglob("*.py")):
             if OMITTED.isdisjoint(file.parts):
-                every += mutants(file)
-    for key in sorted(LISTED["equivalent"].keys() - {each.key for each in every}):
+                every += [(folder, mutant) for mutant in mutants(file)]
+    for key in sorted(LISTED["equivalent"].keys() - {mutant.key for _, mutant in every}):
         print(f"mutants.toml: no such mutant any more: {key}")
-    ranked = sorted(every, key=lambda each: hashlib.sha256(f"{SEED} {each.key}".encode()).digest())
+    return sorted(every, key=lambda item: hashlib.sha256(f"{DRAW['seed']} {item[1].key}".encode()).digest())
+
+
+def draw(coverage: Coverage, folders: list[str], count: int) -> list[Trial]:
+    """Return the mutants with the lowest digests of seed and key, so that a change elsewhere draws the same ones."""
+    every = _every_mutant()
     chosen: list[Trial] = []
-    for each in ranked:
-        tests = coverage.tests(each.file, each.lines)
-        if tests is None or each.key in LISTED["equivalent"]:
+    left_out = 0
+    for folder, mutant in every:
+        if folder not in folders or mutant.key in LISTED["equivalent"]:
             continue
-        place = f"{each.file.relative_to(ROOT)}:{each.lines.start}"
+        tests = coverage.tests(mutant.file, mutant.lines)
+        if tests is None:
+            continue
+        if not tests and folder in DRAW["tested_elsewhere"]:
+            left_out += 1
+            continue
+        place = f"{mutant.file.relative_to(ROOT)}:{mutant.lines.start}"
         seconds = sum(coverage.seconds[test] for test in tests)
-        chosen.append(Trial(f"{len(chosen):03}", each.key, each.file, place, each.source(), tests, seconds))
-        if len(chosen) == DRAWN:
+        chosen.append(Trial(f"{len(chosen):03}", mutant.key, mutant.file, place, mutant.source(), tests, seconds))
+        if len(chosen) == count:
             break
+    if left_out:
+        print(f"{left_out} drawn mutants are on lines that only tests with a product of their own execute: left out")
     return chosen
 
 
@@ -185,10 +202,12 @@ def begin(trial: Trial, *, unchanged: bool) -> int:
         os._exit(code)
 
 
-def run(trials: list[Trial], workers: int, *, unchanged: bool) -> None:
-    """Run every trial, *workers* at once, and print the results."""
+def run(trials: list[Trial], workers: int, *, until: float, unchanged: bool) -> None:
+    """Run the trials, *workers* at once, and print the results; none begins after the moment *until*."""
     waiting, running = list(reversed(trials)), dict[int, Trial]()
     while waiting or running:
+        if time.monotonic() > until:
+            waiting.clear()
         while waiting and len(running) < workers:
             trial = waiting.pop()
             if not trial.tests:
@@ -222,23 +241,30 @@ def main() -> int:
     parser.add_argument("--measured", action="store_true", help="use the coverage of the last run")
     parser.add_argument("--named", action="store_true", help="run only the named mutants")
     parser.add_argument("--only", metavar="RANKS", help="run only these, such as 003,017")
+    parser.add_argument("--folder", action="append", choices=DRAW["folders"], help="break only rules of this folder")
+    parser.add_argument("--count", type=int, default=DRAW["count"], help="how many mutants to draw")
     parser.add_argument("--unchanged", action="store_true", help="break nothing: every mutant must survive")
     options = parser.parse_args()
     began = time.monotonic()
     LOG.parent.mkdir(parents=True, exist_ok=True)
-    trials = list(named())
+    trials = [] if options.folder else list(named())
     if not options.named:
+        folders = options.folder or DRAW["folders"]
         if not options.measured:
-            measure(options.workers)
-        trials += draw(Coverage())
+            tests = [str(ROOT / "tests" / folder) for folder in options.folder or ()]
+            measure(options.workers, folders, tests)
+        trials += draw(Coverage(), folders, options.count)
     if options.only:
         trials = [trial for trial in trials if trial.rank in options.only.split(",")]
     collect(trials)
     for module in PRELOADED:
         importlib.import_module(module)
     print(f"{len(trials)} mutants after {time.monotonic() - began:.0f} s", flush=True)
-    run(trials, options.workers, unchanged=options.unchanged)
-    drawn = [trial for trial in trials if not trial.rank.startswith("named")]
+    run(trials, options.workers, until=began + 60 * DRAW["minutes"], unchanged=options.unchanged)
+    begun = [trial for trial in trials if trial.killed is not None]
+    if len(begun) < len(trials):
+        print(f"{len(trials) - len(begun)} mutants did not run within {DRAW['minutes']} minutes")
+    drawn = [trial for trial in begun if not trial.rank.startswith("named")]
     killed = sum(bool(trial.killed) for trial in drawn)
     lost = [trial.key for trial in trials if trial.rank.startswith("named") and not trial.killed]
     print(
