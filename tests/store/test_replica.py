@@ -186,14 +186,6 @@ def test_a_gap_in_the_feed_rebuilds_the_file(source, follower, reader):
     assert shown(reader) == ["company-5", "company-4", "company-3", "company-2"]
 
 
-def test_a_feed_of_an_earlier_version_gets_the_column_of_changed_fields(source):
-    source.connection.execute("ALTER TABLE published_change DROP COLUMN fields")
-    source.connection.execute("INSERT INTO published_change VALUES (1, 'company', 'old', 'published', '')")
-    postgres_feed.create(source.connection)
-    with source.connection.transaction():
-        assert [(entry.key, entry.fields) for entry in postgres_feed.changes(source.connection, 0)] == [("old", None)]
-
-
 def test_pruned_changes_rebuild_the_file(source, follower, reader):
     source.publish(company(1), company(2))
     source.connection.execute("DELETE FROM published_change WHERE sequence <= 1")
