@@ -98,7 +98,7 @@ def import_(
 
 def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **options: Any) -> None:
     from muniment.registry.exchange.importer import ImportOptions, import_registry
-    from muniment.registry.exchange.reading.sources import sources_of
+    from muniment.registry.exchange.reading import sources_of
     from muniment.registry.publishing.upgrade import bring_up_to_date
     from muniment.registry.review.pruning import Pruning, plan_pruning
 

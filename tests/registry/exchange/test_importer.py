@@ -16,11 +16,10 @@ from make.registry import bring, changes, document, item, keys, lines, owner, pu
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
-from muniment.registry.exchange import companies, exporter, frameworks, importer, people
+from muniment.registry.exchange import companies, exporter, frameworks, importer, people, reading
 from muniment.registry.exchange.batch import existing_rows
 from muniment.registry.exchange.companies import import_companies
-from muniment.registry.exchange.reading import batches
-from muniment.registry.exchange.reading.batches import RowFault
+from muniment.registry.exchange.reading import RowFault
 from muniment.registry.models import Company, Framework, GivenSlug, HistoryEntry, Person
 from muniment.store.search import text_index
 from muniment.store.sqlite import bulk_writes
@@ -303,7 +302,7 @@ def test_a_single_file_of_any_name_is_known_by_its_first_good_line(tmp_path):
 
 @pytest.mark.requirement("import.upsert")
 def test_a_second_import_changes_nothing_and_a_changed_row_alone_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_LINES", 2)
+    monkeypatch.setattr(reading, "BATCH_LINES", 2)
     rows = [
         {
             "company": company(
@@ -518,7 +517,7 @@ def test_drafts_of_people_and_frameworks_do_not_write_over_published_ones(tmp_pa
 
 
 def test_progress_reports_how_far_each_file_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_LINES", 2)
+    monkeypatch.setattr(reading, "BATCH_LINES", 2)
     path = lines(tmp_path / "companies.jsonl", *({"company": company(f"c{n}")} for n in range(3)), b"broken\n")
     told = []
     bring(path, progress=lambda file, read: told.append((file, read)))
@@ -528,7 +527,7 @@ def test_progress_reports_how_far_each_file_is_read(tmp_path, monkeypatch):
 
 
 def test_transactions_are_small_while_others_wait_to_write(tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_LINES", 3)
+    monkeypatch.setattr(reading, "BATCH_LINES", 3)
     monkeypatch.setattr(importer, "ROWS_BESIDE_OTHERS", 1)
     waits = iter([False, True, True, False])
     monkeypatch.setattr(importer, "_give_way", lambda: next(waits, False))

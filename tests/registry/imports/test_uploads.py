@@ -17,7 +17,7 @@ from muniment.jobs.handlers import Abandoned, LeaseLost
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, TooMany
-from muniment.registry.exchange.reading import batches
+from muniment.registry.exchange import reading
 from muniment.registry.imports import results, undoing, uploads
 from muniment.registry.imports.stages import LANE
 from muniment.registry.models import Company, HistoryEntry, ImportFile, ImportRun, ImportUpload
@@ -54,7 +54,7 @@ def imported(actor, content=TABLE, options=()):
 
 def stop_in_the_middle(monkeypatch, name):
     """Run the next job until it has told its progress *name* times; then its worker is gone."""
-    monkeypatch.setattr(batches, "BATCH_LINES", 1)
+    monkeypatch.setattr(reading, "BATCH_LINES", 1)
     run = queue.claim("killed", LANE)
     told = []
 

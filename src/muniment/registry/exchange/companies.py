@@ -5,7 +5,7 @@ Parts absent from a row stay unchanged; the company object replaces the stored o
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from django.db import models
@@ -15,7 +15,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry import history, provenance
-from muniment.registry.company.parts import PositionRow, RoundRow
+from muniment.registry.company.parts import PositionRow
 from muniment.registry.exchange.bad_values import without_bad_values
 from muniment.registry.exchange.batch import (
     BatchCounts,
@@ -33,6 +33,15 @@ from muniment.registry.exchange.batch import (
 )
 from muniment.registry.exchange.edits import IMPORTED, Edits, edits_of, remember
 from muniment.registry.exchange.keeping import former_people, settle_columns, settle_lists, settle_rounds
+from muniment.registry.exchange.parts import (
+    StoredParts,
+    give_ids,
+    insert_parts,
+    part_on_wire,
+    place_key,
+    rows_of_parts,
+    stored_parts,
+)
 from muniment.registry.exchange.positions import (
     NamedPeople,
     PositionAnswers,
@@ -43,8 +52,6 @@ from muniment.registry.exchange.positions import (
     without_unknown_people,
 )
 from muniment.registry.exchange.rows import CompanyRow, columns_of
-from muniment.registry.exchange.stored.listing_date import listing_date, without_dates
-from muniment.registry.exchange.stored.parts import NO_PARTS, PART_COLUMNS, StoredParts, place_key, stored_parts
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -60,12 +67,23 @@ from muniment.registry.names import former
 from muniment.registry.plugged.importing import is_company_refused, is_unchecked
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.verification.endings import end_proofs
-from muniment.schema.company_parts import ADDRESSES, CAP_TABLE, POOLS, POSITIONS, PROPOSALS, funding_rounds
+from muniment.schema.company_parts import POSITIONS
+from muniment.schema.kinds import DATE, MONTH
 from muniment.schema.objects import Schema
 from muniment.schema.validation import Fault
 
 REFERENCE: Final = frozenset({"name", "symbol", "icon", "state", "listed_on"})
 """Columns of a company that people and frameworks show, or that order a person's positions."""
+
+
+_LISTS: Final[tuple[tuple[str, str, type[models.Model]], ...]] = (
+    ("proposals", "proposals", Proposal),
+    ("cap_table", "capTable", CapTableEntry),
+    ("funding_rounds", "fundingRounds", FundingRound),
+)
+"""The lists of a row without positions: their names in the row and on the wire, and their tables."""
+_DATES: Final = ("listed_on", "listed_month_only")
+"""Two columns, which the history shows as one value."""
 
 
 def _is_raising(row: CompanyRow) -> bool:
@@ -109,22 +127,12 @@ class _CompanyBatch:
         """Compare, write and publish."""
         self.is_checked = not is_unchecked(self.run)
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
-        rows = without_used_slugs(self.run, "company", rows, stored)
-        keys = [company.pk for company in stored.values()]
-        parts = stored_parts(keys)
-        by_key = {company.pk: company for company in stored.values()}
-        self.edits = edits_of("company", keys, lambda key, member: self._member(by_key[key], member, parts))
-        rows = without_bad_values(self.run, rows, lambda slug: self.on_wire(stored.get(slug), parts))
-        import_pictures(self.run, (PictureMember(line, "company.icon", row.columns, "icon") for line, row in rows))
-        ignore_erased_people(self.run, rows)
-        follow_merges(rows)
+        parts = stored_parts([company.pk for company in stored.values()])
+        rows = self._corrected(rows, stored, parts)
         self.answers = PositionAnswers.read(stored.values())
-        slugs = {place.slug for _, row in rows for place in row.positions or () if place.slug}
-        slugs.update(place.slug for places in parts["positions"].values() for place, _ in places)
-        people = NamedPeople.read(self.run, slugs)
+        people = NamedPeople.read(self.run, _slugs_of_people(rows, parts["positions"].values()))
         keep_private(self.run, rows, people, parts["positions"], stored)
-        rows = without_unknown_people(self.run, rows, people)
-        for line, row in rows:
+        for line, row in without_unknown_people(self.run, rows, people):
             company = stored.get(row.slug)
             if row.positions and company:
                 row.positions = self.answers.without_refused(company, row.positions, self.run, line)
@@ -138,6 +146,19 @@ class _CompanyBatch:
             self._write(people)
         return self.counts
 
+    def _corrected(
+        self, rows: list[tuple[int, CompanyRow]], stored: Mapping[str, Company], parts: StoredParts
+    ) -> list[tuple[int, CompanyRow]]:
+        """Return the rows that can be stored, without values that cannot be true and people who were erased."""
+        rows = without_used_slugs(self.run, "company", rows, dict(stored))
+        by_key = {company.pk: company for company in stored.values()}
+        self.edits = edits_of("company", list(by_key), lambda key, member: self._member(by_key[key], member, parts))
+        rows = without_bad_values(self.run, rows, lambda slug: self.on_wire(stored.get(slug), parts))
+        import_pictures(self.run, (PictureMember(line, "company.icon", row.columns, "icon") for line, row in rows))
+        ignore_erased_people(self.run, rows)
+        follow_merges(rows)
+        return rows
+
     def on_wire(self, company: Company | None, parts: StoredParts) -> JSONObject:
         """Return a stored listing in the form of its line; empty for a new one."""
         if company is None:
@@ -149,7 +170,7 @@ class _CompanyBatch:
             "positions": [place.to_document() for place, _ in parts["positions"][company.pk]],
             "proposals": parts["proposals"][company.pk],
             "capTable": parts["cap_table"][company.pk],
-            "fundingRounds": self._part_on_wire(parts["funding_rounds"][company.pk]),
+            "fundingRounds": part_on_wire(parts["funding_rounds"][company.pk], self.run.schema.funding_round),
         }
 
     def _member(self, company: Company, member: str, parts: StoredParts) -> Any:
@@ -158,41 +179,16 @@ class _CompanyBatch:
         return line[member] if member in line else line["company"].get(member)
 
     def _places(self, row: CompanyRow, stored: StoredPositions, people: NamedPeople) -> list[PositionRow] | None:
+        """Return the positions of a row with their people and ids; None if the row does not give them."""
         if row.positions is None:
             return None
         places = people.resolved(row.positions, stored)
         before = [place.to_document() for place, _ in stored]
-        found = POSITIONS.with_ids([place.to_document() for place in places], before)
-        return [place._replace(item_id=each["id"]) for place, each in zip(places, found, strict=True)]
-
-    def _give_ids(
-        self, row: CompanyRow, parts: Mapping[str, list[Any]] = NO_PARTS, company: Company | None = None
-    ) -> None:
-        """Set the id of every row of the lists: its own, that of the equal stored row, or a new one."""
-        for name, kind in (("proposals", PROPOSALS), ("cap_table", CAP_TABLE)):
-            if (given := getattr(row, name)) is not None:
-                setattr(row, name, kind.with_ids(given, parts.get(name, ())))
-        if row.funding_rounds is not None:
-            record = self.run.schema.funding_round
-            former = parts.get("funding_rounds", [])
-            given, stored = ([each.to_document(record) for each in part] for part in (row.funding_rounds, former))
-            rounds = funding_rounds(record).with_ids(given, stored)
-            public = {each.item_id: each.public for each in former}
-            row.funding_rounds = [
-                each._replace(
-                    item_id=found["id"], public=public.get(found["id"], True) if each.public is None else each.public
-                )
-                for each, found in zip(row.funding_rounds, rounds, strict=True)
-            ]
-        if addresses := row.columns.get("address"):
-            row.columns["address"] = ADDRESSES.with_ids(addresses, (company and company.address) or ())
-        distribution = row.columns.get("distribution") or {}
-        if pools := distribution.get("pools"):
-            stored_pools = ((company and company.distribution) or {}).get("pools") or ()
-            row.columns["distribution"] = {**distribution, "pools": POOLS.with_ids(pools, stored_pools)}
+        numbered = POSITIONS.with_ids([place.to_document() for place in places], before)
+        return [place._replace(item_id=row["id"]) for place, row in zip(places, numbered, strict=True)]
 
     def _new(self, line: int, row: CompanyRow, people: NamedPeople) -> None:
-        self._give_ids(row)
+        give_ids(row, self.run.schema.funding_round)
         given = row.columns.pop("former_names", None)
         company = Company(
             slug=row.slug,
@@ -212,75 +208,86 @@ class _CompanyBatch:
         self.new_parts.append((company, row, places))
 
     def _change(self, line: int, row: CompanyRow, company: Company, parts: StoredParts, people: NamedPeople) -> None:
-        columns = self._settle(line, row, company, {name: of[company.pk] for name, of in parts.items()}, people)
-        places = self._places(row, parts["positions"][company.pk], people)
-        if not self._is_refused(line, company, columns, lambda: self._lists(row, places, people), parts):
-            self._compare(row, company, columns, places, parts=parts, people=people)
-
-    def _compare(
-        self,
-        row: CompanyRow,
-        company: Company,
-        columns: JSONObject,
-        places: list[PositionRow] | None,
-        *,
-        parts: StoredParts,
-        people: NamedPeople,
-    ) -> None:
+        of_company = {name: parts_by_key[company.pk] for name, parts_by_key in parts.items()}
+        columns = self._settle(line, row, company, of_company, people)
         stored: StoredPositions = parts["positions"][company.pk]
-        kept = CompanyRow(row.slug, {})
+        places = self._places(row, stored, people)
+        if self._is_refused(line, company, columns, lambda: self._lists(row, places, people), parts):
+            return
         before: JSONObject = {}
         after: JSONObject = {}
-        if places is not None and [place_key(place) for place in places] != [place_key(place) for place, _ in stored]:
+        if places is not None and _is_same_team(places, stored):
+            places = None
+        if places is not None:
             before["positions"] = [place.to_document() for place, _ in stored]
             after["positions"] = [place._replace(name=people.name_of(place)).to_document() for place in places]
             self.stale[Position].append(company.pk)
-            self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
-        else:
-            places = None
-        for name, key, model in (
-            ("proposals", "proposals", Proposal),
-            ("cap_table", "capTable", CapTableEntry),
-            ("funding_rounds", "fundingRounds", FundingRound),
-        ):
-            given, stored_part = getattr(row, name), parts[name][company.pk]
-            if given is not None and given != stored_part:
-                setattr(kept, name, given)
-                before[key] = self._part_on_wire(stored_part)
-                after[key] = self._part_on_wire(given)
-                self.stale[model].append(company.pk)
-        if kept.funding_rounds is not None:
-            company.raising = _is_raising(kept)
+            self._affect(stored)
+        changed_lists = self._changed_lists(row, company, parts, before, after)
         former = update_row(company, columns, row.updated_at, other_changes=bool(after))
         if former is None:
             self.counts.unchanged += 1
             return
-        if "name" in former:
-            former.pop("former_names", None)  # the history of names has them
         self.counts.changed += 1
-        given = {name: columns[name] for name in former}
-        old, new = history_values(without_dates(former), without_dates(given), self.run.schema.company)
-        before |= old | listing_date(former, columns)
-        after |= new | listing_date(given, columns)
-        edits = self.edits.get(company.pk)
-        provenance.imported(company, after, edits.kept if edits else ())
         self.changed.append(company)
         self.order.append(company)
-        self.new_parts.append((company, kept, places))
-        self.entries.append(self._entry(company, before, after))
+        self.new_parts.append((company, changed_lists, places))
+        self._remember_change(company, columns, former, before, after)
         if "website" in former:
             self.moved.append(company.pk)
         if REFERENCE & former.keys():
-            self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
+            self._affect(stored)
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
 
+    def _changed_lists(
+        self, row: CompanyRow, company: Company, parts: StoredParts, before: JSONObject, after: JSONObject
+    ) -> CompanyRow:
+        """Return a row with only the lists that change, and add these in wire form to *before* and *after*."""
+        changed = CompanyRow(row.slug, {})
+        for name, member, model in _LISTS:
+            given, stored = getattr(row, name), parts[name][company.pk]
+            if given is None or given == stored:
+                continue
+            setattr(changed, name, given)
+            before[member] = part_on_wire(stored, self.run.schema.funding_round)
+            after[member] = part_on_wire(given, self.run.schema.funding_round)
+            self.stale[model].append(company.pk)
+        if changed.funding_rounds is not None:
+            company.raising = _is_raising(changed)
+        return changed
+
+    def _affect(self, stored: StoredPositions) -> None:
+        """Publish the people in *stored* positions again, whose documents show the company."""
+        self.affected_people.update(dict.fromkeys(person for _, person in stored if person))
+
+    def _remember_change(
+        self, company: Company, columns: JSONObject, former: JSONObject, before: JSONObject, after: JSONObject
+    ) -> None:
+        """Record in the history what changed: columns, of which *former* are the previous values, and lists."""
+        if "name" in former:
+            former.pop("former_names", None)  # the history of names has them
+        given = {name: columns[name] for name in former}
+        old, new = history_values(_without_dates(former), _without_dates(given), self.run.schema.company)
+        before |= old | _listing_date(former, columns)
+        after |= new | _listing_date(given, columns)
+        edits = self.edits.get(company.pk)
+        provenance.imported(company, after, edits.kept if edits else ())
+        run = self.run.import_run
+        self.entries.append(
+            history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=run)
+        )
+
     def _lists(self, row: CompanyRow, places: list[PositionRow] | None, people: NamedPeople) -> JSONObject:
         """Return the lists that a row gives, in wire form."""
-        named = None if places is None else [each._replace(name=people.name_of(each)).to_document() for each in places]
-        others = {"proposals": row.proposals, "capTable": row.cap_table, "fundingRounds": row.funding_rounds}
-        given = {"positions": named, **others}
-        return {name: self._part_on_wire(part) for name, part in given.items() if part is not None}
+        lists: JSONObject = {}
+        if places is not None:
+            lists["positions"] = [place._replace(name=people.name_of(place)).to_document() for place in places]
+        for name, member, _ in _LISTS:
+            part = getattr(row, name)
+            if part is not None:
+                lists[member] = part_on_wire(part, self.run.schema.funding_round)
+        return lists
 
     def _is_refused(
         self, line: int, company: Company, columns: JSONObject, lists: Callable[[], JSONObject], of: StoredParts
@@ -302,7 +309,7 @@ class _CompanyBatch:
             stored = parts.get("positions", [])
             places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
             settle_lists(self.run, row, edits, parts, places)
-        self._give_ids(row, parts, company)
+        give_ids(row, self.run.schema.funding_round, parts, company)
         record = self.run.schema.company
         columns = given_columns(self.run, company, dict(row.columns), columns_of(record, row.given) | {"distribution"})
         given = columns.pop("former_names", None)
@@ -345,11 +352,6 @@ class _CompanyBatch:
         )
         return False
 
-    def _part_on_wire(self, part: list[Any]) -> list[Any]:
-        return [
-            each.to_document(self.run.schema.funding_round) if isinstance(each, RoundRow) else each for each in part
-        ]
-
     def _write(self, people: NamedPeople) -> None:
         insert_rows("person", list(people.made.values()))
         insert_rows("company", self.made)
@@ -358,20 +360,11 @@ class _CompanyBatch:
             end_proofs(self.moved)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
-        parts: dict[type[models.Model], list[tuple[Any, ...]]] = {each: [] for each in PART_COLUMNS}
+        parts: list[models.Model] = []
         for company, row, places in self.new_parts:
-            for rank, place in enumerate(places or ()):
-                person = people.known.get(place.slug) or people.made.get(place.slug)
-                key, name = (person.pk, "") if person else (None, place.name)
-                parts[Position].append((company.pk, rank, key, name, place.item_id, place.title, place.extra))
-                if person:
-                    self.affected_people[person.pk] = None
-            for table, documents in ((Proposal, row.proposals), (CapTableEntry, row.cap_table)):
-                parts[table] += [(company.pk, rank, each) for rank, each in enumerate(documents or ())]
-            parts[FundingRound] += [(company.pk, rank, *each) for rank, each in enumerate(row.funding_rounds or ())]
-        for model, values in parts.items():
-            columns = PART_COLUMNS[model]
-            model._default_manager.bulk_create(model(**dict(zip(columns, each, strict=True))) for each in values)  # noqa: SLF001 - Django's public name
+            parts += self._positions(company, places or (), people)
+            parts += rows_of_parts(company, row)
+        insert_parts(parts)
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         run = self.run
         history.insert_creations(run.actor, IMPORTED, "company", self.made, run.import_run)
@@ -379,9 +372,21 @@ class _CompanyBatch:
         remember("company", self.edits)
         self._publish(people)
 
-    def _entry(self, company: Company, before: JSONObject, after: JSONObject) -> HistoryEntry:
-        run = self.run.import_run
-        return history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=run)
+    def _positions(self, company: Company, places: Iterable[PositionRow], people: NamedPeople) -> Iterator[Position]:
+        """Yield the unsaved positions of a company; people who have one are published again."""
+        for rank, place in enumerate(places):
+            person = people.known.get(place.slug) or people.made.get(place.slug)
+            if person:
+                self.affected_people[person.pk] = None
+            yield Position(
+                company_id=company.pk,
+                rank=rank,
+                person_id=person.pk if person else None,
+                name="" if person else place.name,
+                item_id=place.item_id,
+                title=place.title,
+                extra=place.extra,
+            )
 
     def _publish(self, people: NamedPeople) -> None:
         settled = {person.pk for slug, person in people.known.items() if slug in self.run.settled}
@@ -393,3 +398,31 @@ class _CompanyBatch:
             affected.frameworks_of(*self.described)
             Framework.objects.filter(pk__in=list(affected.frameworks)).update(updated_at=now())
         publish(affected)
+
+
+def _slugs_of_people(rows: Iterable[tuple[int, CompanyRow]], stored: Iterable[StoredPositions]) -> set[str]:
+    """Return the slugs of the people whom rows or stored positions name."""
+    slugs: set[str] = set()
+    for _, row in rows:
+        slugs.update(place.slug for place in row.positions or () if place.slug)
+    for places in stored:
+        slugs.update(place.slug for place, _ in places)
+    return slugs
+
+
+def _is_same_team(places: Iterable[PositionRow], stored: StoredPositions) -> bool:
+    return [place_key(place) for place in places] == [place_key(place) for place, _ in stored]
+
+
+def _without_dates(values: JSONObject) -> JSONObject:
+    return {name: value for name, value in values.items() if name not in _DATES}
+
+
+def _listing_date(values: JSONObject, columns: JSONObject) -> JSONObject:
+    """Return a listing date that is among changed *values* as the history has it: its day, or only its month."""
+    if not values.keys() & {*_DATES}:
+        return {}
+    day, is_month = (values.get(name, columns[name]) for name in _DATES)
+    if day is None or not is_month:
+        return {"listedAt": DATE.wire(day)}
+    return {"listedAt": None, "createdAt": MONTH.wire(day)}

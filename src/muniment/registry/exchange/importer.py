@@ -27,10 +27,18 @@ from muniment.registry.declared.current import refresh
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
+from muniment.registry.exchange.json_lines import ImportLine
 from muniment.registry.exchange.people import import_people
-from muniment.registry.exchange.reading.batches import BATCH_LINES, Batch, BatchReader, RowFault, RowFinding
-from muniment.registry.exchange.reading.jsonl import ImportLine
-from muniment.registry.exchange.reading.sources import KINDS, Source, sources_of
+from muniment.registry.exchange.reading import (
+    BATCH_LINES,
+    KINDS,
+    Batch,
+    BatchReader,
+    RowFault,
+    RowFinding,
+    Source,
+    sources_of,
+)
 from muniment.registry.models import ImportRun
 from muniment.registry.people import suppression
 from muniment.schema.validation import Fault

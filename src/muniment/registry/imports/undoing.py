@@ -29,7 +29,7 @@ from muniment.registry import history
 from muniment.registry.exchange.companies import stored_line
 from muniment.registry.exchange.edits import IMPORTED
 from muniment.registry.exchange.importer import ImportOptions, import_registry
-from muniment.registry.exchange.reading.batches import RowFault
+from muniment.registry.exchange.reading import RowFault
 from muniment.registry.history import Change
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person, State
 from muniment.registry.publishing.publisher import AffectedRows, publish

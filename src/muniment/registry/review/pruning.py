@@ -19,8 +19,8 @@ from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.batch import merged_slugs
 from muniment.registry.exchange.edits import IMPORTED
-from muniment.registry.exchange.reading.jsonl import read_lines
-from muniment.registry.exchange.reading.sources import sources_of
+from muniment.registry.exchange.json_lines import read_lines
+from muniment.registry.exchange.reading import sources_of
 from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry, Person, State
 from muniment.registry.people.moderation import unlist_person

@@ -15,9 +15,8 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Counted, Joined
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
-from muniment.registry.exchange.reading.batches import RowFault
-from muniment.registry.exchange.reading.jsonl import read_lines
-from muniment.registry.exchange.reading.sources import KINDS
+from muniment.registry.exchange.json_lines import read_lines
+from muniment.registry.exchange.reading import KINDS, RowFault
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.known import KnownRows
 from muniment.registry.tables.losses import Loss, common_reason

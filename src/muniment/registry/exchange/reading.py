@@ -1,5 +1,5 @@
 """
-Read and check import files in batches, the next one while another is committed.
+The files of an import, read and checked in batches, the next one while another is committed.
 
 A batch has a bounded number of lines and bytes, whatever is wrong with them.
 """
@@ -7,14 +7,15 @@ A batch has a bounded number of lines and bytes, whatever is wrong with them.
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 from django.conf import settings
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.registry.exchange.reading.jsonl import ImportLine, read_lines
-from muniment.registry.exchange.reading.sources import Source
+from muniment.kernel.problems import BadRequest
+from muniment.registry.exchange.json_lines import ImportLine, read_lines
 from muniment.registry.exchange.rows import (
     CompanyRow,
     FrameworkRow,
@@ -26,6 +27,8 @@ from muniment.registry.exchange.rows import (
 from muniment.schema.objects import Schema
 from muniment.schema.validation import Fault, Validation
 
+KINDS: Final = ("people", "companies", "frameworks")
+"""In order of dependency."""
 BATCH_LINES: Final = 1_000
 BATCH_BYTES: Final = 4 * 1024 * 1024
 _READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | PersonRow | FrameworkRow | None]]] = {
@@ -34,6 +37,52 @@ _READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | P
     "frameworks": read_framework,
 }
 _SLUG_FIELDS: Final = {"people": "slug", "companies": "company.id", "frameworks": "framework.frameworkId"}
+
+
+class Source(NamedTuple):
+    """A file to import, and the kind of its lines."""
+
+    kind: str
+    path: Path
+
+
+def sources_of(path: Path) -> list[Source]:
+    """
+    Return the files to import at *path*.
+
+    Raises:
+        BadRequest: there is nothing to import.
+    """
+    if path.is_dir():
+        files = [(kind, path / f"{kind}.jsonl{suffix}") for kind in KINDS for suffix in ("", ".gz")]
+        found = [Source(kind, file) for kind, file in files if file.is_file()]
+        if not found:
+            raise BadRequest(
+                Phrase("{path} contains none of companies.jsonl, people.jsonl and frameworks.jsonl.", path=path),
+                "Give a folder with at least one of them (or .jsonl.gz), or one such file.",
+            )
+        return found
+    if not path.is_file():
+        message = Phrase("{path} is neither a folder nor a file.", path=path)
+        raise BadRequest(message, "Give a folder created by muniment export, or a file.")
+    return [Source(_kind_of(path), path)]
+
+
+def _kind_of(path: Path) -> str:
+    for kind in KINDS:
+        if path.name.startswith(kind):
+            return kind
+    first = next((line.value for line in read_lines(path) if line.value is not None), {})
+    for kind, member in (("companies", "company"), ("frameworks", "framework"), ("people", "slug")):
+        if member in first:
+            return kind
+    raise BadRequest(
+        Phrase("{path} has no line that is a company, a person or a framework.", path=path),
+        "Rename the file to companies.jsonl, people.jsonl or frameworks.jsonl.",
+    )
+
+
+# ---------------------------------------------------------------------- batches
 
 
 class RowFault(NamedTuple):

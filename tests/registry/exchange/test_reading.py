@@ -10,11 +10,10 @@ from django.conf import settings
 from django.db import connection
 
 from make.registry import keys, lines
+from muniment.registry.exchange import reading
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.exchange.reading import batches
-from muniment.registry.exchange.reading.batches import Batch, BatchReader
-from muniment.registry.exchange.reading.jsonl import ImportLine, read_lines
-from muniment.registry.exchange.reading.sources import Source
+from muniment.registry.exchange.json_lines import ImportLine, read_lines
+from muniment.registry.exchange.reading import Batch, BatchReader, Source
 
 pytestmark = pytest.mark.django_db
 
@@ -30,7 +29,7 @@ def person(slug: str) -> dict[str, str]:
 @pytest.fixture
 def read(monkeypatch) -> Iterator[dict[int, Event]]:
     """Batches of two lines; the event of a line is set once it is read."""
-    monkeypatch.setattr(batches, "BATCH_LINES", 2)
+    monkeypatch.setattr(reading, "BATCH_LINES", 2)
     events = {number: Event() for number in range(1, 10)}
 
     def told(path: Path) -> Iterator[ImportLine]:
@@ -38,7 +37,7 @@ def read(monkeypatch) -> Iterator[dict[int, Event]]:
             events[line.number].set()
             yield line
 
-    monkeypatch.setattr(batches, "read_lines", told)
+    monkeypatch.setattr(reading, "read_lines", told)
     return events
 
 
@@ -103,7 +102,7 @@ def test_what_was_committed_stays_if_the_file_cannot_be_read_on(tmp_path, monkey
                 raise OSError(5, "Input/output error")
             yield line
 
-    monkeypatch.setattr(batches, "read_lines", broken)
+    monkeypatch.setattr(reading, "read_lines", broken)
     with pytest.raises(OSError, match="Input/output error"):
         import_registry(people(tmp_path, *map(person, ("a", "b", "c", "d"))).path)
     assert keys("person") == ["b", "a"]

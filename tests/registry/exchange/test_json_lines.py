@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from make.registry import bring, keys
-from muniment.registry.exchange.reading import jsonl
+from muniment.registry.exchange import json_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -51,16 +51,16 @@ def test_a_line_of_a_hundred_megabytes_is_a_bad_row_in_bounded_memory(tmp_path, 
 
 
 def test_each_line_has_its_number_its_size_and_how_far_the_file_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(jsonl, "MAX_LINE_BYTES", 20)
+    monkeypatch.setattr(json_lines, "MAX_LINE_BYTES", 20)
     file = tmp_path / "companies.jsonl"
     file.write_bytes(b'{"a": 1}\n\n{"long": "' + b"x" * 30 + b'"}\nbroken\n{"a": 2}')
-    found = [(line.number, line.value, bool(line.fault), line.size) for line in jsonl.read_lines(file)]
+    found = [(line.number, line.value, bool(line.fault), line.size) for line in json_lines.read_lines(file)]
     assert found == [(1, {"a": 1}, False, 9), (3, None, True, 0), (4, None, True, 7), (5, {"a": 2}, False, 8)]
-    assert max(line.read for line in jsonl.read_lines(file)) == file.stat().st_size
+    assert max(line.read for line in json_lines.read_lines(file)) == file.stat().st_size
 
 
 def test_damaged_gzip_data_has_no_size(tmp_path):
     file = tmp_path / "companies.jsonl.gz"
     file.write_bytes(gzip.compress(b'{"a": 1}\n')[:-9])
-    *_, last = jsonl.read_lines(file)
+    *_, last = json_lines.read_lines(file)
     assert (last.value, last.size, "gzip" in last.fault.reason) == (None, 0, True)

@@ -1,1 +1,0 @@
-"""Reading import files: which there are, their lines, and batches of rows."""

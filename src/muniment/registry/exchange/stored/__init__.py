@@ -1,1 +1,0 @@
-"""What is stored of the rows of a batch."""
