@@ -152,25 +152,20 @@ def _propose_table(sheet: Sheet, file_name: str, header: int, *, is_only: bool) 
 
 
 def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset: Preset) -> list[Column]:
-    found: list[Column] = []
+    """Return the columns of a public format: its fields, unless the values contradict or another column has them."""
+    columns: list[Column] = []
     for heading, cells in zip(headings, values, strict=True):
         column = Column(heading, **preset.options_of(heading))
-        column.field, _, title = (
-            column.field.partition(":")
-            if column.field.startswith("people:")
-            else (
-                column.field,
-                "",
-                "",
-            )
-        )
-        column.title = column.title or title
-        is_taken = column.field != PEOPLE_FIELD and any(each.field == column.field for each in found)
-        if is_taken or not fits(column.field, cells):
+        if column.field.startswith(f"{PEOPLE_FIELD}:"):  # people with the position that the heading says
+            column.field, _, title = column.field.partition(":")
+            column.title = column.title or title
+        is_taken = any(other.field == column.field for other in columns)
+        # Several columns can hold people; of any other field, the first column has the say.
+        if (is_taken and column.field != PEOPLE_FIELD) or not fits(column.field, cells):
             column.field = ""
         decide_options(column, cells)
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def _columns(headings: Sequence[str], values: Sequence[list[str]], kind: str) -> list[Column]:
@@ -323,12 +318,8 @@ def _is_extra(field: str) -> bool:
 
 def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
     """Return a mapping as TOML; columns that are left out are first, each with an example."""
-    lines = ["# A column without a field is left out. Fields of companies:"]
-    for kind in (COMPANIES, PEOPLE):
-        named = [each for each in fields_of(kind) if not each.startswith(EXTRA)]
-        lines += ([] if kind == COMPANIES else ["# Fields of people:"]) + [
-            f"#   {', '.join(named[n : n + 8])}" for n in range(0, len(named), 8)
-        ]
+    lines = ["# A column without a field is left out. Fields of companies:", *_field_lines(COMPANIES)]
+    lines += ["# Fields of people:", *_field_lines(PEOPLE)]
     lines += ['# "extra:name" keeps a column as an additional member. "?" asks for a choice.', ""]
     for option in ("encoding", "delimiter"):
         if value := getattr(mapping, option):
@@ -344,6 +335,13 @@ def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
                 continue
             lines += _column_lines(column, _example(by_name.get(table.name), table, places[column.heading]))
     return "\n".join(lines) + "\n"
+
+
+def _field_lines(kind: str) -> Iterator[str]:
+    """Yield comments with the names of the fields of a kind, eight in a line."""
+    names = [name for name in fields_of(kind) if not name.startswith(EXTRA)]
+    for start in range(0, len(names), 8):
+        yield f"#   {', '.join(names[start : start + 8])}"
 
 
 def _column_lines(column: Column, example: str) -> Iterator[str]:
