@@ -30,12 +30,12 @@ LimitName = Literal[
     "drawing",
 ]
 BURST_OF_WRITES: Final = 2
-"""How many minutes' worth of changes an account may make at once."""
+"""Minutes' worth of changes that an account may make at once."""
 BURST_OF_CPU: Final = 5
-"""How many minutes' worth of CPU time an account's pages may use at once: a save of the largest listing fits."""
+"""Minutes' worth of CPU time that an account's pages may use at once: a save of the largest listing fits."""
 BYTES_A_MINUTE: Final = 128 << 10
 BURST_BYTES: Final = 7 << 19
-"""Of history. Replacing the longest list costs about 2 MB, and a change of single rows a few hundred bytes."""
+"""Bytes of history. Replacing the longest list costs about 2 MB, and a change of single rows a few hundred bytes."""
 MAX_DRAFTS: Final = 20
 """Listings of an account that were never published; more of them from before stay."""
 MAX_UNEXECUTED_RUNS: Final = 50
@@ -45,23 +45,23 @@ VISITOR_SESSIONS_AN_HOUR: Final = 120
 BURST_OF_VISITOR_SESSIONS: Final = 60
 NEW_CONNECTIONS_A_SECOND: Final = 50
 BURST_OF_CONNECTIONS: Final = 512
-"""Of an address, which may hold 256 by default. Clients that open one for each request are held up later than by it."""
+"""The limit of an address, which may hold 256. Clients that open one for each request meet another limit first."""
 ASSETS_OF_A_PAGE: Final = 4
 PROBES_A_MINUTE: Final = 300
 BURST_OF_PROBES: Final = 100
 DRAWING_MS_A_MINUTE: Final = 2_000
 BURST_OF_DRAWING: Final = 5
-"""How many minutes' worth of drawing an address may have at once: about 200 cards."""
+"""Minutes' worth of drawing that an address may use at once: about 200 cards."""
 BODY_SECONDS_A_MINUTE: Final = 600
 """How long the request bodies of an address may take together. Most arrive at once and cost nothing."""
 
 
 PAUSE: Final = "muniment.pause_s"
-"""Where the state of a request says for how many seconds its connection is not read: its address is over a limit."""
+"""The key in a request's state of the seconds in which its connection is not read: its address is over a limit."""
 
 
 class _Words(NamedTuple):
-    """What a client over a limit is told; the hint gets the seconds to wait."""
+    """The error that a client over a limit receives; the hint gets the seconds to wait."""
 
     message: str
     hint: str
@@ -206,7 +206,7 @@ class Holder(NamedTuple):
 holder: ContextVar[Holder | None] = ContextVar("holder", default=None)
 """The holder of the request that is being answered; None for work of the process itself."""
 ACCOUNT: Final = "muniment.account"
-"""Where the pages put the key of the signed-in account into the WSGI environment."""
+"""The key in the WSGI environment of the signed-in account."""
 _current = Fairness()
 
 

@@ -101,19 +101,27 @@ def as_html(subject: str, text: str, mark: Mark | None = None) -> str:
 def _block(text: str, base: str) -> dict[str, object]:
     """Return a paragraph. ``address`` and ``label`` are those of one that is only a link to this registry."""
     lines = text.strip().split("\n")
-    address = re.fullmatch(re.escape(base) + _REST, text.strip()) if base else None
-    is_list = all(each.startswith("- ") for each in lines)
-    named = None if is_list else _named(text.strip(), base)
-    is_numbered = all(_NUMBER.match(each) for each in lines)
-    cut = 2 if is_list else 3
-    shown = _line if is_numbered or named else _linked
+    is_list = all(line.startswith("- ") for line in lines)
+    is_numbered = all(_NUMBER.match(line) for line in lines)
+    bare_address = re.fullmatch(re.escape(base) + _REST, text.strip()) if base else None
+    named_link = None if is_list else _named(text.strip(), base)
+    shown = _line if is_numbered or named_link else _linked
+    items = []
+    if is_list or is_numbered:
+        mark_length = len("- ") if is_list else len("1. ")
+        items = [mark_safe(shown(line[mark_length:], base)) for line in lines]  # noqa: S308 - escaped there
+    label = address = ""
+    if named_link:
+        label, address = named_link["label"], named_link["address"]
+    elif bare_address:
+        address = bare_address[0]
     return {
-        "text": mark_safe("<br>\n".join(shown(each, base) for each in lines)),  # noqa: S308 - escaped there
-        "items": [mark_safe(shown(each[cut:], base)) for each in lines] if is_list or is_numbered else (),  # noqa: S308 - escaped there
+        "text": mark_safe("<br>\n".join(shown(line, base) for line in lines)),  # noqa: S308 - escaped there
+        "items": items,
         "is_numbered": is_numbered,
         "is_code": bool(_CODE.fullmatch(text)),
-        "label": named["label"] if named else "",
-        "address": named["address"] if named else address[0] if address else "",
+        "label": label,
+        "address": address,
     }
 
 

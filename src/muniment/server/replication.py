@@ -1,4 +1,4 @@
-"""How the database protects acknowledged changes: synchronous_commit, and its standbys."""
+"""The replication that protects acknowledged changes: synchronous_commit, and the standbys of the database."""
 
 from typing import Final, NamedTuple
 
@@ -14,7 +14,7 @@ _LOSES: Final = marked("a failover may lose the latest acknowledged changes")
 
 
 class Replication(NamedTuple):
-    """What PostgreSQL says about the connection of the product."""
+    """The settings that PostgreSQL reports for the connection of the product."""
 
     commit: str
     names: str
@@ -26,7 +26,7 @@ class Replication(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What protects the instance, and whether an operator should look."""
+    """The protection of the instance in words, and whether an operator should look."""
 
     says: str
     warns: bool = False

@@ -9,7 +9,7 @@ from muniment.kernel.asgi import Message, Receive
 from muniment.kernel.problems import BadRequest
 
 _MAX_FIELDS_BYTES: Final = 1 << 16
-"""What a form may have before its file."""
+"""The limit of the fields before the file."""
 
 
 class FormFile:

@@ -1,4 +1,4 @@
-"""What a public page says of itself to the server, which may then answer the same request without rendering it."""
+"""The stamp of a public page, by which the server may answer the same request without rendering it."""
 
 from typing import Final, NamedTuple
 

@@ -40,7 +40,7 @@ class ToolServers:
         self._schemas: dict[str, Schema] = {}
         """That of each server, once it is mounted; a server of other declared fields replaces it."""
         self._drains: deque[Callable[[], None]] = deque(maxlen=2)
-        """Of the owner server that answers, and of the one before, which may still answer calls that wait."""
+        """The owner server that answers, and the one before, which may still answer calls that wait."""
 
     def begin(self) -> None:
         self._app.mounts.update(dict.fromkeys(TOOL_PATHS, self._wait))

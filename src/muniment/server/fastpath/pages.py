@@ -18,7 +18,7 @@ from muniment.languages.offered import MAX_REMEMBERED_BYTES, chosen
 from muniment.store.reader import Reader
 
 LIMIT_BYTES: Final = 12_000_000
-"""Of all kept responses. Most of their bodies are those of the page cache itself."""
+"""The limit of all kept responses. Most of their bodies are those of the page cache itself."""
 LARGEST_BYTES: Final = LIMIT_BYTES // 8
 MAX_TARGET_BYTES: Final = 1024
 OVERHEAD_BYTES: Final = 600
@@ -61,7 +61,7 @@ class PageAnswers:
         self._codes: dict[bytes, str] = {}
         """Languages by their values of the cookie."""
         self._preferred: dict[bytes, str] = {}
-        """What values of ``Accept-Language`` mean while these languages are offered."""
+        """The language of each value of ``Accept-Language``, while these languages are offered."""
 
     def __contains__(self, target: bytes) -> bool:
         return target in self._pages

@@ -202,27 +202,11 @@ class FastPathProtocol(LimitedProtocol):
         A cached target is one that the parser has accepted; so *data* is, from its first byte to its last, what the
         parser has seen before. It must be between two requests, the first of which it has read.
         """
-        cycle = self.cycle
-        if (
-            self.is_unfinished
-            or self._in_head
-            or self._in_body
-            or self._is_over
-            or self._waits_for is not None
-            or not self.has_asked
-            # As _is_free, whose call would take a twentieth of the whole.
-            or (cycle is not None and not cycle.response_complete)
-            or self.flow.write_paused
-            or self.is_retiring
-        ):
+        if not self._awaits_another():
             return False
         line, _, block = data.partition(LINE_END)
-        heads = self.front.fast_path.heads
-        head = heads.by_block.get(block)
+        head = self._known_head(block)
         if head is None:
-            former, self._last_block = self._last_block, hash(block)
-            if former == self._last_block:
-                heads.learn(block)
             return False
         self.heard_at = self.head_at = self.loop.time()
         self.url = line[4:]
@@ -232,6 +216,22 @@ class FastPathProtocol(LimitedProtocol):
             return self._refuse_known(client[1])
         self._is_between = not (self._is_proxied or self.front.log_requests or self.flow.write_paused)
         return True
+
+    def _awaits_another(self) -> bool:
+        """Return whether the connection has read a request, and the next one can be answered as soon as it comes."""
+        is_reading = self.is_unfinished or self._in_head or self._in_body
+        is_ending = self._is_over or self._waits_for is not None
+        return self.has_asked and not is_reading and not is_ending and self._is_free()
+
+    def _known_head(self, block: bytes) -> Head | None:
+        """Return what the headers in *block* mean if they are known; they are from the second time in a row on."""
+        heads = self.front.fast_path.heads
+        head = heads.by_block.get(block)
+        if head is None:
+            former, self._last_block = self._last_block, hash(block)
+            if former == self._last_block:
+                heads.learn(block)
+        return head
 
     def _refuse_known(self, client: str) -> bool:
         """Refuse a request with known headers without the parser, which accepts its target; return whether it is."""
@@ -366,13 +366,7 @@ class FastPathProtocol(LimitedProtocol):
         front = self.front
         address, client = address_and_client
         try:
-            pages = front.fast_path
-            found = pages.get(self.url, accept_encoding, if_none_match, client, answer)
-            if found is None and answer is None:
-                if known is not None:  # it has no cookie
-                    found = pages.page(self.url, accept_encoding, if_none_match, client, known.accept_language)
-                elif pages.has_page(self.url):
-                    found = self._page(accept_encoding, if_none_match, client)
+            found = self._find_ready(accept_encoding, if_none_match, client, answer, known)
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             return False
         if found is None:
@@ -380,14 +374,27 @@ class FastPathProtocol(LimitedProtocol):
         response, verdict, surface = found
         if verdict is not None and not verdict.allowed:
             return self._refuse("GET", surface, verdict)
+        # From its bytes alone, nobody could tell that the 304 to "If-None-Match: *" is charged.
         if self._is_between and surface == "api" and if_none_match.strip() != b"*":
-            pages.remember(request, self.url, response)
+            front.fast_path.remember(request, self.url, response)
         request_id = front.request_id(given_id) if given_id is not None or front.log_requests else None
         self._send(response.head, front.ending(request_id, verdict), response.body)
         front.metrics.fast_path[surface, response.status] += 1
         if front.log_requests and request_id is not None:
             front.write_line("GET", self.url, response.status, 0.0, client=address, request_id=request_id)
         return True
+
+    def _find_ready(
+        self, accept_encoding: bytes, if_none_match: bytes, client: str, answer: Answer | None, known: Head | None
+    ) -> Ready | None:
+        """Return a response of the API, or else a kept page, charged; with *answer*, the API has it."""
+        fast_path = self.front.fast_path
+        found = fast_path.get(self.url, accept_encoding, if_none_match, client, answer)
+        if found is not None or answer is not None:
+            return found
+        if known is not None:  # it has no cookie
+            return fast_path.page(self.url, accept_encoding, if_none_match, client, known.accept_language)
+        return self._page(accept_encoding, if_none_match, client) if fast_path.has_page(self.url) else None
 
     def _page(self, accept_encoding: bytes, if_none_match: bytes, client: str) -> Ready | None:
         """Return a kept page; the pages read repeated headers in their own way, and known heads have none."""

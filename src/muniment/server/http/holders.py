@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from muniment.kernel.http.addresses import site_key
 
 MAX_CONNECTIONS: Final = 4_000
-"""Of a process. Each takes about 10 KB at rest, and a browser opens six; the limit of open files may allow fewer."""
+"""The limit of a process, lower where few files may be open. Each takes about 10 KB at rest; a browser opens six."""
 MAX_CONNECTIONS_PER_ADDRESS: Final = 256
 """An office behind one address has enough; 16 addresses must work together to take all connections of a process."""
 _REMEMBERED: Final = 4096

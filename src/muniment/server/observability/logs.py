@@ -22,7 +22,7 @@ _SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
 """Word boundaries in camelCase names."""
 _DEEPEST: Final = 6
 MAX_CHARACTERS: Final = 2_000
-"""Of a text in a line: visitors cause lines with the addresses that they ask for."""
+"""The limit of a text in a line: visitors cause lines with the addresses that they ask for."""
 _IN_MESSAGE: Final = frozenset({"method", "path", "status"})
 """Fields of a request's line that its message contains, too; repeated for machines only."""
 _ACCOUNTED: Final = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}

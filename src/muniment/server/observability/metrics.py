@@ -57,7 +57,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.shared: SharedMetrics | None = None
-        """Where the processes of a port publish their metrics, so that any of them can expose all."""
+        """The place where the processes of a port publish their metrics, so that any of them can expose all."""
         self._began = time.time()
         self.fast_path: dict[tuple[str, int], int] = defaultdict(int)
         """Responses of the fast path to GET by surface and status: one addition each, since they take microseconds."""

@@ -12,7 +12,7 @@ from muniment.server.http.holders import MAX_CONNECTIONS
 
 BACKLOG: Final = 2048
 ORPHANS_END_WITHIN_S: Final = 5.0
-"""How long processes whose supervisor was killed may hold its address."""
+"""Processes whose supervisor was killed may hold its address so long."""
 LOOK_S: Final = 0.05
 
 
