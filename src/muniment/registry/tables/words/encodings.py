@@ -1,9 +1,9 @@
 """
 Guess the encoding of a text: by its letters, and by the headings that it has in one encoding and not in another. Pure.
 
-Every likely encoding is tried, and words that no language writes count against it. charset-normalizer is asked only when
-no likely encoding fits: by the statistics of bytes alone, it reads 5 of 12 short tables of the tests right ("Nińo" for
-"Niño"), and this module all of them.
+Every likely encoding is tried, and words that no language writes count against it. charset-normalizer is asked only
+when no likely encoding fits: by the statistics of bytes alone, it reads 5 of 12 short tables of the tests right ("Nińo"
+for "Niño"), and this module all of them.
 """
 
 import re
