@@ -28,10 +28,16 @@ _MOST_ENCODED: Final = 10
 
 
 def masked(text: str) -> str:
-    """Replace every secret in *text*, also in addresses that are percent-encoded any number of times."""
+    """
+    Replace every secret in *text*, also in addresses that are percent-encoded any number of times.
+
+    A text without a secret is returned as it is, so that a phrase stays one and can be translated.
+    """
+    hidden = text
     for pattern in _IN_TEXT:
-        text = pattern.sub(r"\1***", text)
-    return _WORD.sub(lambda found: _masked_word(found[0]), text)
+        hidden = pattern.sub(r"\1***", hidden)
+    hidden = _WORD.sub(lambda found: _masked_word(found[0]), hidden)
+    return text if hidden == text else hidden
 
 
 def _masked_word(word: str) -> str:

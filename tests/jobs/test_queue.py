@@ -173,7 +173,8 @@ def test_a_job_that_has_killed_its_process_is_tried_once_more_and_then_given_up(
     assert (job(job_id).state, job(job_id).kills, job(job_id).error) == (State.FAILED, 2, reason)
     assert settled == [("failed", reason)]
     assert f"{name} {job_id} is given up: its process ended 2 times" in caplog.text
-    assert queue.is_killed(reason)
+    assert queue.is_killed(job(job_id).error)
+    assert not queue.is_killed(reason)
     assert queue.killed_jobs() == {name: 1}
 
 

@@ -1,7 +1,6 @@
 """Texts of features in the visitor's language, and what was stored of them in English."""
 
 import logging
-import time
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +9,6 @@ from django.utils import translation
 from muniment.kernel.phrases.phrase import Counted, Joined, Phrase, Verbatim
 from muniment.kernel.problems import NotFound
 from muniment.languages import translated as module
-from muniment.languages.recalled import MAX_CHARACTERS, recalled
 from muniment.languages.speaking import speaking
 from muniment.languages.translated import in_words, sentence, stated, told, translated, within
 from muniment.schema.validation import Fault, Validation
@@ -75,48 +73,6 @@ def test_labels_stay_nouns_inside_a_german_sentence():
     assert within("Short description") == "short description"
     with speaking("de"):
         assert within("Kurzbeschreibung") == "Kurzbeschreibung"
-
-
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
-        ("the mail server answered 550", "der Mailserver antwortete mit 550"),
-        ("No person has the slug 'o\\'x'.", "No person has the slug 'o\\'x'."),
-        ('No person has the slug "o\'x".', "Keine Person hat den Slug „o'x“."),
-        ("is missing", "fehlt"),
-        ("12,345 invalid rows; 3 invalid values left out", "12.345 ungültige Zeilen; 3 ungültige Werte ausgelassen"),
-        (
-            "the last run failed: the disk is full; 2 documents had no good file; see muniment doctor --storage",
-            (
-                "der letzte Lauf ist fehlgeschlagen: der Datenträger ist voll; "
-                "zu 2 Dokumenten fehlte eine unbeschädigte Datei; siehe muniment doctor --storage"
-            ),
-        ),
-        ("something that no one knows: 5", "something that no one knows: 5"),
-        ("x" * (MAX_CHARACTERS + 1), "x" * (MAX_CHARACTERS + 1)),
-        ("", ""),
-    ],
-)
-def test_a_stored_text_is_recalled_if_a_template_of_the_catalogue_made_it(stored, shown):
-    assert recalled(stored) == stored
-    with speaking("de"):
-        assert recalled(stored) == shown
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Changed x" + " for " * 90 + "“" * 400 + "”" * 100,
-        "This link accepts a x" + " file (" * 60 + "), not " * 70,
-        "; ".join(["Account 1 not found."] * 8) + "; but this is none",
-        "x; " * 333,
-    ],
-)
-def test_a_stored_text_that_imitates_templates_costs_little(text):
-    with speaking("de"):
-        began = time.process_time()
-        recalled(text[:MAX_CHARACTERS])
-    assert time.process_time() - began < 2
 
 
 def test_a_validation_says_the_same_english_as_ever():

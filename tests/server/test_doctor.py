@@ -8,6 +8,9 @@ import sqlite3
 import pytest
 
 from muniment.config import SETTINGS, Config, ConfigError
+from muniment.jobs.queue import KILLED
+from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.storing import stored_text
 from services.mail import Mailbox
 from services.prepared import new_instance
 from services.product import Product, run
@@ -197,7 +200,7 @@ def test_doctor_tries_the_mail_server_and_counts_the_messages_that_wait(demo):
 def test_doctor_names_the_jobs_that_were_given_up_because_their_process_ended(tmp_path):
     data = new_instance(tmp_path / "data")
     assert "OK    background jobs: none has ended its process" in run("doctor", data=data).stdout
-    reason = "not tried again: its process ended 2 times while it ran"
+    reason = stored_text(Phrase(KILLED, times=2))
     with contextlib.closing(sqlite3.connect(data / "muniment.sqlite3")) as database:
         for number, error in enumerate((reason, reason, "ValueError: no")):
             database.execute(

@@ -9,7 +9,7 @@ from django.db.models import Q
 from muniment.assessments.evaluation.disclosure import disclosed
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
-from muniment.registry.fields import JSONText, Text
+from muniment.registry.fields import JSONText, PhraseJSON, Text
 from muniment.registry.models import Company, Framework, FrameworkSpecification
 
 
@@ -74,7 +74,7 @@ class Report(models.Model):
 
     id = models.CharField(primary_key=True, max_length=26, default=new_id)
     run = models.OneToOneField(ReportRun, models.PROTECT, related_name="report")
-    document = JSONText()
+    document = PhraseJSON()
     created_at = models.DateTimeField(default=now)
 
     def __str__(self) -> str:

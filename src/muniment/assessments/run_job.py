@@ -37,7 +37,8 @@ from muniment.jobs.handlers import Abandoned, HandedBack
 from muniment.jobs.queue import JobRun, is_killed
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.phrases.phrase import marked
+from muniment.kernel.phrases.phrase import Joined, marked
+from muniment.kernel.phrases.storing import packed, unpacked
 from muniment.kernel.wire import timestamp
 
 PER_ACCOUNT: Final = 2
@@ -74,7 +75,7 @@ def execute(run: JobRun) -> None:
     scale = (specification["scale"]["min"], specification["scale"]["max"])
     question = _Assessment(criteria, scale, read_inputs(facts, texts, currency=settings.CURRENCY))
     checkpoints = [msgspec.json.decode(each, type=_Checkpoint) for each in run.kept("judge:")]
-    found = {each["id"]: each for part in checkpoints for each in part.settled}
+    found = {each["id"]: each for part in checkpoints for each in unpacked(part.settled)}
     tokens = max((each.tokens for each in checkpoints), default=0)
     spent = Usage(tokens, max((each.seconds for each in checkpoints), default=0.0))
     evaluator = choose_evaluator(spent, row.framework.slug)
@@ -128,7 +129,7 @@ def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: JSON
 
     def keep() -> None:
         spent = evaluator.spent
-        output = msgspec.json.encode(_Checkpoint(batch, spent.tokens, spent.seconds)).decode()
+        output = msgspec.json.encode(_Checkpoint(packed(batch), spent.tokens, spent.seconds)).decode()
         found.update({each["id"]: each for each in batch})
         run.checkpoint(f"judge:{places[batch[0]['id']]}", output, done=len(found), total=len(criteria))
         batch.clear()
@@ -149,7 +150,7 @@ def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: JSON
 def _settle_criterion(criterion: JSONMapping, judged: Judged, question: _Assessment) -> JSONObject:
     shown = settle(criterion, question.scale, judged.judgement, question.inputs)
     if judged.note:
-        shown["rationale"] = f"{shown['rationale']} {judged.note}".strip()
+        shown["rationale"] = Joined(" ", filter(None, (shown["rationale"], judged.note)))
     return {**shown, "evaluator": judged.by, "note": judged.note}
 
 

@@ -13,6 +13,7 @@ from muniment.backup.proof import verify
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
 from muniment.declared_fields import instance_schema
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases import storing
 from muniment.registry_toml.applied import registry_name
 from muniment.server.doctor import examine, examine_ledger, examine_storage, examine_values, settings_lines
 from muniment.server.findings import FAIL, Finding, exit_status
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
 @click.option("--values", is_flag=True, help="Also list the stored values that break a rule.")
 @click.option("--deep", is_flag=True, help="Verify everything stored; exits with 0 for OK, 3 for WARN, 1 for FAIL.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON, without the settings.")
+@click.option("--packed", is_flag=True, hidden=True, help="With --json: print the templates and values of texts.")
 @click.option(
     "--backup",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
     help="Verify this backup instead, without an instance.",
 )
-def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, as_json: bool, backup: Path | None) -> None:
+def doctor(
+    *, ledger: bool, storage: bool, values: bool, deep: bool, as_json: bool, packed: bool, backup: Path | None
+) -> None:
     """
     Check the instance.
 
@@ -55,7 +59,7 @@ def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, as_json: bo
     for is_asked, check in ((ledger, examine_ledger), (storage, examine_storage), (values, examine_values)):
         if is_asked and all(finding.is_good for finding in findings):
             findings.extend(check())
-    _show_all(findings, as_json=as_json)
+    _show_all(findings, as_json=as_json, is_packed=packed)
     if deep:
         use_django()
         from muniment.server.deep_checks import examine_deeply
@@ -68,16 +72,16 @@ def doctor(*, ledger: bool, storage: bool, values: bool, deep: bool, as_json: bo
         sys.exit(FAIL)
 
 
-def _show_all(findings: list[Finding], *, as_json: bool) -> None:
-    if as_json:
-        shown = [
-            {"mark": finding.mark, "what": finding.what, "says": finding.says, "state": finding.state}
-            for finding in findings
-        ]
-        click.echo(json.dumps(shown, ensure_ascii=False))
+def _show_all(findings: list[Finding], *, as_json: bool, is_packed: bool) -> None:
+    if not as_json:
+        for finding in findings:
+            _show(finding)
         return
-    for finding in findings:
-        _show(finding)
+    shown = [
+        {"mark": finding.mark, "what": finding.what, "says": finding.says, "state": finding.state}
+        for finding in findings
+    ]
+    click.echo(json.dumps(storing.packed(shown) if is_packed else shown, ensure_ascii=False))
 
 
 def _show(finding: Finding) -> None:

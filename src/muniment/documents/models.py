@@ -8,6 +8,7 @@ from django.db import models
 from muniment.kernel.ids import new_id, now
 from muniment.registry.fields import Text
 from muniment.registry.models import Company
+from muniment.store.database.phrase_text import PhraseText
 
 
 class DocumentState(models.TextChoices):
@@ -49,9 +50,9 @@ class Document(models.Model):
     sha256 = models.CharField(max_length=64, blank=True, default="")
     expected_sha256 = models.CharField(max_length=64, blank=True, default="")
     state = models.CharField(max_length=16, choices=DocumentState.choices, default=DocumentState.PENDING)
-    reason = Text(blank=True, default="")
+    reason = PhraseText(blank=True, default="")
     text_state = models.CharField(max_length=16, choices=TextState.choices, default=TextState.NONE)
-    text_note = Text(blank=True, default="")
+    text_note = PhraseText(blank=True, default="")
     blob_key = models.CharField(max_length=100, blank=True, default="")
     token_hash = models.CharField(max_length=64, blank=True, default="")
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -188,7 +188,7 @@ def accept(document: Document) -> Document:
     try:
         _verify(document)
     except inspection.Rejected as verdict:
-        reject(document, str(verdict))
+        reject(document, verdict.reason)
         document.refresh_from_db()
         if document.state == DocumentState.REJECTED:
             raise _rejected(document) from None

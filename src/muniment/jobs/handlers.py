@@ -36,11 +36,16 @@ class Postponed(Exception):  # noqa: N818 - an outcome that a handler asks for
 
     def __init__(self, reason: str, *, pause_s: float | None = None, is_excused: bool = False) -> None:
         super().__init__(reason)
+        self.reason = reason
         self.pause_s, self.is_excused = pause_s, is_excused
 
 
 class Abandoned(Exception):  # noqa: N818 - an outcome that a handler asks for
     """Raised by a handler whose job can never succeed: it is not retried."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 Ending = Literal["failed", "canceled"]

@@ -5,6 +5,7 @@ from typing import ClassVar
 from django.db import models
 
 from muniment.kernel.ids import new_id, now
+from muniment.store.database.phrase_text import PhraseText
 
 
 class State(models.TextChoices):
@@ -42,7 +43,7 @@ class Job(models.Model):
     cancel_requested = models.BooleanField(default=False)
     progress = models.JSONField(default=dict)
     result = models.JSONField(null=True)
-    error = models.TextField(blank=True, default="")
+    error = PhraseText(blank=True, default="")
     created_at = models.DateTimeField(default=now)
     finished_at = models.DateTimeField(null=True, blank=True)
 

@@ -25,12 +25,14 @@ from muniment.jobs.steadiness import Steadiness
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.storing import shortened
 
 UNFINISHED: Final = (State.QUEUED, State.RUNNING)
 MAX_BACK_OFF_S: Final = 3600.0
 KILLED: Final = "not tried again: its process ended {times} times while it ran"
 """The error of a job that is given up because of that."""
-_KILLED_BEGINS: Final = KILLED.partition("{")[0]
+MAX_ERROR: Final = 4_000
+"""Characters of a longer error that are kept."""
 KEPT_DAYS: Final = 7
 """How long finished jobs are kept."""
 
@@ -206,7 +208,7 @@ def _full_groups(moment: datetime) -> Q:
 
 def _end(job: Job, state: str, error: str) -> None:
     """End *job* without success and clean up, in the caller's transaction."""
-    job.state, job.error, job.finished_at = state, error[:4000], clock()
+    job.state, job.error, job.finished_at = state, shortened(error, MAX_ERROR), clock()
     job.save(update_fields=["state", "error", "finished_at", "kills"])
     handler = handlers.handler(job.kind)
     if handler is not None and handler.ended is not None:
@@ -240,12 +242,12 @@ def enqueue_periodic() -> None:
 
 def is_killed(error: str) -> bool:
     """Return whether a job with this error was given up because its process ended while it ran."""
-    return error.startswith(_KILLED_BEGINS)
+    return isinstance(error, Phrase) and error.template == KILLED
 
 
 def killed_jobs() -> dict[str, int]:
     """Return how many jobs were given up because their process ended while they ran, by kind."""
-    given_up = Job.objects.filter(state=State.FAILED, kills__gt=0, error__startswith=_KILLED_BEGINS)
+    given_up = Job.objects.filter(state=State.FAILED, kills__gt=0, error__contains=KILLED)
     return dict(given_up.values_list("kind").annotate(jobs=Count("id")).order_by("kind"))
 
 
@@ -377,10 +379,12 @@ class JobRun:
     def postponed(self, why: Postponed) -> None:
         """Return the job to the queue for a later attempt, if it has one left."""
         if not why.is_excused:
-            self.failed(str(why), for_good=False, pause_s=why.pause_s)
+            self.failed(why.reason, for_good=False, pause_s=why.pause_s)
             return
         again = clock() + timedelta(seconds=why.pause_s or self.handler.back_off_s)
-        self._held().update(state=State.QUEUED, run_at=again, excused=F("excused") + 1, error=str(why)[:4000])
+        self._held().update(
+            state=State.QUEUED, run_at=again, excused=F("excused") + 1, error=shortened(why.reason, MAX_ERROR)
+        )
 
     def failed(self, error: str, *, for_good: bool, pause_s: float | None = None) -> None:
         """Record a failed attempt: retry after a pause, by default the handler's, unless no attempts are left."""
@@ -391,7 +395,9 @@ class JobRun:
             return
         pause = pause_s or min(self.handler.back_off_s * 2 ** min(used - 1, 20), MAX_BACK_OFF_S)
         pause *= random.uniform(0.8, 1.2)  # noqa: S311 - jitter, not security
-        self._held().update(state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=error[:4000])
+        self._held().update(
+            state=State.QUEUED, run_at=clock() + timedelta(seconds=pause), error=shortened(error, MAX_ERROR)
+        )
 
     def _finished(self) -> JSONObject:
         if self._steps is None:

@@ -164,7 +164,7 @@ class Worker:
         except Postponed as error:
             run.postponed(error)
         except Abandoned as error:
-            run.failed(str(error), for_good=True)
+            run.failed(error.reason, for_good=True)
         except Exception as error:
             log.exception("%s %s failed (attempt %d)", run.kind, run.id, run.attempt)
             run.failed(f"{type(error).__name__}: {error}", for_good=False)

@@ -6,6 +6,7 @@ import msgspec
 from django.db import models
 
 from muniment.kernel.phrases.phrase import Joined, Verbatim, plain
+from muniment.kernel.phrases.storing import packed, unpacked
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import first_text_fault, text_fault
 
@@ -64,3 +65,13 @@ class JSONText(_Column):
 
     def value_to_string(self, obj: models.Model) -> str:
         return str(self.get_prep_value(self.value_from_object(obj)) or "")
+
+
+class PhraseJSON(JSONText):
+    """A JSON value whose phrases are read as the phrases that they were, so that a page can translate them."""
+
+    def from_db_value(self, value: str | None, _expression: object, _connection: object) -> Any:
+        return unpacked(super().from_db_value(value, _expression, _connection))
+
+    def get_prep_value(self, value: Any) -> Any:
+        return super().get_prep_value(packed(value))

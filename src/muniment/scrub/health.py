@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import suppress
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from django.db import DatabaseError, transaction
@@ -22,7 +22,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 
 KIND: Final = "instance.health_asked"
-COMMAND: Final = (sys.executable, "-m", "muniment", "doctor", "--json")
+COMMAND: Final = (sys.executable, "-m", "muniment", "doctor", "--json", "--packed")
 TIMEOUT_S: Final = 120
 FRESH_S: Final = 3_600
 """How old a result may be before the overview asks for another one."""
@@ -31,11 +31,11 @@ AT_MOST_EVERY_S: Final = 60
 
 
 class HealthFinding(msgspec.Struct, frozen=True):
-    """The result of one check; *mark* is OK, WARN or FAIL, *state* what an OK has found missing."""
+    """The result of one check, with packed texts; *mark* is OK, WARN or FAIL, *state* what an OK has found missing."""
 
     mark: str
-    what: str
-    says: str
+    what: Any
+    says: Any
     state: str = ""
 
 

@@ -198,7 +198,7 @@ def _database(config: Config) -> Finding:  # noqa: PLR0911 - one for each state 
     return Finding(
         "database",
         not found,
-        "; ".join((Phrase("{database}, all migrations applied", database=connection.display_name), *found)),
+        Joined("; ", (Phrase("{database}, all migrations applied", database=connection.display_name), *found)),
     )
 
 

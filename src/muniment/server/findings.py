@@ -36,15 +36,15 @@ class Finding(NamedTuple):
 
 
 def good(what: str, says: str, state: str = "") -> Finding:
-    return Finding(what, is_good=True, says=str(says), state=state)
+    return Finding(what, is_good=True, says=says, state=state)
 
 
 def bad(what: str, says: str) -> Finding:
-    return Finding(what, is_good=False, says=str(says))
+    return Finding(what, is_good=False, says=says)
 
 
 def warning(what: str, says: str) -> Finding:
-    return Finding(what, is_good=True, says=str(says), warns=True)
+    return Finding(what, is_good=True, says=says, warns=True)
 
 
 def exit_status(findings: Iterable[Finding]) -> int:

@@ -19,6 +19,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.storing import plain_json
 from muniment.kernel.problems import BadRequest, Forbidden
 from muniment.kernel.wire import timestamp
 
@@ -117,7 +118,7 @@ def wire(event: SecurityEvent) -> JSONObject:
         "ipAddress": event.address,
         "browser": event.agent,
         "subject": event.subject,
-        "detail": event.detail,
+        "detail": plain_json(event.detail),
         "requestId": event.request_id,
     }
 

@@ -12,8 +12,9 @@ from muniment.accounts import scopes
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.actor import ALL_SCOPES
+from muniment.kernel.phrases.storing import unpacked
 from muniment.languages import writing
-from muniment.languages.recalled import recalled
+from muniment.languages.translated import translated
 
 BROWSERS: Final = (
     ("Edg", "Edge"),
@@ -150,7 +151,7 @@ def _told(name: str, value: Any) -> str:
         case "expires":
             return _day(str(value))
         case "result":
-            return recalled(str(value))
+            return translated(unpacked(value))
     return _shown(value)
 
 

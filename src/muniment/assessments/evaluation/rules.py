@@ -89,12 +89,10 @@ def _mentioned(count: int) -> str:
         return marked(
             "One passage mentions this. It was found by keywords; a reader must decide whether the criterion is met."
         )
-    return str(
-        Phrase(
-            "{count} passages mention this. They were found by keywords; a reader must decide whether the criterion is"
-            " met.",
-            count=count,
-        )
+    return Phrase(
+        "{count} passages mention this. They were found by keywords; a reader must decide whether the criterion is"
+        " met.",
+        count=count,
     )
 
 

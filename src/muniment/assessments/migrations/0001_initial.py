@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                         default=muniment.kernel.ids.new_id, max_length=26, primary_key=True, serialize=False
                     ),
                 ),
-                ("document", muniment.registry.fields.JSONText()),
+                ("document", muniment.registry.fields.PhraseJSON()),
                 ("created_at", models.DateTimeField(default=muniment.kernel.ids.now)),
                 (
                     "run",

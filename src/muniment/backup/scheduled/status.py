@@ -9,7 +9,7 @@ from muniment.backup.scheduled.schedule import schedule
 from muniment.config import Config
 from muniment.jobs.models import Job, State
 from muniment.kernel.ids import new_id, now
-from muniment.kernel.phrases.phrase import Phrase, marked
+from muniment.kernel.phrases.phrase import Joined, Phrase, marked
 
 KIND: Final = "backup.interval_ended"
 GRACE: Final = timedelta(minutes=10)
@@ -113,12 +113,12 @@ def described(found: BackupStatus, config: Config) -> tuple[str, bool]:
     elif found.is_overdue:
         faults.append(marked("OVERDUE"))
     if found.error:
-        faults.append(Phrase("the last run failed: {error}", error=found.error))
+        faults.append(Phrase("the last run failed: {error}", error=Phrase.of(found.error)))
     if found.last and found.last.lost:
         faults.append(
             Phrase("{count:,} documents had no good file; see muniment doctor --storage", count=len(found.last.lost))
         )
-    return "; ".join([*faults, words]), bool(faults)
+    return Joined("; ", [*faults, words]), bool(faults)
 
 
 def _shown(config: Config) -> str:

@@ -51,7 +51,11 @@ _METHODS: Final = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict
-    """The file is rejected. The message is a sentence for the sender."""
+    """The file is rejected; *reason* is a sentence for the sender."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from django.db import migrations, models
 
 import muniment.kernel.ids
 import muniment.registry.fields
+import muniment.store.database.phrase_text
 
 
 class Migration(migrations.Migration):
@@ -54,7 +55,7 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("reason", muniment.registry.fields.Text(blank=True, default="")),
+                ("reason", muniment.store.database.phrase_text.PhraseText(blank=True, default="")),
                 (
                     "text_state",
                     models.CharField(
@@ -68,7 +69,7 @@ class Migration(migrations.Migration):
                         max_length=16,
                     ),
                 ),
-                ("text_note", muniment.registry.fields.Text(blank=True, default="")),
+                ("text_note", muniment.store.database.phrase_text.PhraseText(blank=True, default="")),
                 ("blob_key", models.CharField(blank=True, default="", max_length=100)),
                 ("token_hash", models.CharField(blank=True, default="", max_length=64)),
                 ("expires_at", models.DateTimeField(blank=True, null=True)),

@@ -4,6 +4,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import muniment.kernel.ids
+import muniment.store.database.phrase_text
 
 
 class Migration(migrations.Migration):
@@ -48,7 +49,7 @@ class Migration(migrations.Migration):
                 ("cancel_requested", models.BooleanField(default=False)),
                 ("progress", models.JSONField(default=dict)),
                 ("result", models.JSONField(null=True)),
-                ("error", models.TextField(blank=True, default="")),
+                ("error", muniment.store.database.phrase_text.PhraseText(blank=True, default="")),
                 ("created_at", models.DateTimeField(default=muniment.kernel.ids.now)),
                 ("finished_at", models.DateTimeField(blank=True, null=True)),
             ],

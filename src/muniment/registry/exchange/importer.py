@@ -22,7 +22,8 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.ids import now
-from muniment.kernel.phrases.phrase import Phrase, marked
+from muniment.kernel.phrases.phrase import Joined, Phrase, marked
+from muniment.kernel.phrases.storing import packed
 from muniment.registry.declared.current import refresh
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
@@ -39,6 +40,7 @@ from muniment.registry.exchange.reading import (
     Source,
     sources_of,
 )
+from muniment.registry.exchange.results import IMPORTED, NOTHING_INVALID
 from muniment.registry.models import ImportRun
 from muniment.registry.people import suppression
 from muniment.schema.validation import Fault
@@ -78,12 +80,14 @@ class Summary:
         """Return whether the files had no row at all."""
         return not self.bad and all(counts == BatchCounts() for counts in self.counts.values())
 
-    def __str__(self) -> str:
+    @property
+    def words(self) -> str:
+        """What was imported; the numbers of each kind are the values of a phrase made of :data:`IMPORTED`."""
         if self.is_empty:
             return marked("no rows found")
         parts: list[str] = [
             Phrase(
-                "{kind}: {new:,} new, {changed:,} changed, {unchanged:,} unchanged",
+                IMPORTED,
                 kind=kind,
                 new=counts.new,
                 changed=counts.changed,
@@ -94,10 +98,13 @@ class Summary:
         ]
         if kept := sum(counts.kept for counts in self.counts.values()):
             parts.append(Phrase("{kept:,} edited fields kept", kept=kept))
-        parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else marked("no invalid rows"))
+        parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else NOTHING_INVALID)
         if self.dropped:
             parts.append(Phrase("{dropped:,} invalid values left out", dropped=self.dropped))
-        return "; ".join(parts)
+        return Joined("; ", parts)
+
+    def __str__(self) -> str:
+        return str(self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +213,9 @@ def _recorded(import_pass: "_Pass", sources: list[Source], options: ImportOption
         _merge_index()
         return summary
     finally:  # also of an interrupted import, whose rows are complete
-        ImportRun.objects.filter(pk=key).update(ended_at=now(), result=str(summary))
+        ImportRun.objects.filter(pk=key).update(ended_at=now(), result=summary.words)
         if options.restores is None:  # an undo is recorded as one
-            detail = {"import": key, "files": files, "options": options.chosen(), "result": str(summary)}
+            detail = {"import": key, "files": files, "options": options.chosen(), "result": packed(summary.words)}
             record(Event.RECORDS_IMPORTED, actor=actor, detail=detail)
 
 

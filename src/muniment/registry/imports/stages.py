@@ -14,6 +14,7 @@ from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Joined
 from muniment.kernel.problems import Problem
 from muniment.registry.exchange.importer import ImportOptions, Summary
 from muniment.registry.imports.samples import SHOWN, sample_bundles
@@ -79,7 +80,7 @@ def work(job: JobRun) -> JSONObject:
         try:
             values = step(job, upload, _actor(upload.account_id))
         except Problem as refusal:
-            values = {"error": f"{refusal.message} {refusal.hint}", "state": _before(upload)}
+            values = {"error": Joined(" ", (refusal.message, refusal.hint)), "state": _before(upload)}
             if upload.state == Stage.IMPORTING and upload.run is not None:
                 upload.run.delete()
         ImportUpload.objects.filter(pk=upload.pk, job=job.id).update(**values, updated_at=now())

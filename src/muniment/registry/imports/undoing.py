@@ -24,12 +24,14 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.phrases.storing import packed
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry import history
 from muniment.registry.exchange.companies import stored_line
 from muniment.registry.exchange.edits import IMPORTED
 from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.exchange.reading import RowFault
+from muniment.registry.exchange.results import UNDONE
 from muniment.registry.history import Change
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
@@ -124,7 +126,7 @@ def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
     try:
         _restore(actor, undo, found)
         result = Phrase(
-            "{restored:,} rows restored, {unpublished:,} unpublished, {kept:,} kept",
+            UNDONE,
             restored=found.restored,
             unpublished=found.unpublished,
             kept=len(found.kept),
@@ -138,7 +140,7 @@ def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
         }
         ImportRun.objects.filter(pk=undo.pk).update(ended_at=now(), result=result, report=report)
     finally:  # also of an undo that is interrupted: what it restored until then stays
-        detail = {"import": undo.undoes_id, "files": undo.files, "result": result}
+        detail = {"import": undo.undoes_id, "files": undo.files, "result": packed(result)}
         record(Event.IMPORT_UNDONE, actor=actor, detail=detail)
     return found
 

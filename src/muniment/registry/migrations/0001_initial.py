@@ -6,6 +6,7 @@ from django.db import migrations, models
 
 import muniment.kernel.ids
 import muniment.registry.fields
+import muniment.store.database.phrase_text
 
 
 class Migration(migrations.Migration):
@@ -223,8 +224,8 @@ class Migration(migrations.Migration):
                 ("via", models.CharField(max_length=16)),
                 ("files", muniment.registry.fields.JSONText(default=list)),
                 ("options", muniment.registry.fields.JSONText(default=list)),
-                ("result", muniment.registry.fields.Text(blank=True, default="")),
-                ("report", muniment.registry.fields.JSONText(blank=True, null=True)),
+                ("result", muniment.store.database.phrase_text.PhraseText(blank=True, default="")),
+                ("report", muniment.registry.fields.PhraseJSON(blank=True, null=True)),
                 ("job", models.CharField(blank=True, db_default="", default="", max_length=26)),
                 (
                     "account",
@@ -279,8 +280,8 @@ class Migration(migrations.Migration):
                 ("options", muniment.registry.fields.JSONText(default=list)),
                 ("mapping", muniment.registry.fields.Text(blank=True, default="")),
                 ("facts", muniment.registry.fields.JSONText(default=dict)),
-                ("report", muniment.registry.fields.JSONText(default=dict)),
-                ("error", muniment.registry.fields.Text(blank=True, default="")),
+                ("report", muniment.registry.fields.PhraseJSON(default=dict)),
+                ("error", muniment.store.database.phrase_text.PhraseText(blank=True, default="")),
                 ("job", models.CharField(blank=True, default="", max_length=26)),
                 (
                     "account",

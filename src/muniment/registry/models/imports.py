@@ -6,10 +6,11 @@ from django.conf import settings
 from django.db import models
 
 from muniment.kernel.ids import new_id, now
-from muniment.registry.fields import JSONText, Text
+from muniment.registry.fields import JSONText, PhraseJSON, Text
 from muniment.registry.models.company import Company
 from muniment.registry.models.framework import Framework
 from muniment.registry.models.people import Person
+from muniment.store.database.phrase_text import PhraseText
 
 
 class ImportRun(models.Model):
@@ -26,9 +27,9 @@ class ImportRun(models.Model):
     via = models.CharField(max_length=16)
     files = JSONText(default=list)
     options = JSONText(default=list)
-    result = Text(blank=True, default="")
+    result = PhraseText(blank=True, default="")
     undoes = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="undone_by")
-    report = JSONText(null=True, blank=True)
+    report = PhraseJSON(null=True, blank=True)
     job = models.CharField(max_length=26, blank=True, default="", db_default="")
 
     def __str__(self) -> str:
@@ -63,8 +64,8 @@ class ImportUpload(models.Model):
     options = JSONText(default=list)
     mapping = Text(blank=True, default="")
     facts = JSONText(default=dict)
-    report = JSONText(default=dict)
-    error = Text(blank=True, default="")
+    report = PhraseJSON(default=dict)
+    error = PhraseText(blank=True, default="")
     job = models.CharField(max_length=26, blank=True, default="")
     run = models.ForeignKey(ImportRun, models.SET_NULL, null=True, blank=True, related_name="+")
 

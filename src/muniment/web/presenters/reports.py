@@ -16,7 +16,7 @@ from muniment.documents.models import DocumentState
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.languages.recalled import recalled
+from muniment.languages.translated import translated
 from muniment.schema.company_parts import CAP_TABLE_ENTRY, DISTRIBUTION, POSITION, PROPOSAL
 from muniment.schema.kinds import Amount, Items, Kind
 from muniment.schema.record import Record
@@ -109,7 +109,7 @@ def _criterion(criterion: JSONMapping, names: Mapping[str, tuple[str, bool]], an
         "word": gettext(STATUSES[status]),
         "tone": TONES.get(status, ""),
         "citations": [_citation(one, names) for one in criterion["citations"]],
-        "rationale": "" if criterion["rationale"] in {SUPPORTED, EXCLUDED} else recalled(criterion["rationale"]),
+        "rationale": "" if criterion["rationale"] in {SUPPORTED, EXCLUDED} else translated(criterion["rationale"]),
         "next": criterion["remediation"] or (SHOW_IT if status in FIRST else ""),
     }
 

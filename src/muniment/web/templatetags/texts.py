@@ -6,7 +6,6 @@ from django import template
 from django.template import defaultfilters
 from django.templatetags import i18n
 
-from muniment.languages.recalled import recalled as recall
 from muniment.languages.translated import translated as shown
 from muniment.languages.writing import local_style
 
@@ -24,9 +23,3 @@ def date(value: Any, style: str | None = None) -> str:
 def translated(text: object) -> str:
     """Return a text of a feature, which says it in English, as the visitor reads it; a text of ours already is."""
     return shown(text) if isinstance(text, str) else str(text)
-
-
-@register.filter
-def recalled(text: object) -> str:
-    """Return a text that was stored in English as the visitor reads it."""
-    return recall(str(text))

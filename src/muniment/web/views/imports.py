@@ -11,8 +11,7 @@ from muniment import config
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
-from muniment.languages.recalled import recalled
-from muniment.languages.translated import told
+from muniment.languages.translated import told, translated
 from muniment.registry.imports import results, uploads
 from muniment.registry.imports.undoing import list_imports
 from muniment.registry.models import ImportUpload
@@ -210,7 +209,7 @@ def with_advice(report: JSONObject) -> JSONObject:
     groups: dict[tuple[object, ...], JSONObject] = {}
     for number, group in enumerate(report.get("groups") or ()):
         fix = group["fix"]
-        advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), recalled(fix))
+        advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), translated(fix))
         # Whole columns that are left out for the same reason are one line.
         key = (number,) if group.get("rows_total") else (group["table"], group["reason"], advice)
         first = groups.setdefault(key, {**group, "advice": advice, "columns": []})

@@ -1,42 +1,43 @@
-"""What an import did, in words: the stored sentence without the numbers that are zero."""
-
-import re
-from typing import Final
+"""What an import did, in words: its stored result without the numbers that are zero."""
 
 from django.utils.translation import gettext
 
-from muniment.languages.recalled import recalled
-from muniment.languages.writing import digits
-
-_COUNTS: Final = re.compile(r"(people|companies|frameworks): ([\d,]+) new, ([\d,]+) changed, ([\d,]+) unchanged")
-_UNDONE: Final = re.compile(r"([\d,]+) rows restored, ([\d,]+) unpublished, ([\d,]+) kept")
-_NOTHING_BAD: Final = "no invalid rows"
+from muniment.kernel.phrases.phrase import Joined, Phrase
+from muniment.languages.translated import translated
+from muniment.languages.writing import number
+from muniment.registry.exchange.results import IMPORTED, NOTHING_INVALID, UNDONE
 
 
-def outcome(stored: str) -> str:
-    """Return the stored result of an import or an undo as pages say it."""
-    return "; ".join(filter(None, map(_said, stored.split("; "))))
+def outcome(result: str) -> str:
+    """Return the result of an import or an undo as pages say it."""
+    sentences = result.parts if isinstance(result, Joined) else (result,)
+    return "; ".join(filter(None, map(_said, sentences)))
 
 
-def _said(part: str) -> str:
-    if found := _COUNTS.fullmatch(part):
+def _said(sentence: str) -> str:
+    template = sentence.template if isinstance(sentence, Phrase) else sentence
+    if isinstance(sentence, Phrase) and template == IMPORTED:
         kinds = {
             "people": gettext("People"),
             "companies": gettext("Companies"),
             "frameworks": gettext("Frameworks"),
         }
-        words = (gettext("%(count)s new"), gettext("%(count)s changed"), gettext("%(count)s unchanged"))
-        return f"{kinds[found[1]]}: {_counted(words, found.groups()[1:]) or gettext('nothing')}"
-    if found := _UNDONE.fullmatch(part):
-        words = (
-            gettext("%(count)s rows restored"),
-            gettext("%(count)s rows unpublished"),
-            gettext("%(count)s rows kept"),
-        )
-        return _counted(words, found.groups()) or gettext("Nothing was restored")
-    return "" if part == _NOTHING_BAD else recalled(part)
+        counts = {
+            gettext("%(count)s new"): sentence.values["new"],
+            gettext("%(count)s changed"): sentence.values["changed"],
+            gettext("%(count)s unchanged"): sentence.values["unchanged"],
+        }
+        return f"{kinds[sentence.values['kind']]}: {_counted(counts) or gettext('nothing')}"
+    if isinstance(sentence, Phrase) and template == UNDONE:
+        counts = {
+            gettext("%(count)s rows restored"): sentence.values["restored"],
+            gettext("%(count)s rows unpublished"): sentence.values["unpublished"],
+            gettext("%(count)s rows kept"): sentence.values["kept"],
+        }
+        return _counted(counts) or gettext("Nothing was restored")
+    return "" if template == NOTHING_INVALID else translated(sentence)
 
 
-def _counted(words: tuple[str, ...], counts: tuple[str, ...]) -> str:
+def _counted(counts: dict[str, int]) -> str:
     """Return the numbers that are not zero, each with its word."""
-    return ", ".join(word % {"count": digits(count)} for word, count in zip(words, counts, strict=True) if count != "0")
+    return ", ".join(words % {"count": number(count)} for words, count in counts.items() if count)

@@ -14,6 +14,7 @@ from muniment.jobs import handlers
 from muniment.jobs.models import Job, State
 from muniment.jobs.queue import UNFINISHED
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.storing import shortened
 from muniment.kernel.problems import Conflict, Problem
 from muniment.mail.delivery import EXPIRED, mail_status
 from muniment.mail.outgoing import KIND
@@ -127,6 +128,12 @@ def _outcome(job: Job) -> Words:
     return gettext_lazy("Sent") if config.current().mail_url else _WRITTEN
 
 
+def _reason(error: str) -> str:
+    """Return the last line of an error; of a traceback, it is the exception."""
+    *earlier, last = error.strip().splitlines()
+    return shortened(masked(last if earlier else error), MOST_CHARACTERS)
+
+
 def _line(job: Job) -> JobLine:
     is_mail, handler = job.kind == KIND, handlers.handler(job.kind)
     word = _outcome(job) if is_mail else ""
@@ -136,7 +143,7 @@ def _line(job: Job) -> JobLine:
         tone="wait" if word == _WRITTEN else TONES.get(State(job.state), ""),
         what=message_kind(str(job.payload.get("kind", ""))) if is_mail else job_kind(job.kind),
         recipient=", ".join(job.payload.get("to", ())) if is_mail else "",
-        reason=masked(job.error.strip().splitlines()[-1])[:MOST_CHARACTERS] if is_told else "",
+        reason=_reason(job.error) if is_told else "",
         word=word,
         can_retry=job.state == State.QUEUED
         or (job.state == State.FAILED and handler is not None and handler.ended is None),

@@ -10,7 +10,8 @@ from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 from muniment import __version__
 from muniment.jobs.models import State
 from muniment.jobs.queue import queue_statuses
-from muniment.languages.recalled import recalled
+from muniment.kernel.phrases.storing import unpacked
+from muniment.languages.translated import translated
 from muniment.mail.delivery import mail_status
 from muniment.registry.inbox.items import count_queue
 from muniment.scrub import checks, health, instance
@@ -51,12 +52,14 @@ _STATES: Final[dict[str, tuple[Words, str]]] = {
 def _shown(found: health.HealthFinding) -> ShownFinding:
     state = found.state if found.mark == "OK" and found.state in _STATES else found.mark
     words, tone = _STATES.get(state, _STATES["WARN"])
-    return ShownFinding(_sentence(found.what), _sentence(found.says), words, tone, tone in {"bad", "wait"})
+    return ShownFinding(
+        _sentence(unpacked(found.what)), _sentence(unpacked(found.says)), words, tone, tone in {"bad", "wait"}
+    )
 
 
 def _sentence(stored: str) -> str:
     """Return a text of `muniment doctor` in the reader's language, begun like a sentence unless it begins with code."""
-    text = recalled(stored)
+    text = translated(stored)
     return capfirst(text) if re.match(r"[^\W\d_]+[,;:]?(\s|$)", text) else text
 
 

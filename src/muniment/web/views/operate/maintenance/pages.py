@@ -11,6 +11,7 @@ from muniment.accounts.keys import rotation
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
+from muniment.kernel.phrases.storing import packed
 from muniment.registry.logos import operations as logos
 from muniment.registry.logos.tasks import are_wanted
 from muniment.registry.models import FetchedLogo, Suppression
@@ -133,4 +134,5 @@ def act(request: HttpRequest, action: str) -> HttpResponse:
 
 def _take(actor: Actor, chore: Chore) -> None:
     result = chore.act()
-    record(Event.COMMAND_RUN, actor=actor, detail={"command": chore.command, "result": str(result)})
+    kept = packed(result) if isinstance(result, str) else str(result)
+    record(Event.COMMAND_RUN, actor=actor, detail={"command": chore.command, "result": kept})
