@@ -43,11 +43,6 @@ class Item(msgspec.Struct, rename="camel"):
     created_at: str = ""
 
     @property
-    def treasury_units(self) -> float:
-        """The treasury as a number that can be drawn."""
-        return float((self.treasury_amount or {}).get("amount") or 0)
-
-    @property
     def address(self) -> str:
         return f"/companies/{quote(self.id)}"
 

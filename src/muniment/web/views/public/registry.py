@@ -36,9 +36,9 @@ from muniment.web.wording.labels import labelled
 
 BODY_CHARACTERS = 4_000
 BODY_CHARACTERS_BEFORE_LISTS = 1_600
+"""So much of the text that the lists below it can be found."""
 ITEMS_OF_TEXT = 15
 """Items of lists in a text that is rather a list, of which the beginning says enough."""
-"""So much of the text that the lists below it can be found."""
 LEAD_CHARACTERS = 400
 """Of the summary; a longer one is cut on the page."""
 ASSESSMENTS_SHOWN = 6

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.translation import gettext, gettext_lazy, gettext_noop
+from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts.keys import rotation
 from muniment.accounts.security.events import Event
@@ -23,13 +23,6 @@ from muniment.web.requests.pages import Question, Words, ask
 from muniment.web.views.operate.frame import operate_page
 
 HOME: Final = "/operate/maintenance"
-SEALED: Final = (
-    gettext_noop("second factors"),
-    gettext_noop("sessions"),
-    gettext_noop("kept secrets"),
-    gettext_noop("waiting messages"),
-)
-"""What can be sealed under a key, in the words of the rotation; the template translates them."""
 
 
 class Chore(NamedTuple):
