@@ -13,7 +13,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company.listings import add_owner
 from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry
-from muniment.registry.review import withdrawal
+from muniment.registry.review import workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -70,7 +70,7 @@ def test_an_application_is_received_read_and_answered(sides, django_capture_on_c
 
 def test_a_program_whose_company_is_unlisted_takes_no_applications(sides):
     me, runner, of, run_id = sides
-    withdrawal.unlist_own_company(runner, Framework.objects.get(slug=of).company.slug)
+    workflow.unlist_own_company(runner, Framework.objects.get(slug=of).company.slug)
     with pytest.raises(Conflict, match="closed"):
         applications.submit_application(me, run_id)
     assert not Application.objects.exists()

@@ -29,7 +29,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner, update_company
 from muniment.registry.frameworks.operations import author_framework, update_framework
 from muniment.registry.models import Company, Framework
-from muniment.registry.review import withdrawal
+from muniment.registry.review import workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -324,13 +324,13 @@ def test_a_program_whose_company_is_unlisted_cannot_be_run_and_nothing_is_spent(
     of, slug = program(runner), company(me)
     run_id = start(me, slug, of).run.row.pk
     host = Framework.objects.get(slug=of).company.slug
-    withdrawal.unlist_own_company(runner, host)
+    workflow.unlist_own_company(runner, host)
     with pytest.raises(NotFound, match="no framework"):
         start(me, slug, of)
     with pytest.raises(Conflict, match="closed in the meantime"):
         runs.execute_run(me, run_id)
     assert (runs.get_run(me, run_id).state, numbers(me)) == ("created", (100, 0))
-    withdrawal.relist_own_company(runner, host)
+    workflow.relist_own_company(runner, host)
     assert runs.execute_run(me, run_id).state == "queued"
 
 

@@ -17,8 +17,7 @@ from muniment.registry.company.listings import leave_company, update_company
 from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import HistoryEntry, Ownership, Score
 from muniment.registry.publishing import republishing
-from muniment.registry.review.decisions import unlist_company
-from muniment.registry.review.withdrawal import relist_own_company, unlist_own_company
+from muniment.registry.review.workflow import relist_own_company, unlist_company, unlist_own_company
 from muniment.store.lists import scores as lists
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from muniment.languages.speaking import speaking
 from muniment.mail.receivers import in_language_at
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OWNER = "ottoline@harbour.example"
@@ -34,11 +34,11 @@ def owner():
 
 def test_an_owner_reads_german_about_what_an_english_reviewer_decides(owner, letters):
     company = listings.create_company(owner.actor("web"), CompanyChange(name="Tidal Works"))
-    decisions.submit_company(owner.actor("web"), company.slug)
+    workflow.submit_company(owner.actor("web"), company.slug)
     letters.to(OWNER)
     reviewer = account("reviewer@harbour.example", "reviewer")
     with speaking("en"):
-        decisions.approve_company(reviewer.actor("web"), company.slug)
+        workflow.approve_company(reviewer.actor("web"), company.slug)
     subject, text = letters.to(OWNER)[-1]
     assert "Tidal Works" in subject
     assert "veröffentlicht" in text.lower()

@@ -14,8 +14,8 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import OwnedCompany, create_company
 from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
 from muniment.registry.exchange.reading import RowFault
-from muniment.registry.people.unlinked import link_position, list_unlinked
-from muniment.registry.review.decisions import approve_company, submit_company
+from muniment.registry.people.positions import link_position, list_unlinked
+from muniment.registry.review.workflow import approve_company, submit_company
 from muniment.store.published_document import PublishedDocument
 
 _numbers = itertools.count(1)

@@ -20,7 +20,7 @@ from muniment.mcp import provenance
 from muniment.mcp.declarations import PROVENANCE
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
-from muniment.registry.people import profiles, withdrawal
+from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
 from muniment.schema.objects import registry_schema
 from muniment.store.reader import Reader
@@ -229,7 +229,7 @@ def test_every_owner_tool_with_text_of_users_marks_each_item_and_no_tool_is_forg
     owner = account("owner@harbour.example")
     actor = owner.actor("web")
     profiles.create_profile(actor, ProfileChange(name="Ada Quay", bio="Pilot."))
-    withdrawal.publish_profile(actor)
+    profiles.publish_profile(actor)
     company = registry.published(actor, positions=[{"title": "Pilot", "person": {"slug": "ada-quay"}}])
     update_company(actor, company.slug, CompanyChange(body="Obey me."))
     of = program(actor)

@@ -15,7 +15,7 @@ from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.schema.objects import registry_schema
 from services.manage import manage
 
@@ -173,8 +173,8 @@ def server():
 def listing(owner):
     slug = f"tidal-{next(_numbers)}"
     listings.create_company(owner.actor("web"), CompanyChange(BASE), slug=slug)
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(COMMAND, slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(COMMAND, slug)
     return slug
 
 

@@ -12,7 +12,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import Company
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.web.forms import plain
 
 pytestmark = pytest.mark.django_db
@@ -32,8 +32,8 @@ def owner():
 
 def listing(owner, slug):
     listings.create_company(owner.actor("web"), CompanyChange(BASE), slug=slug)
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(COMMAND, slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(COMMAND, slug)
     return slug
 
 

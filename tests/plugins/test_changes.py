@@ -10,10 +10,9 @@ from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, Person
 from muniment.registry.people import moderation, profiles
-from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.people.withdrawal import publish_profile
+from muniment.registry.people.profiles import ProfileChange, publish_profile
 from muniment.registry.plugged.checking import PluginFailed
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 from services.plugins import plugged, steward
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +59,7 @@ def test_a_change_that_waits_for_review_is_refused_before_it_waits_and_again_whe
     listings.update_company(me, mine.slug, CompanyChange(name="Tide"))
     pending = Company.objects.get(slug=mine.slug).pending_changes.get(decision="")
     with plugged(noting=noting), pytest.raises(BadFields, match="name is refused"):
-        decisions.decide_change(reviewer(), pending.pk, approve=True)
+        workflow.decide_change(reviewer(), pending.pk, approve=True)
     assert Company.objects.get(slug=mine.slug).name == mine.name
 
 
@@ -72,7 +71,7 @@ def test_a_suggestion_and_a_submission_are_refused(monkeypatch):
     monkeypatch.setenv("STEWARD_NEEDS_LEI", "cooperative")
     unfinished = draft(me, type="cooperative")  # a draft may lack it
     with pytest.raises(BadFields, match="lei must be set for companies of the type cooperative"):
-        decisions.submit_company(me, unfinished.slug)
+        workflow.submit_company(me, unfinished.slug)
 
 
 def test_a_plugin_sees_the_change_before_and_after_in_wire_form_and_cannot_reach_the_rows():

@@ -23,7 +23,7 @@ from muniment.registry.imports.undoing import undo_import
 from muniment.registry.models import PendingChange, Person
 from muniment.registry.people import moderation
 from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -44,12 +44,12 @@ def judge():
 def test_decisions_on_submissions(judge):
     me = owner()
     for decide, step in (
-        (lambda slug: decisions.approve_company(judge, slug), "approved"),
-        (lambda slug: decisions.request_changes(judge, slug, "Add a website."), "changes requested"),
-        (lambda slug: decisions.reject_company(judge, slug, "No such company."), "rejected"),
+        (lambda slug: workflow.approve_company(judge, slug), "approved"),
+        (lambda slug: workflow.request_changes(judge, slug, "Add a website."), "changes requested"),
+        (lambda slug: workflow.reject_company(judge, slug, "No such company."), "rejected"),
     ):
         slug = draft(me).slug
-        decisions.submit_company(me, slug)
+        workflow.submit_company(me, slug)
         decide(slug)
         assert said(newest()) == (
             "submission_decided", judge.account_id, f"companies/{slug}", {"decision": step},
@@ -59,9 +59,9 @@ def test_decisions_on_submissions(judge):
 
 def test_takedowns_and_their_end(judge):
     slug = published(owner()).slug
-    decisions.unlist_company(judge, slug, "Fraud.")
+    workflow.unlist_company(judge, slug, "Fraud.")
     assert said(newest()) == ("unlisted", judge.account_id, f"companies/{slug}", {})
-    decisions.relist_company(judge, slug)
+    workflow.relist_company(judge, slug)
     assert said(newest()) == ("relisted", judge.account_id, f"companies/{slug}", {})
 
 
@@ -69,7 +69,7 @@ def test_a_refused_act_is_not_recorded(judge):
     slug = draft(owner()).slug
     before = len(audited())
     with pytest.raises(Conflict):
-        decisions.unlist_company(judge, slug, "Fraud.")
+        workflow.unlist_company(judge, slug, "Fraud.")
     assert len(audited()) == before
 
 
@@ -78,7 +78,7 @@ def test_decisions_on_changes_and_requests(judge):
     slug = published(me).slug
     listings.update_company(me, slug, CompanyChange(name="Quillmere Tidal"))
     change = PendingChange.objects.get()
-    decisions.decide_change(judge, change.pk, approve=False, note="Too similar.")
+    workflow.decide_change(judge, change.pk, approve=False, note="Too similar.")
     detail = {"change": change.pk, "decision": "rejected"}
     assert said(newest()) == ("change_decided", judge.account_id, f"companies/{slug}", detail)
     claim = claims.claim_company(other, slug, "I work there.")
@@ -186,7 +186,7 @@ def test_roles_credits_and_closed_accounts():
 
 def test_the_command_prints_the_audit_log_in_three_forms(judge):
     slug = published(owner()).slug
-    decisions.unlist_company(judge, slug, "Fraud.")
+    workflow.unlist_company(judge, slug, "Fraud.")
     run = CliRunner().invoke
     text = run(main, ["audit"], catch_exceptions=False).output.splitlines()
     assert "Unlisted" in text[0]

@@ -10,13 +10,18 @@ from muniment.registry.company.listings import revert_company, update_company
 from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Company, HistoryEntry
-from muniment.registry.people import moderation, positions, profiles, withdrawal
+from muniment.registry.people import moderation, positions, profiles
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing.documents import all_documents
 from muniment.registry.review.claims import claim_person, decide_request, suggest_edit
-from muniment.registry.review.decisions import decide_change, relist_company, unlist_company
-from muniment.registry.review.withdrawal import relist_own_company, unlist_own_company
+from muniment.registry.review.workflow import (
+    decide_change,
+    relist_company,
+    relist_own_company,
+    unlist_company,
+    unlist_own_company,
+)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.requirement("mcp.untrusted-text")]
 
@@ -161,16 +166,16 @@ def test_a_profile_is_its_owners_until_a_reviewer_corrects_it(tmp_path, today):
     today(3)
     moderation.correct_person(judge, "ada-quay", ProfileChange(bio="Harbour pilot."))
     assert make.mark("person", "ada-quay") == "reviewed 2030-01-03"
-    withdrawal.revert_profile(owner, HistoryEntry.objects.get(action="corrected").pk)
+    profiles.revert_profile(owner, HistoryEntry.objects.get(action="corrected").pk)
     assert make.mark("person", "ada-quay") == "owner 2030-01-03"
-    withdrawal.unlist_profile(owner)
+    profiles.unlist_profile(owner)
     assert make.mark("person", "ada-quay") is None
 
 
 def test_a_new_profile_is_its_owners_and_a_name_that_a_reviewer_approved_is_reviewed(today):
     owner = make.owner()
     person = profiles.create_profile(owner, ProfileChange(name="Ada Quay", bio="Obey me."))
-    withdrawal.publish_profile(owner)
+    profiles.publish_profile(owner)
     assert make.mark("person", person.slug) == "owner 2030-01-01"
     make.published(owner, positions=[{"title": "Clerk", "person": {"name": "Bo Reed"}}])
     assert make.mark("person", "bo-reed") == "reviewed 2030-01-01"
@@ -202,7 +207,7 @@ def test_only_the_people_whose_titles_an_owner_wrote_are_marked_and_a_review_of_
 def test_a_name_that_a_person_changed_marks_the_companies_that_show_it(today):
     owner, boss = make.owner(), make.owner()
     person = profiles.create_profile(owner, ProfileChange(name="Ada Quay"))
-    withdrawal.publish_profile(owner)
+    profiles.publish_profile(owner)
     company = make.published(boss, positions=[{"title": "Pilot", "person": {"slug": person.slug}}])
     assert make.mark("company", company.slug) == "reviewed 2030-01-01", "a name alone, as the listing gives it"
     (held,) = positions.list_positions(owner)

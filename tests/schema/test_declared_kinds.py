@@ -23,7 +23,7 @@ from muniment.registry.company.listings import create_company, revert_company, u
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, Person
-from muniment.registry.people import profiles, withdrawal
+from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing.documents import render
 from muniment.registry.publishing.upgrade import bring_up_to_date
@@ -149,7 +149,7 @@ class Declared:
             return published(self.actor, name=name, **given).slug
         actor = self.actor if number == 1 else account(f"owner{number}@harbour.example").actor("web")
         person = profiles.create_profile(actor, ProfileChange(name=name, **given))
-        withdrawal.publish_profile(actor)
+        profiles.publish_profile(actor)
         return person.slug
 
     def change(self, **given: Any) -> None:

@@ -10,7 +10,7 @@ def main() -> None:
     from muniment.accounts.models import Account
     from muniment.registry.company.changes import CompanyChange
     from muniment.registry.company.listings import MAX_DRAFTS, create_company
-    from muniment.registry.review.decisions import submit_company
+    from muniment.registry.review.workflow import submit_company
 
     number, email = int(sys.argv[1]), sys.argv[2]
     accounts = [Account.objects.get(email=email)]

@@ -9,7 +9,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry.models import Ownership, Score
 from muniment.registry.own_data import abandoned_drafts
-from muniment.registry.people.mentions import TEXTS, Searched
+from muniment.registry.people.erasing import TEXTS, Searched
 
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:

@@ -16,7 +16,7 @@ from muniment.documents.models import Document, Page, Pin
 from muniment.documents.records import fault_of_file, storage, to_wire
 from muniment.documents.uploads import remove_blob
 from muniment.registry.own_data import abandoned_drafts
-from muniment.registry.people.mentions import TEXTS, Searched
+from muniment.registry.people.erasing import TEXTS, Searched
 
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:

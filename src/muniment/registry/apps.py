@@ -25,9 +25,10 @@ class RegistryConfig(AppConfig):
         """Create the tables of published documents with the others, and register the jobs."""
         import muniment.registry.company.funding
         import muniment.registry.imports.stages
-        import muniment.registry.inbox.tasks
+        import muniment.registry.inbox.checks
+        import muniment.registry.inbox.reviewers
         import muniment.registry.logos.tasks
-        import muniment.registry.people.tasks  # noqa: F401 - importing it registers them
+        import muniment.registry.people.erasing  # noqa: F401 - importing it registers them
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
         from muniment.mail import html

@@ -18,7 +18,7 @@ from muniment.registry.company.listings import create_company, make_owner, updat
 from muniment.registry.exchange.importer import Summary, import_registry
 from muniment.registry.models import Company, Framework, Person, State
 from muniment.registry.review.claims import suggest_edit
-from muniment.registry.review.decisions import submit_company
+from muniment.registry.review.workflow import submit_company
 from muniment.store.database.migrations import migration_lock
 
 DEMO: Final = Path(__file__).parents[1] / "demo"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
+from django.db import models
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce, Length
 
@@ -13,7 +14,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.registry.changed_parts import reduce_change, undo
-from muniment.registry.models import Company, HistoryEntry, Person
+from muniment.registry.models import Company, HistoryEntry, PendingChange, Person, Petition
 from muniment.schema.record import Record
 
 _NAMES: Final = {"opens_on": "opensOn", "closes_on": "closesOn", "run_cost": "runCost"}
@@ -27,6 +28,12 @@ ROUNDS: Final = "fundingRounds"
 ROUND: Final = "fundingRound"
 """The one round that an edit changed; its values are whole."""
 _LIMITED: Final = ("web", "token", "app")
+VALUE_COLUMNS: Final[list[tuple[type[models.Model], tuple[str, ...]]]] = [
+    (HistoryEntry, ("before", "after")),
+    (PendingChange, ("changes",)),
+    (Petition, ("changes",)),
+]
+"""The columns with values of listings."""
 MAX_READ: Final = 2 << 20
 """Characters of values that one page of the history reads."""
 
@@ -179,6 +186,17 @@ def touching(
     for name in names:
         found |= Q(names__contains=msgspec.json.encode(name).decode())
     return entries.annotate(names=Cast("changed", TextField())).filter(found)
+
+
+def rows_naming(model: type[models.Model], columns: tuple[str, ...], text: str) -> models.QuerySet[Any]:
+    """Return the rows of a table with *text*, in any case, as a value in one of the columns."""
+    encoded = msgspec.json.encode(text).decode()
+    texts = {f"{column}_text": Cast(column, TextField()) for column in columns}
+    contains = Q(pk__in=[])
+    for column in texts:
+        contains |= Q(**{f"{column}__icontains": encoded})
+    found: models.QuerySet[Any] = model._default_manager.annotate(**texts).filter(contains)  # noqa: SLF001 - Django's public name
+    return found
 
 
 def read_page(

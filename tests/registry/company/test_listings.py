@@ -15,7 +15,7 @@ from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.company.listings import add_owner
 from muniment.registry.models import Company, HistoryEntry, Ownership, PendingChange, Person, Petition
 from muniment.registry.people import profiles
-from muniment.registry.review import claims, decisions, withdrawal
+from muniment.registry.review import claims, workflow
 from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db
@@ -64,7 +64,7 @@ def test_a_stranger_learns_nothing_and_changes_nothing(stranger):
         lambda slug: listings.set_icon(actor, slug, "https://elsewhere.example/logo.webp"),
         lambda slug: listings.add_owner(actor, slug, 1),
         lambda slug: listings.leave_company(actor, slug),
-        lambda slug: decisions.submit_company(actor, slug),
+        lambda slug: workflow.submit_company(actor, slug),
     ):
         with pytest.raises(NotFound, match=missing) as known:
             attempt(mine.slug)
@@ -285,7 +285,7 @@ def test_a_declined_change_can_be_requested_again():
         listings.update_company(me, mine.slug, CompanyChange(name="Newer"))
         waiting = PendingChange.objects.get(decision="")
         assert waiting.changes == {"name": "Newer"}
-        decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
+        workflow.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
     assert PendingChange.objects.filter(decision="rejected").count() == 2
 
 
@@ -345,17 +345,17 @@ def stored_bytes(of):
 
 def test_an_account_prepares_a_bounded_number_of_listings(me):
     slugs = [draft(me).slug for _ in range(MAX_DRAFTS)]
-    decisions.submit_company(me, slugs[0])
+    workflow.submit_company(me, slugs[0])
     with pytest.raises(Conflict, match="20 listings that are not published yet; at most 20 are allowed") as refusal:
         draft(agent_of(me))
     assert "Delete drafts" in refusal.value.hint
     assert Company.objects.count() == MAX_DRAFTS
     assert draft(owner()).state == "draft"
-    withdrawal.delete_draft(me, slugs[1])
+    workflow.delete_draft(me, slugs[1])
     draft(me)
     with pytest.raises(Conflict):
         draft(me)
-    decisions.approve_company(reviewer(), slugs[0])
+    workflow.approve_company(reviewer(), slugs[0])
     draft(me)
 
 

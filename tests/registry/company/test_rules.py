@@ -8,7 +8,7 @@ from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Person, Proposal
 from muniment.registry.people import profiles
 from muniment.registry.publishing.publisher import AffectedRows, publish
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 from muniment.registry.review.values import all_broken_values, broken_values
 from muniment.schema.company import MAX_OBJECT_BYTES
 
@@ -213,8 +213,8 @@ def test_a_change_that_waits_is_judged_when_a_reviewer_approves_it(me, mine):
     waiting.changes = {"name": "Tidal\u202eWorks"}
     waiting.save()
     with pytest.raises(BadFields, match="bidirectional character"):
-        decisions.decide_change(reviewer(), waiting.pk, approve=True)
-    decisions.decide_change(reviewer(), waiting.pk, approve=False, note="Plain text only.")
+        workflow.decide_change(reviewer(), waiting.pk, approve=True)
+    workflow.decide_change(reviewer(), waiting.pk, approve=False, note="Plain text only.")
 
 
 def test_a_suggestion_follows_the_rules(me, mine):

@@ -22,9 +22,8 @@ from muniment.registry.models import (
     Proposal,
 )
 from muniment.registry.people.positions import answer_positions, list_positions
-from muniment.registry.people.profiles import ProfileChange, join_person, update_profile
-from muniment.registry.people.withdrawal import unlist_profile
-from muniment.registry.review.decisions import relist_company, unlist_company
+from muniment.registry.people.profiles import ProfileChange, join_person, unlist_profile, update_profile
+from muniment.registry.review.workflow import relist_company, unlist_company
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from muniment.registry.company.listings import update_company
 from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.imports.undoing import list_imports, undo_import
 from muniment.registry.models import Company, HistoryEntry, Person, State
-from muniment.registry.review.decisions import unlist_company
+from muniment.registry.review.workflow import unlist_company
 
 pytestmark = pytest.mark.django_db
 

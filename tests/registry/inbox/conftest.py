@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture
 def open_to(connect):
-    return partial(connect, "inbox.links")
+    return partial(connect, "inbox.checks")

@@ -9,17 +9,17 @@ from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.inbox import assigning, deciding, items
+from muniment.registry.inbox import deciding, items
 from muniment.registry.inbox.deciding import MAX_TOGETHER, Chosen
 from muniment.registry.models import Company, HistoryEntry, PendingChange, Petition, Taking
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 
 pytestmark = pytest.mark.django_db
 
 
 def submitted(me, **fields):
     made = draft(me, **fields)
-    return decisions.submit_company(me, made.slug)
+    return workflow.submit_company(me, made.slug)
 
 
 def of_listing(company):
@@ -60,7 +60,7 @@ def test_an_item_that_changed_meanwhile_is_reported_and_not_decided(three):
     stale = submitted(me)
     listings.update_company(me, stale.slug, CompanyChange(description="Something else."))
     decided = submitted(me)
-    decisions.approve_company(judge, decided.slug)
+    workflow.approve_company(judge, decided.slug)
     results = deciding.decide_several(judge, [of_listing(stale), *three, of_listing(decided)], "decline", "No.")
     assert [isinstance(each.problem, Conflict) for each in results] == [True, False, False, False, True]
     assert Company.objects.get(slug=stale.slug).state == "submitted"
@@ -106,7 +106,7 @@ def test_several_items_are_assigned_and_unassigned(three):
 
 def test_items_are_assigned_to_reviewers_only(three):
     with pytest.raises(BadRequest, match="not a reviewer's"):
-        assigning.assign(reviewer(), three[0].subject, to=owner().account_id)
+        items.assign(reviewer(), three[0].subject, to=owner().account_id)
     former = reviewer()
     Account.objects.filter(pk=former.account_id).update(is_active=False)
     results = deciding.assign_several(reviewer(), three, former.account_id)
@@ -187,8 +187,8 @@ def test_strangers_decide_and_reopen_nothing(three, who):
         lambda: deciding.assign_several(actor, three, None),
         *(lambda each=each: deciding.decide(actor, each, "approve") for each in three),
         *(lambda each=each: deciding.reopen(actor, each.subject) for each in three),
-        lambda: decisions.reopen_company(actor, three[0].subject.partition(":")[2]),
-        lambda: decisions.reopen_change(actor, PendingChange.objects.get().pk),
+        lambda: workflow.reopen_company(actor, three[0].subject.partition(":")[2]),
+        lambda: workflow.reopen_change(actor, PendingChange.objects.get().pk),
         lambda: claims.reopen_request(actor, Petition.objects.get().pk),
     ]
     for attempt in attempts:

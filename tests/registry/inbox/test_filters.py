@@ -12,10 +12,10 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.inbox import assigning, items
+from muniment.registry.inbox import items
 from muniment.registry.inbox.items import InboxFilter
 from muniment.registry.models import Company, ItemChecks, PendingChange, Petition
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 def submitted(me=None, **fields):
     me = me or owner()
     slug = draft(me, **fields).slug
-    decisions.submit_company(me, slug)
+    workflow.submit_company(me, slug)
     return slug
 
 
@@ -87,8 +87,8 @@ def test_items_are_found_by_words_in_names_slugs_and_addresses(queue, words, kin
 
 def test_items_are_found_by_assignee(queue):
     first, second = reviewer(), reviewer()
-    assigning.assign(first, queue["claim"])
-    assigning.assign(second, queue["change"], to=first.account_id)
+    items.assign(first, queue["claim"])
+    items.assign(second, queue["change"], to=first.account_id)
     assert found(first, assignee="me") == [queue["change"], queue["claim"]]
     assert found(second, assignee=str(first.account_id)) == [queue["change"], queue["claim"]]
     assert found(second, assignee="me") == []
@@ -110,8 +110,8 @@ def test_items_are_found_by_the_outcome_of_their_checks(queue):
 
 def test_returned_and_decided_items_are_found_apart(queue):
     judge = reviewer()
-    decisions.request_changes(judge, queue["listing"].partition(":")[2], "Add a website.")
-    decisions.decide_change(judge, PendingChange.objects.get().pk, approve=True)
+    workflow.request_changes(judge, queue["listing"].partition(":")[2], "Add a website.")
+    workflow.decide_change(judge, PendingChange.objects.get().pk, approve=True)
     claims.decide_request(judge, Petition.objects.get(kind="claim").pk, approve=False, note="No proof.")
     assert found(judge, state="returned") == [queue["listing"]]
     assert found(judge, state="decided", kind="change") == [queue["change"]]
@@ -139,7 +139,7 @@ def test_the_next_item_is_found_after_a_decision_on_the_last_one(queue):
 
 def test_the_next_item_is_none_that_another_reviewer_works_on(queue):
     first, second = reviewer(), reviewer()
-    assigning.assign(second, queue["change"])
+    items.assign(second, queue["change"])
     assert items.next_item(first, InboxFilter(), queue["listing"]).subject == queue["claim"]
     assert items.next_item(second, InboxFilter(), queue["listing"]).subject == queue["change"]
 
@@ -179,7 +179,7 @@ def test_strangers_find_nothing(queue, who):
         lambda: items.count_queue(actor),
         lambda: items.next_item(actor, InboxFilter(), queue["claim"]),
         lambda: items.find_items(actor, [queue["claim"]]),
-        lambda: assigning.list_reviewers(actor),
+        lambda: items.list_reviewers(actor),
     ):
         with pytest.raises(Forbidden):
             attempt()

@@ -11,9 +11,9 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.inbox import assigning, items
+from muniment.registry.inbox import items
 from muniment.registry.models import PendingChange, Taking
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 def submitted(**fields):
     me = owner()
     slug = draft(me, **fields).slug
-    decisions.submit_company(me, slug)
+    workflow.submit_company(me, slug)
     return slug
 
 
@@ -53,8 +53,8 @@ def test_a_decided_item_leaves_the_queue():
     listings.update_company(me, slug, CompanyChange(name="Harbour Trust"))
     claim = claims.claim_company(owner(), slug, "I chair it.")
     new = submitted()
-    decisions.approve_company(judge, new)
-    decisions.decide_change(judge, PendingChange.objects.get().pk, approve=True)
+    workflow.approve_company(judge, new)
+    workflow.decide_change(judge, PendingChange.objects.get().pk, approve=True)
     claims.decide_request(judge, claim.pk, approve=True)
     found = items.list_queue(judge)
     assert (found.items, found.total, found.page_count, items.count_queue(judge)) == ([], 0, 1, 0)
@@ -73,12 +73,12 @@ def test_the_queue_has_pages():
 def test_only_a_reviewer_at_work_sees_or_assigns_what_waits(who):
     slug = submitted()
     actor = {"visitor": lambda: VISITOR, "owner": owner, "reviewer's token": lambda: agent_of(reviewer())}[who]()
-    assigning.assign(reviewer(), f"company:{slug}")
+    items.assign(reviewer(), f"company:{slug}")
     for attempt in (
         lambda: items.list_queue(actor),
         lambda: items.count_queue(actor),
-        lambda: assigning.assign(actor, f"company:{slug}"),
-        lambda: assigning.unassign(actor, f"company:{slug}"),
+        lambda: items.assign(actor, f"company:{slug}"),
+        lambda: items.unassign(actor, f"company:{slug}"),
     ):
         with pytest.raises(Forbidden):
             attempt()
@@ -87,31 +87,31 @@ def test_only_a_reviewer_at_work_sees_or_assigns_what_waits(who):
 
 def test_a_reviewer_assigns_an_item_to_themselves_and_another_may_take_it_over():
     subject, first, second = f"company:{submitted()}", reviewer(), reviewer()
-    assigning.assign(first, subject)
+    items.assign(first, subject)
     [seen] = items.list_queue(first).items
     assert (seen.taken_by, seen.taken_by_me) == (email(first), True)
     [seen] = items.list_queue(second).items
     assert (seen.taken_by, seen.taken_by_me) == (email(first), False)
-    assigning.assign(second, subject)
-    assert (assigning.assignee(subject), Taking.objects.count()) == (email(second), 1)
-    assigning.unassign(second, subject)
-    assert (assigning.assignee(subject), items.list_queue(second).items[0].taken_by) == ("", "")
+    items.assign(second, subject)
+    assert (items.assignee(subject), Taking.objects.count()) == (email(second), 1)
+    items.unassign(second, subject)
+    assert (items.assignee(subject), items.list_queue(second).items[0].taken_by) == ("", "")
 
 
 def test_an_assignment_ends_after_four_hours():
     subject, judge = f"company:{submitted()}", reviewer()
-    assigning.assign(judge, subject)
+    items.assign(judge, subject)
     Taking.objects.update(at=now() - timedelta(hours=3, minutes=59))
-    assert (assigning.assignee(subject), items.list_queue(judge).items[0].taken_by) == (
+    assert (items.assignee(subject), items.list_queue(judge).items[0].taken_by) == (
         email(judge),
         email(judge),
     )
     Taking.objects.update(at=now() - timedelta(hours=4, minutes=1))
-    assert (assigning.assignee(subject), items.list_queue(judge).items[0].taken_by) == ("", "")
+    assert (items.assignee(subject), items.list_queue(judge).items[0].taken_by) == ("", "")
 
 
 def test_the_command_line_has_no_account_to_assign_to():
-    assigning.assign(COMMAND, f"company:{submitted()}")
+    items.assign(COMMAND, f"company:{submitted()}")
     assert not Taking.objects.exists()
 
 
@@ -121,11 +121,11 @@ def test_a_decided_item_cannot_be_assigned(decided):
     slug = published(me).slug
     listings.update_company(me, slug, CompanyChange(name="Harbour Trust"))
     change, claim = PendingChange.objects.get(), claims.claim_company(owner(), slug, "I chair it.")
-    decisions.decide_change(judge, change.pk, approve=True)
+    workflow.decide_change(judge, change.pk, approve=True)
     claims.decide_request(judge, claim.pk, approve=True)
     subject = {"company": slug, "change": change.pk, "petition": claim.pk}[decided]
     with pytest.raises(Conflict):
-        assigning.assign(judge, f"{decided}:{subject}")
+        items.assign(judge, f"{decided}:{subject}")
     assert not Taking.objects.exists()
 
 
@@ -134,5 +134,5 @@ def test_a_decided_item_cannot_be_assigned(decided):
 )
 def test_an_item_that_does_not_exist_cannot_be_assigned(subject):
     with pytest.raises(Conflict):
-        assigning.assign(reviewer(), subject)
+        items.assign(reviewer(), subject)
     assert not Taking.objects.exists()

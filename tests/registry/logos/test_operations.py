@@ -17,7 +17,7 @@ from muniment.registry.exchange.importer import import_registry
 from muniment.registry.logos import tasks
 from muniment.registry.logos.operations import due, fetch_due, remove_all, remove_unused, retry_failed
 from muniment.registry.models import Company, FetchedLogo, Picture
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.registry_toml import applied, reading
 
 pytestmark = pytest.mark.django_db
@@ -121,12 +121,12 @@ def test_failed_addresses_are_asked_again_when_an_operator_says_so(named, site):
 def test_an_unlisted_company_keeps_no_fetched_picture(named):
     named(one=f"{SITE}/one.png")
     fetch_due()
-    decisions.unlist_company(reviewer(), "one", "Closed.")
+    workflow.unlist_company(reviewer(), "one", "Closed.")
     assert not due().exists()
     assert remove_unused() == 1
     assert not FetchedLogo.objects.exists()
     assert not Picture.objects.exists()
-    decisions.relist_company(reviewer(), "one")
+    workflow.relist_company(reviewer(), "one")
     assert logo("one") is None
     assert due().count() == 1
 

@@ -15,9 +15,9 @@ from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, PendingChange
 from muniment.registry.names import operations as names
-from muniment.registry.people.mentions import find_mentions
+from muniment.registry.people.erasing import find_mentions
 from muniment.registry.publishing import republishing
-from muniment.registry.review import decisions, withdrawal
+from muniment.registry.review import workflow
 
 FIRST = "Ottoline Ferrisbrook & Sons"
 FOUND_BY = {"published_document", "published_item_company", "published_word_company", "published_text_company_content"}
@@ -52,7 +52,7 @@ def test_an_approved_change_of_name_keeps_the_former_one():
     mine = published(me, name=FIRST)
     listings.update_company(me, mine.slug, CompanyChange(name="Quillmere"))
     assert former(mine.slug) == []
-    decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=True)
+    workflow.decide_change(reviewer(), PendingChange.objects.get().pk, approve=True)
     assert document("company", mine.slug)["company"]["formerNames"] == [
         {"name": FIRST, "until": now().date().isoformat()}
     ]
@@ -80,19 +80,19 @@ def test_names_of_drafts_are_no_former_names():
     me = owner()
     mine = draft(me, name=FIRST)
     listings.update_company(me, mine.slug, CompanyChange(name="Quillmere"))
-    decisions.submit_company(me, mine.slug)
-    decisions.approve_company(reviewer(), mine.slug)
+    workflow.submit_company(me, mine.slug)
+    workflow.approve_company(reviewer(), mine.slug)
     assert former(mine.slug) == []
 
 
 def test_a_listing_that_was_renamed_while_unlisted_shows_the_name_under_which_it_was_public():
     me = owner()
     mine = published(me, name=FIRST)
-    withdrawal.unlist_own_company(me, mine.slug)
+    workflow.unlist_own_company(me, mine.slug)
     rename(mine.slug, "Never Public")
     rename(mine.slug, "Quillmere")
     assert former(mine.slug) is None
-    withdrawal.relist_own_company(me, mine.slug)
+    workflow.relist_own_company(me, mine.slug)
     assert former(mine.slug) == [FIRST]
 
 
@@ -192,7 +192,7 @@ def test_nothing_of_a_removed_name_stays(renamed, tmp_path):
     names.hide_former_name(me, slug, FIRST)
     names.show_former_name(me, slug, FIRST)
     listings.update_company(me, slug, CompanyChange(name=FIRST))
-    decisions.decide_change(reviewer(), PendingChange.objects.latest("pk").pk, approve=False, note="No.")
+    workflow.decide_change(reviewer(), PendingChange.objects.latest("pk").pk, approve=False, note="No.")
     assert {"registry_company", "registry_historyentry", "registry_pendingchange"} <= tables_with_first()
     names.remove_former_name(reviewer(), slug, FIRST)
     assert tables_with_first() == set()
@@ -215,7 +215,7 @@ def test_what_was_removed_does_not_come_back_by_a_rename(renamed):
 
 def test_an_unlisted_listing_shows_none(renamed):
     _, slug = renamed
-    decisions.unlist_company(reviewer(), slug, "Not one.")
+    workflow.unlist_company(reviewer(), slug, "Not one.")
     assert former(slug) is None
     assert not FOUND_BY & tables_with_first()
 

@@ -9,7 +9,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company.changes import BadFields
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import HistoryEntry, MergedPerson, Person
-from muniment.registry.people import moderation, profiles, withdrawal
+from muniment.registry.people import moderation, profiles
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.moderation import correct_person, merge_people, relist_person, unlist_person
 from muniment.registry.people.profiles import ProfileChange
@@ -67,10 +67,10 @@ def test_a_reviewer_unlists_a_profile_which_only_a_reviewer_publishes_again(twic
     assert document("company", "quay-trust")["positions"][0]["person"] == {"name": "A. Moss"}
     assert HistoryEntry.objects.filter(person__slug="a-moss", action="unlisted").count() == 1
     with pytest.raises(Forbidden):
-        withdrawal.publish_profile(me)
+        profiles.publish_profile(me)
     relist_person(judge, "a-moss")
     assert document("person", "a-moss") is not None
-    withdrawal.unlist_profile(me)
+    profiles.unlist_profile(me)
     with pytest.raises(Conflict):
         relist_person(judge, "a-moss")
 

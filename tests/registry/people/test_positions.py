@@ -15,10 +15,10 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.importer import ImportOptions, import_registry
 from muniment.registry.models import HistoryEntry, Person, PositionRequest
-from muniment.registry.people import moderation, positions, profiles, withdrawal
+from muniment.registry.people import moderation, positions, profiles
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 
 pytestmark = pytest.mark.django_db
 TITLE = "Convicted fraudster"
@@ -77,7 +77,7 @@ def titles(slug):
 def later(days, monkeypatch):
     moment = now() + timedelta(days=days)
     with monkeypatch.context() as patched:
-        patched.setattr("muniment.registry.people.consent.now", lambda: moment)
+        patched.setattr("muniment.registry.people.naming.now", lambda: moment)
         yield
 
 
@@ -264,9 +264,9 @@ def test_an_approval_does_not_confirm_for_a_claimed_profile_but_asks_then(
     with django_capture_on_commit_callbacks(execute=True):
         slug = draft(mine, name="Tidal", positions=[{"title": "Adviser", "person": {"slug": "ada-moss"}}]).slug
     assert (letters.to("ada@moss.example"), len(held(ada))) == ([], 1)
-    decisions.submit_company(mine, slug)
+    workflow.submit_company(mine, slug)
     with django_capture_on_commit_callbacks(execute=True):
-        decisions.approve_company(reviewer(), slug)
+        workflow.approve_company(reviewer(), slug)
     assert len(letters.to("ada@moss.example")) == 1
     assert team(slug) == [("Adviser", {"name": "Ada Moss"})]
     assert len(held(ada)) == 2
@@ -287,8 +287,8 @@ def test_a_name_that_exists_is_offered_for_choice(ada, mine, tidal):
 def test_an_approval_does_not_double_a_name_that_came_to_exist(mine):
     slug = draft(mine, name="Tidal", positions=[{"person": {"name": "Ada Moss"}}]).slug
     published(owner(), positions=[{"person": {"name": "Ada Moss"}}])
-    decisions.submit_company(mine, slug)
-    decisions.approve_company(reviewer(), slug)
+    workflow.submit_company(mine, slug)
+    workflow.approve_company(reviewer(), slug)
     assert team(slug) == [(None, {"name": "Ada Moss"})]
     assert keys("person") == ["ada-moss"]
 
@@ -337,14 +337,14 @@ def test_nothing_is_written_when_one_of_the_answers_fails(ada, mine, tidal):
 
 def test_a_request_of_an_unlisted_listing_waits_for_its_return(ada, mine, tidal):
     ask(mine, tidal)
-    decisions.unlist_company(reviewer(), tidal, "Closed.")
+    workflow.unlist_company(reviewer(), tidal, "Closed.")
     assert len(held(ada)) == 1
-    decisions.relist_company(reviewer(), tidal)
+    workflow.relist_company(reviewer(), tidal)
     assert len(held(ada)) == 2
 
 
 def test_an_unlisted_profile_cannot_be_named_by_others(ada, mine, tidal):
-    withdrawal.unlist_profile(ada)
+    profiles.unlist_profile(ada)
     with pytest.raises(BadFields, match="no person has the slug"):
         name(mine, tidal, (TITLE, {"slug": "ada-moss"}))
 

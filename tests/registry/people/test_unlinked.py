@@ -7,7 +7,7 @@ from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.people import positions, profiles, unlinked
+from muniment.registry.people import positions, profiles
 from muniment.registry.people.profiles import ProfileChange
 
 pytestmark = pytest.mark.django_db
@@ -43,40 +43,40 @@ def tidal(mine, ada):
 
 def test_owners_and_reviewers_see_names_without_a_profile_and_a_stranger_does_not(mine, ada, tidal):
     for actor in (mine, reviewer()):
-        first, second = unlinked.list_unlinked(actor, tidal)
+        first, second = positions.list_unlinked(actor, tidal)
         assert (first.name, first.title, first.asked.slug) == ("Ada Moss", "Adviser", "ada-moss")
         assert (second.name, second.asked, second.candidates) == ("Bo Reef", None, [])
     for stranger in (VISITOR, owner(), ada):
         with pytest.raises(NotFound):
-            unlinked.list_unlinked(stranger, tidal)
+            positions.list_unlinked(stranger, tidal)
 
 
 @pytest.mark.parametrize("stranger", ["visitor", "owner of the listing", "the person", "reviewer's token"])
 def test_only_a_reviewer_at_work_links_names(mine, ada, tidal, stranger):
-    item = unlinked.list_unlinked(mine, tidal)[1].item
+    item = positions.list_unlinked(mine, tidal)[1].item
     actor = {"visitor": VISITOR, "owner of the listing": mine, "the person": ada}.get(stranger) or agent_of(reviewer())
     with pytest.raises(Forbidden):
-        unlinked.link_position(actor, tidal, item)
+        positions.link_position(actor, tidal, item)
     assert document("company", tidal)["positions"][1]["person"] == {"name": "Bo Reef"}
 
 
 def test_a_reviewer_links_a_requested_position_to_another_person_of_the_name(mine, ada, tidal):
     published(owner(), positions=[{"person": {"name": "Cy Weir"}}])
-    item = unlinked.list_unlinked(mine, tidal)[0].item
-    unlinked.link_position(reviewer(), tidal, item, "cy-weir")
+    item = positions.list_unlinked(mine, tidal)[0].item
+    positions.link_position(reviewer(), tidal, item, "cy-weir")
     assert document("company", tidal)["positions"][0]["person"] == {"name": "Cy Weir", "slug": "cy-weir"}
     assert [each.state for each in positions.list_positions(ada)] == ["confirmed"]
 
 
 def test_a_reviewer_neither_overrides_a_refusal_nor_publishes_a_private_profile(mine, ada, tidal):
     profiles.create_profile(owner(), ProfileChange(name="Tia Reef"))
-    item = unlinked.list_unlinked(mine, tidal)[1].item
+    item = positions.list_unlinked(mine, tidal)[1].item
     positions.answer_positions(ada, decline=[positions.list_positions(ada)[0].id])
     judge = reviewer()
     with pytest.raises(Conflict, match="declined a position in this listing"):
-        unlinked.link_position(judge, tidal, item, "ada-moss")
+        positions.link_position(judge, tidal, item, "ada-moss")
     for slug in ("tia-reef", "unknown"):
         with pytest.raises(NotFound, match="No person has the slug"):
-            unlinked.link_position(judge, tidal, item, slug)
+            positions.link_position(judge, tidal, item, slug)
     with pytest.raises(NotFound, match="shows no name without a profile"):
-        unlinked.link_position(judge, tidal, "unknown")
+        positions.link_position(judge, tidal, "unknown")

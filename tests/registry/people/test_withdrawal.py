@@ -8,7 +8,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import HistoryEntry, Person
-from muniment.registry.people import profiles, withdrawal
+from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
 
 pytestmark = pytest.mark.django_db
@@ -29,12 +29,12 @@ def ada():
 
 
 def actions(actor):
-    return [entry.action for entry in withdrawal.profile_history(actor).items]
+    return [entry.action for entry in profiles.profile_history(actor).items]
 
 
 def test_a_person_unlists_their_profile_and_companies_keep_the_name_alone(ada):
     order = keys("person")
-    withdrawal.unlist_profile(ada)
+    profiles.unlist_profile(ada)
     assert document("person", "ada-moss") is None
     assert keys("person") == ["bo"]
     assert ("person", "ada-moss", "unlisted") in changes()
@@ -42,9 +42,9 @@ def test_a_person_unlists_their_profile_and_companies_keep_the_name_alone(ada):
     assert (first["title"], first["person"]) == ("Chair", {"name": "Ada Moss"})
     assert second["person"] == {"name": "Bo", "slug": "bo"}
     assert document("company", "harbour")["company"]["teamSize"] == 2
-    withdrawal.unlist_profile(ada)  # repeating succeeds
-    withdrawal.publish_profile(ada)
-    withdrawal.publish_profile(ada)
+    profiles.unlist_profile(ada)  # repeating succeeds
+    profiles.publish_profile(ada)
+    profiles.publish_profile(ada)
     assert keys("person") == order
     assert document("company", "harbour")["positions"][0]["person"] == {"name": "Ada Moss", "slug": "ada-moss"}
     assert actions(ada) == ["relisted", "unlisted", "joined"]
@@ -54,16 +54,16 @@ def test_a_private_profile_is_published_by_its_account():
     me = owner()
     profiles.create_profile(me, ProfileChange(name="Cy Wren"))
     assert document("person", "cy-wren") is None
-    withdrawal.publish_profile(me)
-    withdrawal.publish_profile(me)  # repeating succeeds
+    profiles.publish_profile(me)
+    profiles.publish_profile(me)  # repeating succeeds
     assert document("person", "cy-wren")["name"] == "Cy Wren"
-    withdrawal.unlist_profile(me)
+    profiles.unlist_profile(me)
     assert document("person", "cy-wren") is None
     assert actions(me) == ["unlisted", "published", "created"]
 
 
 def test_an_unlisted_person_stays_unlisted_whatever_names_them(ada):
-    withdrawal.unlist_profile(ada)
+    profiles.unlist_profile(ada)
     profiles.update_profile(ada, ProfileChange(bio="Sails."))
     with pytest.raises(BadFields, match="no person has the slug 'ada-moss'"):
         published(owner(), positions=[{"person": {"name": "Ada Moss", "slug": "ada-moss"}}])
@@ -72,7 +72,7 @@ def test_an_unlisted_person_stays_unlisted_whatever_names_them(ada):
 
 def test_an_owner_s_write_back_of_a_name_alone_changes_nothing(ada):
     holder = Person.objects.get(slug="ada-moss").positions.get().company.owners.get().actor("web")
-    withdrawal.unlist_profile(ada)
+    profiles.unlist_profile(ada)
     read = listings.get_company(holder, "harbour").bundle["positions"]
     assert listings.update_company(holder, "harbour", CompanyChange(positions=read)).applied == []
     assert Person.objects.get(slug="ada-moss").positions.count() == 1
@@ -84,7 +84,7 @@ def test_namesakes_are_told_apart_by_the_position_when_one_is_unlisted():
     link_names(published(owner(), positions=[{"person": {"name": "Ada Moss", "isNew": True}}]).slug)
     slug = published(mine, positions=[{"person": {"slug": "ada-moss"}}, {"person": {"slug": "ada-moss-2"}}]).slug
     profiles.join_person(reviewer(), "ada-moss-2", me.account_id)
-    withdrawal.unlist_profile(me)
+    profiles.unlist_profile(me)
     read = listings.get_company(mine, slug).bundle["positions"]
     assert [each["person"].get("slug") for each in read] == ["ada-moss", None]
     assert listings.update_company(mine, slug, CompanyChange(positions=read)).applied == []
@@ -100,24 +100,24 @@ def test_no_other_account_takes_a_profile_back(ada, stranger):
         "reviewer": reviewer,
         "reviewer's token": lambda: agent_of(reviewer()),
     }[stranger]()
-    assert withdrawal.profile_history(actor).items == []
+    assert profiles.profile_history(actor).items == []
     for attempt in (
-        lambda: withdrawal.revert_profile(actor, entry),
-        lambda: withdrawal.unlist_profile(actor),
-        lambda: withdrawal.publish_profile(actor),
+        lambda: profiles.revert_profile(actor, entry),
+        lambda: profiles.unlist_profile(actor),
+        lambda: profiles.publish_profile(actor),
     ):
         with pytest.raises(BadRequest, match="no profile"):
             attempt()
     if actor.account_id:
         profiles.create_profile(actor, ProfileChange(name="Bo Reef"))
         with pytest.raises(NotFound):
-            withdrawal.revert_profile(actor, entry)
+            profiles.revert_profile(actor, entry)
     assert document("person", "ada-moss")["bio"] == "Sails."
 
 
 def test_a_profile_that_a_reviewer_unlisted_is_not_published_by_the_person(ada):
     Person.objects.filter(slug="ada-moss").update(unlisted_by="reviewer")
-    for attempt in (withdrawal.publish_profile, withdrawal.unlist_profile):
+    for attempt in (profiles.publish_profile, profiles.unlist_profile):
         with pytest.raises(Forbidden, match="A reviewer unlisted"):
             attempt(ada)
     assert Person.objects.get(slug="ada-moss").unlisted_by == "reviewer"
@@ -127,7 +127,7 @@ def test_a_change_of_a_profile_is_undone_with_its_name_on_companies(ada):
     profiles.update_profile(ada, ProfileChange(name="Ada M. Moss", bio="Sails."))
     renamed = HistoryEntry.objects.latest("pk")
     assert document("company", "harbour")["positions"][0]["person"]["name"] == "Ada M. Moss"
-    done = withdrawal.revert_profile(ada, renamed.pk)
+    done = profiles.revert_profile(ada, renamed.pk)
     assert done.applied == ["name", "bio"]
     assert document("company", "harbour")["positions"][0]["person"]["name"] == "Ada Moss"
     assert document("person", "ada-moss")["bio"] is None
@@ -137,9 +137,9 @@ def test_a_change_of_a_profile_is_undone_with_its_name_on_companies(ada):
 def test_a_former_picture_comes_back(ada):
     profiles.set_portrait(ada, PORTRAIT)
     profiles.set_portrait(ada, "")
-    withdrawal.revert_profile(ada, HistoryEntry.objects.latest("pk").pk)
+    profiles.revert_profile(ada, HistoryEntry.objects.latest("pk").pk)
     assert document("person", "ada-moss")["picture"] == PORTRAIT
-    withdrawal.revert_profile(ada, HistoryEntry.objects.latest("pk").pk)
+    profiles.revert_profile(ada, HistoryEntry.objects.latest("pk").pk)
     assert "picture" not in document("person", "ada-moss")
 
 
@@ -148,16 +148,16 @@ def test_undoing_an_old_change_of_a_profile_warns_of_later_ones(ada):
         profiles.update_profile(ada, ProfileChange(bio=bio))
     first = HistoryEntry.objects.filter(person__slug="ada-moss", action="updated").earliest("pk")
     with pytest.raises(Conflict, match="Later changes touched the same fields: bio"):
-        withdrawal.revert_profile(ada, first.pk)
+        profiles.revert_profile(ada, first.pk)
     assert document("person", "ada-moss")["bio"] == "Sails and rows."
-    withdrawal.revert_profile(ada, first.pk, overwrite=True)
+    profiles.revert_profile(ada, first.pk, overwrite=True)
     assert document("person", "ada-moss")["bio"] is None
 
 
 def test_a_claim_cannot_be_reverted(ada):
     joined = HistoryEntry.objects.get(person__slug="ada-moss", action="joined")
     with pytest.raises(BadRequest, match="no change that can be reverted"):
-        withdrawal.revert_profile(ada, joined.pk)
+        profiles.revert_profile(ada, joined.pk)
 
 
 def test_a_lost_update_of_a_profile_is_refused(ada):
@@ -166,7 +166,7 @@ def test_a_lost_update_of_a_profile_is_refused(ada):
     for stale in (
         lambda: profiles.update_profile(ada, ProfileChange(bio="Rows."), expected_version=version),
         lambda: profiles.update_profile(ada, ProfileChange(bio="Rows."), expected_version=version, dry_run=True),
-        lambda: withdrawal.revert_profile(ada, HistoryEntry.objects.latest("pk").pk, expected_version=version),
+        lambda: profiles.revert_profile(ada, HistoryEntry.objects.latest("pk").pk, expected_version=version),
     ):
         with pytest.raises(Conflict, match=f"is at version {version + 1}, not {version}"):
             stale()

@@ -12,7 +12,7 @@ from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Person
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.publisher import changed_fields
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.store.change_feed import decode_fields
 from muniment.store.postgres_feed import head
 
@@ -123,8 +123,8 @@ def test_a_rename_names_the_members_of_the_people_that_show_the_company():
 
 def test_an_unlisted_and_a_relisted_company_have_no_changed_fields():
     slug = published(owner()).slug
-    decisions.unlist_company(reviewer(), slug, "Closed.")
-    decisions.relist_company(reviewer(), slug)
+    workflow.unlist_company(reviewer(), slug, "Closed.")
+    workflow.relist_company(reviewer(), slug)
     assert feed("company", slug)[-2:] == [("unlisted", None), ("published", None)]
 
 

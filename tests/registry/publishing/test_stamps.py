@@ -10,7 +10,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
-from muniment.registry.review.withdrawal import relist_own_company, unlist_own_company
+from muniment.registry.review.workflow import relist_own_company, unlist_own_company
 from muniment.store import modified, postgres_feed
 from muniment.store import published as published_file
 

@@ -12,7 +12,7 @@ from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.models import Company, Person, Petition
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -134,7 +134,7 @@ def test_only_public_listings_are_claimed_or_corrected(hidden):
         hidden
     ]()
     if hidden == "unlisted":
-        decisions.unlist_company(reviewer(), slug, "Closed.")
+        workflow.unlist_company(reviewer(), slug, "Closed.")
     for request in (
         lambda: claims.claim_company(owner(), slug, "Mine."),
         lambda: claims.suggest_edit(owner(), slug, CompanyChange(description="x"), "Wrong."),

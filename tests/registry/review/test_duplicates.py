@@ -4,7 +4,7 @@ import pytest
 
 from make.registry import agent_of, draft, owner, published, reviewer
 from muniment.registry.models import Company
-from muniment.registry.review import decisions, duplicates
+from muniment.registry.review import duplicates, workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -46,8 +46,8 @@ def test_at_most_three_duplicates_by_each_of_name_website_and_symbol_and_six_in_
 def test_a_rejected_listing_is_no_duplicate():
     me = owner()
     slug = draft(me, name="Tidal Works").slug
-    decisions.submit_company(me, slug)
-    decisions.reject_company(reviewer(), slug, "Not an organization.")
+    workflow.submit_company(me, slug)
+    workflow.reject_company(reviewer(), slug, "Not an organization.")
     assert Company.objects.filter(name="Tidal Works").exists()
     assert twins(reviewer(), "Tidal Works") == {}
 

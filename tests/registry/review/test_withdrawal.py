@@ -12,17 +12,17 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.frameworks import operations as frameworks
-from muniment.registry.inbox import assigning, items
+from muniment.registry.inbox import items
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, PendingChange, Person, Taking
-from muniment.registry.review import decisions, withdrawal
+from muniment.registry.review import workflow
 from services.crowd import at_once
 
 pytestmark = pytest.mark.django_db
 STEPS = (
-    withdrawal.delete_draft,
-    withdrawal.withdraw_submission,
-    withdrawal.unlist_own_company,
-    withdrawal.relist_own_company,
+    workflow.delete_draft,
+    workflow.withdraw_submission,
+    workflow.unlist_own_company,
+    workflow.relist_own_company,
 )
 
 
@@ -37,7 +37,7 @@ def test_a_stranger_takes_nothing_back(who, state):
     me, former = owner(), owner()
     slug = (published if state == "published" else draft)(me).slug
     if state == "submitted":
-        decisions.submit_company(me, slug)
+        workflow.submit_company(me, slug)
     listings.add_owner(me, slug, former.account_id)
     listings.leave_company(former, slug)
     actor = {
@@ -69,7 +69,7 @@ def test_a_deleted_draft_leaves_nothing_but_its_slug_and_its_owners_are_told(
     slug = draft(me, name="Tidal Works", positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}]).slug
     listings.add_owner(me, slug, partner.account_id)
     with django_capture_on_commit_callbacks(execute=True):
-        withdrawal.delete_draft(me, slug)
+        workflow.delete_draft(me, slug)
     assert not Company.objects.exists()
     assert not HistoryEntry.objects.filter(action__in=["created", "owner added"]).exists()
     assert not Person.objects.filter(name="Ada Moss").exists()
@@ -85,31 +85,31 @@ def test_a_person_whom_others_name_outlives_a_draft():
     me = owner()
     published(me, positions=[{"person": {"name": "Ada Moss"}}])
     mine = draft(me, positions=[{"person": {"slug": "ada-moss"}}, {"person": {"name": "Bo Reef"}}])
-    withdrawal.delete_draft(me, mine.slug)
+    workflow.delete_draft(me, mine.slug)
     assert [person.name for person in Person.objects.all()] == ["Ada Moss"]
 
 
 def test_a_listing_is_deleted_while_it_was_never_public_and_is_not_under_review():
     me, judge = owner(), reviewer()
     waiting, public = draft(me).slug, published(me).slug
-    decisions.submit_company(me, waiting)
+    workflow.submit_company(me, waiting)
     with pytest.raises(Conflict, match="submitted and cannot be deleted") as refused:
-        withdrawal.delete_draft(me, waiting)
+        workflow.delete_draft(me, waiting)
     assert refused.value.hint == "Withdraw the submission first."
     for _ in range(2):
         with pytest.raises(Conflict, match="cannot be deleted") as refused:
-            withdrawal.delete_draft(me, public)
+            workflow.delete_draft(me, public)
         assert refused.value.hint == "Unlist it instead."
         if listings.get_company(me, public).state == "published":
-            withdrawal.unlist_own_company(me, public)
-    decisions.reject_company(judge, waiting, "No.")
-    withdrawal.delete_draft(me, waiting)
+            workflow.unlist_own_company(me, public)
+    workflow.reject_company(judge, waiting, "No.")
+    workflow.delete_draft(me, waiting)
     again = draft(me).slug
-    decisions.submit_company(me, again)
-    decisions.request_changes(judge, again, "More.")
+    workflow.submit_company(me, again)
+    workflow.request_changes(judge, again, "More.")
     with pytest.raises(Conflict, match="version"):
-        withdrawal.delete_draft(me, again, expected_version=1)
-    withdrawal.delete_draft(me, again, expected_version=3)
+        workflow.delete_draft(me, again, expected_version=1)
+    workflow.delete_draft(me, again, expected_version=3)
     assert list(Company.objects.values_list("slug", flat=True)) == [public]
 
 
@@ -119,7 +119,7 @@ def test_a_draft_with_a_report_is_kept(settings):
     slug = finished(me).run.company.slug
     Company.objects.filter(slug=slug).update(state="draft", publication_number=None)
     with pytest.raises(Conflict, match="report runs") as refused:
-        withdrawal.delete_draft(me, slug)
+        workflow.delete_draft(me, slug)
     assert "Leave the listing" in refused.value.hint
     assert listings.get_company(me, slug).slug == slug
 
@@ -130,20 +130,20 @@ def test_a_withdrawn_submission_leaves_the_queue_and_can_be_submitted_again(
     settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     letters, me, judge = Letters(), owner("me@example.org"), reviewer()
     slug = draft(me).slug
-    decisions.submit_company(me, slug)
-    assigning.assign(judge, f"company:{slug}")
+    workflow.submit_company(me, slug)
+    items.assign(judge, f"company:{slug}")
     with django_capture_on_commit_callbacks(execute=True):
-        assert withdrawal.withdraw_submission(me, slug).state == "draft"
+        assert workflow.withdraw_submission(me, slug).state == "draft"
     assert newest(slug) == ("submission withdrawn", me.account_id, {"state": "submitted"}, {"state": "draft"})
     assert (items.count_queue(judge), Taking.objects.count()) == (0, 0)
     with pytest.raises(Conflict, match="draft and cannot be approved"):
-        decisions.approve_company(judge, slug)
+        workflow.approve_company(judge, slug)
     submitted, withdrawn = (subject for subject, _ in letters.to("me@example.org"))
     assert submitted.endswith("submitted")
     assert withdrawn.endswith("submission withdrawn")
-    decisions.submit_company(me, slug)
+    workflow.submit_company(me, slug)
     with pytest.raises(Conflict, match="there is no submission to withdraw"):
-        withdrawal.withdraw_submission(me, published(me).slug)
+        workflow.withdraw_submission(me, published(me).slug)
 
 
 def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_capture_on_commit_callbacks):
@@ -153,7 +153,7 @@ def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_ca
     program = frameworks.create_framework(judge, name="Fund", kind="program", company=mine.slug)
     order = keys("company")
     with django_capture_on_commit_callbacks(execute=True):
-        withdrawal.unlist_own_company(me, mine.slug)
+        workflow.unlist_own_company(me, mine.slug)
     assert (keys("company"), keys("person"), keys("framework")) == ([other.slug], [], [])
     assert ("company", mine.slug, "unlisted") in changes()
     assert listings.get_company(me, mine.slug).unlisted_by == "owner"
@@ -164,7 +164,7 @@ def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_ca
         {"state": "unlisted"},
     )
     with django_capture_on_commit_callbacks(execute=True):
-        withdrawal.relist_own_company(me, mine.slug)
+        workflow.relist_own_company(me, mine.slug)
     assert (keys("company"), keys("person"), keys("framework")) == (order, ["ada-moss"], [program.slug])
     assert listings.get_company(me, mine.slug).unlisted_by == ""
     assert [subject.partition("] ")[2] for subject, _ in letters.to("me@example.org")] == [
@@ -178,23 +178,23 @@ def test_owners_unlist_and_relist_their_listing_and_are_told(settings, django_ca
 def test_what_a_reviewer_took_down_its_owner_does_not_publish_again():
     me, judge = owner(), reviewer()
     slug = published(me).slug
-    decisions.unlist_company(judge, slug, "Not an organization.")
+    workflow.unlist_company(judge, slug, "Not an organization.")
     with pytest.raises(Forbidden, match="A reviewer unlisted"):
-        withdrawal.relist_own_company(me, slug)
+        workflow.relist_own_company(me, slug)
     with pytest.raises(Conflict, match="unlisted and cannot be unlisted"):
-        decisions.unlist_company(judge, slug, "Once more.")
+        workflow.unlist_company(judge, slug, "Once more.")
     assert (document("company", slug), listings.get_company(me, slug).unlisted_by) == (None, "reviewer")
-    decisions.relist_company(judge, slug)
-    withdrawal.unlist_own_company(me, slug)
-    withdrawal.relist_own_company(me, slug)
+    workflow.relist_company(judge, slug)
+    workflow.unlist_own_company(me, slug)
+    workflow.relist_own_company(me, slug)
     assert document("company", slug)
 
 
 def test_a_reviewer_takes_down_what_its_owner_unlisted_so_that_no_owner_evades_a_takedown():
     me, judge = owner(), reviewer()
     slug = published(me).slug
-    withdrawal.unlist_own_company(me, slug)
-    decisions.unlist_company(judge, slug, "Not an organization.")
+    workflow.unlist_own_company(me, slug)
+    workflow.unlist_company(judge, slug, "Not an organization.")
     assert newest(slug) == (
         "unlisted",
         judge.account_id,
@@ -202,21 +202,21 @@ def test_a_reviewer_takes_down_what_its_owner_unlisted_so_that_no_owner_evades_a
         {"unlistedBy": "reviewer"},
     )
     with pytest.raises(Forbidden):
-        withdrawal.relist_own_company(me, slug)
+        workflow.relist_own_company(me, slug)
 
 
 def test_while_unlisted_name_symbol_and_type_wait_for_a_reviewer():
     me, judge = owner(), reviewer()
     slug = published(me, name="Honest Harbour").slug
-    withdrawal.unlist_own_company(me, slug)
+    workflow.unlist_own_company(me, slug)
     update = listings.update_company(me, slug, CompanyChange(name="Rival Bank", type="bank", industry="Energy"))
     assert (update.applied, update.awaiting_review) == (["industry"], ["name", "type"])
-    withdrawal.relist_own_company(me, slug)
+    workflow.relist_own_company(me, slug)
     assert document("company", slug)["company"]["name"] == "Honest Harbour"
-    withdrawal.unlist_own_company(me, slug)
-    decisions.decide_change(judge, PendingChange.objects.get(decision="").pk, approve=True)
+    workflow.unlist_own_company(me, slug)
+    workflow.decide_change(judge, PendingChange.objects.get(decision="").pk, approve=True)
     assert document("company", slug) is None
-    withdrawal.relist_own_company(me, slug)
+    workflow.relist_own_company(me, slug)
     assert document("company", slug)["company"]["name"] == "Rival Bank"
 
 
@@ -278,9 +278,9 @@ def test_an_owner_s_and_a_reviewer_s_step_at_the_same_moment_end_in_one_state():
     for _ in range(4):
         me, judge = owner(), reviewer()
         slug = draft(me).slug
-        decisions.submit_company(me, slug)
+        workflow.submit_company(me, slug)
         outcomes = at_once(
-            [partial(withdrawal.withdraw_submission, me, slug), partial(decisions.approve_company, judge, slug)]
+            [partial(workflow.withdraw_submission, me, slug), partial(workflow.approve_company, judge, slug)]
         )
         assert [type(each) for each in outcomes].count(Conflict) == 1
         state = Company.objects.get(slug=slug).state
@@ -293,5 +293,5 @@ def test_a_draft_that_runs_a_program_is_kept():
     slug = draft(me).slug
     frameworks.create_framework(reviewer(), name="Fund", kind="program", company=slug)
     with pytest.raises(Conflict, match="programs belong"):
-        withdrawal.delete_draft(me, slug)
+        workflow.delete_draft(me, slug)
     assert listings.get_company(me, slug).slug == slug

@@ -19,7 +19,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Petition
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 from muniment.registry.verification import checks, proofs
 from services.mail import Mailbox, text_of
 from services.site import head, site
@@ -495,11 +495,11 @@ def test_a_listing_says_when_a_reviewer_last_approved_it(tmp_path):
     assert shown("company", slug)["company"]["reviewedAt"] == first
     listings.update_company(me, slug, CompanyChange(name="Harbour United"))
     change = Company.objects.get(slug=slug).pending_changes.get(decision="")
-    decisions.decide_change(reviewer(), change.pk, approve=True)
+    workflow.decide_change(reviewer(), change.pk, approve=True)
     second = shown("company", slug)["company"]["reviewedAt"]
     assert second > first
-    decisions.unlist_company(reviewer(), slug, "Closed.")
-    decisions.relist_company(reviewer(), slug)
+    workflow.unlist_company(reviewer(), slug, "Closed.")
+    workflow.relist_company(reviewer(), slug)
     assert shown("company", slug)["company"]["reviewedAt"] > second
 
 

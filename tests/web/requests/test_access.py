@@ -13,7 +13,7 @@ from muniment.accounts import tokens
 from muniment.kernel.ids import now
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.review import decisions, invitations
+from muniment.registry.review import invitations, workflow
 from muniment.web.requests import kept_forms
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES, MAX_KEPT_FORMS
 
@@ -108,11 +108,11 @@ def test_the_twin_of_a_form_under_way_is_led_to_the_page_that_it_stood_on(browse
         seen.append(browser.post(f"{page}/submit", {"once": "same"}, headers={"Referer": f"http://testserver{page}"}))
         return original(*_args, **_options)
 
-    original, decisions.submit_company = decisions.submit_company, twin
+    original, workflow.submit_company = workflow.submit_company, twin
     try:
         browser.post(f"{page}/submit", {"once": "same"}, headers={"Referer": f"http://testserver{page}"})
     finally:
-        decisions.submit_company = original
+        workflow.submit_company = original
     assert [each["Location"] for each in seen] == [page]
     assert browser.get(page).status_code == 200
     assert caches["forms"].get(f"once:{owner.pk}:same") == page
@@ -235,8 +235,8 @@ def test_likely_duplicates_reveal_no_unpublished_listing_of_others(browser, draf
     assert stranger.post("/manage/companies/new", made).status_code == 302
     twins = signed_in(reviewer).get("/review/companies/tidal-works-2").content
     assert f'href="/review/companies/{draft}"' in twins.decode()
-    decisions.submit_company(owner.actor("web"), draft)
-    decisions.approve_company(reviewer.actor("web"), draft)
+    workflow.submit_company(owner.actor("web"), draft)
+    workflow.approve_company(reviewer.actor("web"), draft)
     assert f"/companies/{draft}/claim" in stranger.get(room, {"name": "tidal works"}).content.decode()
 
 
@@ -255,7 +255,7 @@ def test_a_name_of_two_lines_stops_no_mail(browser, draft, owner, reviewer, djan
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
         browser.post(f"/manage/companies/{draft}/edit/basics", {**BASICS, "name": "Tidal\nWorks"})
-        decisions.submit_company(owner.actor("web"), draft)
+        workflow.submit_company(owner.actor("web"), draft)
         answer = signed_in(reviewer).post(f"/review/companies/{draft}/decide", {"do": "approve"})
     assert answer.status_code == 302
     assert "[Muniment] Tidal Works: approved" in [subject for subject, _ in letters.to(owner.email)]

@@ -6,7 +6,7 @@ from django.test import Client
 from make.accounts import account
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.web.templatetags.signing_in import reason_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -17,8 +17,8 @@ def slugs():
     owner = account()
     change = CompanyChange(name="Tidal & <Works>", positions=[{"title": "Chair", "person": {"name": "Ada Reef"}}])
     published = listings.create_company(owner.actor("web"), change).slug
-    decisions.submit_company(owner.actor("web"), published)
-    decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), published)
+    workflow.submit_company(owner.actor("web"), published)
+    workflow.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), published)
     return published, listings.create_company(owner.actor("web"), CompanyChange(name="Secret Works")).slug
 
 
@@ -37,7 +37,7 @@ def test_a_visitor_who_claims_a_listing_reads_why_a_sign_in_is_asked(slugs):
 def test_a_name_that_is_not_public_any_more_is_not_said(slugs):
     path = f"/companies/{slugs[0]}/claim"
     assert "Tidal" in reason_of(path)
-    decisions.unlist_company(account("operator@harbour.example", "reviewer").actor("web"), slugs[0], "Closed.")
+    workflow.unlist_company(account("operator@harbour.example", "reviewer").actor("web"), slugs[0], "Closed.")
     assert not reason_of(path)
 
 

@@ -11,7 +11,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Person
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.django_db
 def owner():
     me = account("ida@kelp.example")
     listings.create_company(me.actor("web"), CompanyChange(name="Harbour", description="Tides."), slug="harbour")
-    decisions.submit_company(me.actor("web"), "harbour")
-    decisions.approve_company(COMMAND, "harbour")
+    workflow.submit_company(me.actor("web"), "harbour")
+    workflow.approve_company(COMMAND, "harbour")
     return me
 
 

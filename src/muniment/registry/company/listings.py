@@ -46,7 +46,6 @@ from muniment.registry.company.changes import (
 )
 from muniment.registry.company.funding import compare_round, compare_rounds, not_closed, note_raising
 from muniment.registry.exchange.batch import reserve_slug
-from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -68,6 +67,7 @@ from muniment.registry.plugged.checking import refuse_company
 from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_mark, company_object
+from muniment.registry.review.notifications import announce
 from muniment.registry.sql import rows
 from muniment.registry.verification.endings import end_proofs
 from muniment.registry_toml.vocabulary import hidden_members

@@ -1,41 +1,190 @@
 """
-What helps a reviewer to decide on an item: each check passes, or asks for a look.
+The checks that help a reviewer to decide on an item: each passes, or asks for a look.
 
-All but the links are looked up in the database, on the page of an item too; the links are what a job found. What the
-queue shows and filters by is what the job stored.
+Every check reads the database when the page of an item is opened, except that of links: a job opens these. Only public
+addresses are connected to, on the ports of websites, and redirects are not followed: a website that answers with one,
+or that refuses programs, is alive. The job also stores the checks that did not pass, which the queue shows and filters
+by.
+
+Of the account behind a request, reviewers see counts and public names: neither texts of earlier requests nor drafts.
 """
 
-from collections.abc import Iterable
-from datetime import timedelta
-from typing import Final, NamedTuple
+import http.client
+import logging
+import ssl
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 
+import msgspec
 from django.conf import settings
 from django.utils.translation import gettext
 
 from muniment import config
+from muniment.accounts.operations import has_verified_email
+from muniment.jobs import handlers
 from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.languages.translated import translated
+from muniment.languages.writing import number
+from muniment.outbound import fetching
+from muniment.outbound.fetching import Connection
+from muniment.outbound.following import plain_address
 from muniment.registry.company import listings
+from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.listings import OwnedCompany
-from muniment.registry.inbox import links, numbers
-from muniment.registry.inbox.links import Finding
-from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, DomainProof, ItemChecks, PendingChange, Petition, State
 from muniment.registry.review import claims
 from muniment.registry.review.duplicates import host_of, likely_duplicates
+from muniment.registry.review.notifications import CHECK, announce
 from muniment.registry.review.values import broken_values
+from muniment.registry.verification.checks import addresses_of
 from muniment.registry.verification.hosts import claim_of, mail_addresses
 from muniment.registry.verification.proofs import current_claim, evidence_for
 
+TOLERANCE: Final = 0.5
+"""Percentage points by which rounded shares may miss 100."""
+JUMP: Final = 10
+"""From how many times as much, or as little, on a change is large."""
+_SUFFIXES: Final = {"K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 NAMES: Final = ("website", "links", "duplicates", "domain", "numbers", "values", "missing")
 NEEDED: Final = ("type", "description", "website")
 """The fields that a listing should have when it is submitted."""
 RENEWED_AFTER: Final = timedelta(days=1)
 MAX_ORGANIZATIONS: Final = 50
 PER_SWEEP: Final = 500
+LISTINGS_SHOWN: Final = 5
+
+
+MAX_LINKS: Final = 6
+_DEAD: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+
+connection: Connection = {}
+"""How websites are connected to; empty in production."""
+log = logging.getLogger(__name__)
+
+
+class Finding(NamedTuple):
+    """A link and what is wrong with it; "" if it answers. ``is_checked`` is False if this instance cannot tell."""
+
+    url: str
+    fault: str
+    is_checked: bool = True
+
+    def to_wire(self) -> JSONObject:
+        return self._asdict()
+
+
+def links_in(facts: JSONMapping) -> list[str]:
+    """Return the websites among the values of a company, at most `MAX_LINKS`."""
+    values: list[Any] = [facts.get("website"), facts.get("dao_website"), *(facts.get("socials") or {}).values()]
+    found = [value.strip() for value in values if isinstance(value, str) and value.startswith(("http://", "https://"))]
+    return list(dict.fromkeys(found))[:MAX_LINKS]
+
+
+def look(url: str) -> Finding:
+    """Ask a website whether *url* is there. Takes up to `fetching.DEADLINE_S`."""
+    address = _requestable(url)
+    if not address:
+        return Finding(url, "", is_checked=False)
+    try:
+        how: Connection = {"resolve": addresses_of, **connection}
+        status = fetching.answered_status(address, **how)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        log.debug("a link of an item under review is dead: %s", type(error).__name__)
+        return Finding(url, _fault(error))
+    is_dead = status in _DEAD or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return Finding(url, gettext("responds with %(status)d") % {"status": status} if is_dead else "")
+
+
+def _requestable(url: str) -> str:
+    """Return *url* as it is sent, in ASCII; "" if it names a port, a user or a host that is no name."""
+    try:
+        address = plain_address(url)
+    except ValueError:
+        return ""
+    host = urlsplit(address).hostname or ""
+    return "" if ":" in host or "." not in host else address
+
+
+def _fault(error: Exception) -> str:
+    """Return why a website did not answer, without telling anything of the network around this instance."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return gettext("its certificate is not valid")
+        case ssl.SSLError() | http.client.HTTPException():
+            return gettext("gives no valid response")
+        case TimeoutError():
+            return gettext("takes too long to respond")
+        case ValueError():
+            return gettext("leads to an address that is not public")
+        case _:
+            return gettext("can't be reached")
+
+
+def odd_sums(bundle: JSONMapping) -> list[str]:
+    """Return the sums of a listing, in wire form, that do not add up."""
+    found = []
+    pools = _sum((bundle.get("distribution") or {}).get("pools") or ())
+    if pools is not None and abs(pools - 100) > TOLERANCE:
+        found.append(gettext("the pools add up to %(sum)s%%, not 100%%") % {"sum": f"{pools:g}"})
+    rows = msgspec.json.decode(msgspec.json.encode(bundle.get("capTable") or ()))  # a bundle has them encoded
+    holders = _sum(rows)
+    if holders is not None and holders > 100 + TOLERANCE:
+        found.append(gettext("the cap table adds up to %(sum)s%%") % {"sum": f"{holders:g}"})
+    return found
+
+
+def _sum(rows: Iterable[Mapping[str, Any]]) -> float | None:
+    shares = [row["percentage"] for row in rows if _is_number(row.get("percentage"))]
+    return round(sum(shares), 2) if shares else None
+
+
+def jumps(before: JSONMapping, after: JSONMapping) -> list[tuple[str, str]]:
+    """
+    Return the fields of *after* that differ from *before* by a large factor.
+
+    Returns:
+        The name of each field and what happens to it.
+    """
+    found = []
+    for name, value in after.items():
+        old, new = _amount(before.get(name)), _amount(value)
+        if isinstance(value, list) and isinstance(before.get(name), list):
+            was, will = len(before[name]), len(value)
+            if was >= JUMP and will * 2 < was:
+                found.append((name, gettext("%(was)d rows become %(will)d") % {"was": was, "will": will}))
+        elif old and new and max(old, new) / min(old, new) >= JUMP:
+            found.append(
+                (name, gettext("%(was)s becomes %(will)s") % {"was": _shown(before[name]), "will": _shown(value)})
+            )
+    return found
+
+
+def _shown(value: object) -> str:
+    return number(value) if _is_number(value) else str(value)  # type: ignore[arg-type]  # checked
+
+
+def _amount(value: object) -> float:
+    """Return a number or a formatted amount, such as ``$1.2M``, as a number; 0 if it is none."""
+    if _is_number(value):
+        return abs(float(value))  # type: ignore[arg-type]  # checked
+    if not isinstance(value, str):
+        return 0.0
+    digits = "".join(each for each in value if each.isdigit() or each == ".")
+    try:
+        return float(digits) * _SUFFIXES.get(value.strip()[-1:].upper(), 1.0)
+    except ValueError:
+        return 0.0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 class Check(NamedTuple):
@@ -81,10 +230,10 @@ def company_checks(
     values = "; ".join(translated(fault.sentence) for fault in broken)
     return [
         _website(website),
-        _links(links.links_in(facts), stored),
+        _links(links_in(facts), stored),
         _duplicates(actor, facts, mine.slug),
         _domain(mine.slug),
-        _numbers(numbers.odd_sums(mine.bundle)),
+        _numbers(odd_sums(mine.bundle)),
         Check("values", not broken, values or gettext("valid")),
         _missing(lacking, has_body=bool(facts.get("body"))),
     ]
@@ -97,7 +246,7 @@ def list_dead_links(actor: Actor, slug: str) -> list[Finding]:
     Raises:
         NotFound: no such listing, or not the actor's.
     """
-    wanted = links.links_in(listings.get_company(actor, slug).bundle["company"])
+    wanted = links_in(listings.get_company(actor, slug).bundle["company"])
     changes = PendingChange.objects.filter(company__slug=slug).values_list("pk", flat=True)
     subjects = [f"company:{slug}", *(f"change:{pk}" for pk in changes)]
     rows = ItemChecks.objects.filter(subject__in=subjects).order_by("at").values_list("links", flat=True)
@@ -116,10 +265,10 @@ def petition_checks(actor: Actor, petition: Petition, *, stored: ItemChecks | No
     after = {name: each["after"] for name, each in difference.items()}
     mine = listings.get_company(actor, petition.company.slug)
     facts = {**mine.bundle["company"], **after}
-    odd = [f"{_label(name)}: {what}" for name, what in numbers.jumps(before, after)]
+    odd = [f"{_label(name)}: {what}" for name, what in jumps(before, after)]
     if after.keys() & {"distribution", "capTable"}:
-        odd += numbers.odd_sums({**mine.bundle, **after})
-    new_links = [link for link in links.links_in(after) if link not in links.links_in(mine.bundle["company"])]
+        odd += odd_sums({**mine.bundle, **after})
+    new_links = [link for link in links_in(after) if link not in links_in(mine.bundle["company"])]
     found = [*([_links(new_links, stored)] if new_links else []), _numbers(odd)]
     if after.keys() & {"name", "website", "symbol"}:
         found.insert(0, _duplicates(actor, facts, mine.slug))
@@ -266,19 +415,19 @@ def check_item(run: JobRun) -> None:
     found = []
     for link in _links_of(subject):
         run.check()
-        found.append(links.look(link).to_wire())
+        found.append(look(link).to_wire())
     _store(subject, stamp, links_found=found)
 
 
 def _links_of(subject: str) -> list[str]:
     kind, _, key = subject.partition(":")
     if kind == "company":
-        return links.links_in(listings.get_company(SYSTEM, key).bundle["company"])
+        return links_in(listings.get_company(SYSTEM, key).bundle["company"])
     if kind == "change":
         slug = PendingChange.objects.values_list("company__slug", flat=True).get(pk=key)
-        return links.links_in(listings.get_company(SYSTEM, slug).bundle["company"])
+        return links_in(listings.get_company(SYSTEM, slug).bundle["company"])
     petition = Petition.objects.select_related("company").get(pk=key)
-    return links.links_in({name: each["after"] for name, each in claims.describe(petition).items()})
+    return links_in({name: each["after"] for name, each in claims.describe(petition).items()})
 
 
 def _store(subject: str, stamp: str, *, links_found: list[JSONObject] | None) -> None:
@@ -307,3 +456,50 @@ def sweep() -> int:
     for subject in old[:PER_SWEEP]:
         announce(subject)
     return len(old)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """
+    An account that requests something.
+
+    Args:
+        since: the first day of the month in which the account was created.
+        domain: of its email address.
+        is_verified: it received a code there.
+        listings: names and slugs of public listings that it owns, at most `LISTINGS_SHOWN`.
+        owned: how many public listings it owns.
+        approved: earlier requests and listings of it that reviewers approved.
+        declined: those that reviewers declined.
+    """
+
+    since: date
+    domain: str
+    is_verified: bool
+    listings: tuple[tuple[str, str], ...]
+    owned: int
+    approved: int
+    declined: int
+
+
+def claimant_of(actor: Actor, petition: Petition) -> Claimant:
+    """Return what is known of the account behind a request; raise Forbidden if the actor is not a reviewer."""
+    require_reviewer(actor, "see who makes a request")
+    account = petition.account
+    public = Company.objects.filter(ownerships__account=account, state=State.PUBLISHED).order_by("name", "pk")
+    decided = Petition.objects.filter(account=account).exclude(pk=petition.pk)
+    rejected = Company.objects.filter(ownerships__account=account, state=State.REJECTED)
+    submitted = public.filter(submitted_at__isnull=False)
+    return Claimant(
+        since=account.joined_at.date().replace(day=1),
+        domain=account.email.rpartition("@")[2],
+        is_verified=has_verified_email(account),
+        listings=tuple(public.values_list("name", "slug")[:LISTINGS_SHOWN]),
+        owned=public.count(),
+        approved=decided.filter(decision="approved").count() + submitted.count(),
+        declined=decided.filter(decision="refused").count() + rejected.count(),
+    )
+
+
+handlers.register(handlers.Handler(kind=CHECK, work=check_item, lease_s=60, max_attempts=3, back_off_s=30, per_group=2))
+handlers.register(handlers.Handler(kind="registry.items_wait", work=lambda _: sweep(), lease_s=60), every_s=600)

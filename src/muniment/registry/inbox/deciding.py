@@ -1,18 +1,33 @@
 """
-Decide on items by their subject: one, several together, or take a decision back.
+Decide on items by their subject, take a decision back, and unlist or publish several companies or people together.
 
-Each item is decided by the operation of its kind, in a transaction of its own: what fails for one leaves the others.
+Each item is handled by the operation of its kind, in a transaction of its own: a failure of one leaves the others.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
+
+from django.db.models import Q, QuerySet
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, Problem
 from muniment.registry.company.access import require_reviewer
-from muniment.registry.inbox import assigning
-from muniment.registry.review import claims, decisions
+from muniment.registry.inbox import items
+from muniment.registry.models import Company, Person
+from muniment.registry.people import moderation
+from muniment.registry.review import claims, workflow
+
+KINDS: Final = ("companies", "people")
+_MODERATION: Final = "moderate listings"
+_STEPS: Final[dict[tuple[str, str], Callable[[Actor, str, str], object]]] = {
+    ("unlist", "companies"): workflow.unlist_company,
+    ("relist", "companies"): lambda actor, slug, note: workflow.relist_company(actor, slug, note=note),
+    ("unlist", "people"): moderation.unlist_person,
+    ("relist", "people"): moderation.relist_person,
+}
+
 
 Decision = Literal["approve", "decline", "request_changes"]
 MAX_TOGETHER: Final = 100
@@ -50,19 +65,19 @@ def decide(actor: Actor, chosen: Chosen, decision: Decision, note: str = "") -> 
     elif decision == "request_changes":
         raise BadRequest("Changes can be requested of new listings only.", "Decline it with a note instead.")
     elif kind == "change":
-        decisions.decide_change(actor, int(key), approve=decision == "approve", note=note)
+        workflow.decide_change(actor, int(key), approve=decision == "approve", note=note)
     else:
         claims.decide_request(actor, int(key), approve=decision == "approve", note=note)
-    assigning.unassign(actor, chosen.subject)
+    items.unassign(actor, chosen.subject)
 
 
 def _decide_company(actor: Actor, slug: str, decision: Decision, note: str, version: int | None) -> None:
     if decision == "approve":
-        decisions.approve_company(actor, slug, expected_version=version, note=note)
+        workflow.approve_company(actor, slug, expected_version=version, note=note)
     elif decision == "decline":
-        decisions.reject_company(actor, slug, note, expected_version=version)
+        workflow.reject_company(actor, slug, note, expected_version=version)
     else:
-        decisions.request_changes(actor, slug, note, expected_version=version)
+        workflow.request_changes(actor, slug, note, expected_version=version)
 
 
 def decide_several(actor: Actor, chosen: Sequence[Chosen], decision: Decision, note: str = "") -> list[Result]:
@@ -94,8 +109,8 @@ def assign_several(actor: Actor, chosen: Sequence[Chosen], to: int | None) -> li
     require_reviewer(actor, _TASK)
     _check_number(chosen)
     if to is None:
-        return [_result(each, lambda item: assigning.unassign(actor, item.subject)) for each in chosen]
-    return [_result(each, lambda item: assigning.assign(actor, item.subject, to=to)) for each in chosen]
+        return [_result(each, lambda item: items.unassign(actor, item.subject)) for each in chosen]
+    return [_result(each, lambda item: items.assign(actor, item.subject, to=to)) for each in chosen]
 
 
 def reopen(actor: Actor, subject: str) -> None:
@@ -110,9 +125,9 @@ def reopen(actor: Actor, subject: str) -> None:
     require_reviewer(actor, _TASK)
     kind, key = _parts(subject)
     if kind == "company":
-        decisions.reopen_company(actor, key)
+        workflow.reopen_company(actor, key)
     elif kind == "change":
-        decisions.reopen_change(actor, int(key))
+        workflow.reopen_change(actor, int(key))
     else:
         claims.reopen_request(actor, int(key))
 
@@ -147,3 +162,80 @@ def _result(chosen: Chosen, act: Callable[[Chosen], None]) -> Result:
     except (BadRequest, Conflict, Forbidden, NotFound) as problem:
         return Result(chosen.subject, problem)
     return Result(chosen.subject)
+
+
+class ModeratedRow(NamedTuple):
+    """A company or a person as a list of moderation shows it; *state* is that of a listing."""
+
+    kind: str
+    slug: str
+    name: str
+    state: str
+    is_public: bool
+
+
+def list_rows(
+    actor: Actor, kind: str, words: str = "", *, state: str = "", page: int = 1, page_size: int = 25
+) -> Page[ModeratedRow]:
+    """
+    List companies or people, public or not, by name.
+
+    Args:
+        words: part of a name or a slug.
+        state: public or hidden; both by default.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+    """
+    require_reviewer(actor, _MODERATION)
+    found: QuerySet[Any] = Company.objects.all() if kind == "companies" else Person.objects.all()
+    if words:
+        found = found.filter(Q(name__icontains=words) | Q(slug__icontains=words))
+    if state:
+        found = found.filter(published=state == "public")
+    rows = Page.of(found.order_by("name", "pk"), page, page_size)
+    return rows.with_items([_row(kind, each) for each in rows.items])
+
+
+def find_rows(actor: Actor, kind: str, slugs: Sequence[str]) -> list[ModeratedRow]:
+    """Return those of *slugs* that exist, by name; raise BadRequest for none or too many."""
+    require_reviewer(actor, _MODERATION)
+    _check_selection(slugs)
+    found: QuerySet[Any] = Company.objects.all() if kind == "companies" else Person.objects.all()
+    return [_row(kind, each) for each in found.filter(slug__in=slugs).order_by("name", "pk")]
+
+
+def move_several(actor: Actor, kind: str, step: str, slugs: Sequence[str], note: str) -> list[Result]:
+    """
+    Unlist several companies or people with one reason, or publish them again, in their order.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        BadRequest: none or too many are chosen, or a reason is needed.
+    """
+    require_reviewer(actor, _MODERATION)
+    _check_selection(slugs)
+    if step == "unlist" and not note.strip():
+        raise BadRequest("Write a reason first.", "The owners receive it by email.")
+    results = []
+    for slug in slugs:
+        try:
+            _STEPS[step, kind](actor, slug, note)
+        except Problem as problem:
+            results.append(Result(slug, problem))
+        else:
+            results.append(Result(slug))
+    return results
+
+
+def _check_selection(slugs: Sequence[str]) -> None:
+    if not 1 <= len(slugs) <= MAX_TOGETHER:
+        raise BadRequest(
+            Phrase("{count} listings are selected.", count=len(slugs)),
+            Phrase("Select from 1 to {limit} at a time.", limit=MAX_TOGETHER),
+        )
+
+
+def _row(kind: str, row: Company | Person) -> ModeratedRow:
+    state = row.state if isinstance(row, Company) else ""
+    return ModeratedRow(kind, row.slug, row.name, state, row.published)

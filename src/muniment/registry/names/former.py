@@ -14,7 +14,6 @@ from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.models import Company, HistoryEntry, State
 from muniment.registry.people import suppression
-from muniment.registry.people.traces import COLUMNS, rows_naming
 from muniment.store.search.keys import squeeze
 
 MAX_NAMES: Final = 50
@@ -140,8 +139,8 @@ def _last_public_name(company: Company) -> str:
 
 def remove_traces(company: Company, name: str) -> None:
     """Remove a name from the history of a listing and from decided requests, in the caller's transaction."""
-    for model, columns in COLUMNS:
-        rows = rows_naming(model, columns, name).filter(company=company)
+    for model, columns in history.VALUE_COLUMNS:
+        rows = history.rows_naming(model, columns, name).filter(company=company)
         if model is not HistoryEntry:
             rows = rows.exclude(decision="")
         for row in rows:

@@ -2,43 +2,252 @@
 Erase a person: everything that the registry stores about them as data, in one transaction.
 
 What remains are keyed digests (:mod:`muniment.registry.people.suppression`), the last entry of the change feed for 30
-days, and texts that name the person, which are listed for the operator.
+days, and texts that name the person, which are listed for the operator. Features with texts of their own add their
+tables to :data:`TEXTS` when they are loaded.
 """
 
 import logging
 import re
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, NamedTuple
 
-from django.db import transaction
-from django.db.models import TextField
+import msgspec
+from django.db import models, transaction
+from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from muniment import config
 from muniment.accounts.security import retention
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.jobs import handlers
 from muniment.jobs.models import Job, Step
 from muniment.jobs.models import State as JobState
 from muniment.jobs.queue import enqueue
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import NotFound
 from muniment.registry import history
+from muniment.registry.changed_parts import without_rows
 from muniment.registry.company.access import require_reviewer
-from muniment.registry.models import Company, GivenSlug, Person, Picture, Position
-from muniment.registry.people import consent, suppression
-from muniment.registry.people.mentions import Mention, find_mentions
-from muniment.registry.people.traces import Named, remove_from_values
+from muniment.registry.fields import JSONText, Text
+from muniment.registry.models import (
+    CapTableEntry,
+    Company,
+    Framework,
+    FrameworkSpecification,
+    FundingRound,
+    GivenSlug,
+    HistoryEntry,
+    ItemChecks,
+    PendingChange,
+    Person,
+    Petition,
+    Picture,
+    Position,
+    Proposal,
+    SavedReply,
+)
+from muniment.registry.people import naming, suppression
+from muniment.registry.people.suppression import folded
 from muniment.registry.publishing.publisher import AffectedRows, publish
-from muniment.registry.publishing.redaction import overwrite_deleted, redact_feed
+from muniment.registry.publishing.redaction import (
+    compact_database,
+    compact_if_sparse,
+    overwrite_deleted,
+    redact_feed,
+    replace_due_tombstones,
+)
 from muniment.scrub import instance as scrub
 
 ERASED: Final = "registry.person_erased"
 """The job that leaves nothing deleted in the files of the database."""
 _PICTURE: Final = re.compile(r"/pictures/([0-9a-f]{32})-")
 log = logging.getLogger(__name__)
+
+
+class Mention(NamedTuple):
+    """
+    A text that names a person.
+
+    Args:
+        what: the kind of thing, for example ``company`` or ``document``.
+        where: what identifies it.
+        field: the column of the text.
+        address: the page where it can be changed; empty if there is none.
+    """
+
+    what: str
+    where: str
+    field: str
+    address: str
+
+
+class Searched(NamedTuple):
+    """
+    A table with texts.
+
+    Args:
+        where: returns what identifies a row, and the address of its page.
+        related: the relations that *where* reads.
+        besides: columns that are not searched.
+    """
+
+    model: type[models.Model]
+    what: str
+    where: Callable[[Any], tuple[str, str]]
+    related: tuple[str, ...] = ()
+    besides: frozenset[str] = frozenset()
+
+
+def _company(row: Company) -> tuple[str, str]:
+    return row.slug, f"/review/companies/{row.slug}"
+
+
+def _of_company(row: Any) -> tuple[str, str]:
+    return _company(row.company)
+
+
+def _person(row: Person) -> tuple[str, str]:
+    return row.slug, f"/review/people/{row.slug}"
+
+
+def _framework(row: Framework) -> tuple[str, str]:
+    return row.slug, f"/review/frameworks/{row.slug}"
+
+
+def _subject(row: Any) -> tuple[str, str]:
+    """Return the subject of a history entry or a request."""
+    if row.company is not None:
+        return _company(row.company)
+    framework = getattr(row, "framework", None)
+    return _person(row.person) if row.person is not None else _framework(framework) if framework else ("", "")
+
+
+TEXTS: Final[list[Searched]] = [
+    Searched(Company, "company", _company, besides=frozenset({"slug"})),
+    Searched(Position, "position", _of_company, ("company",)),
+    Searched(Proposal, "proposal", _of_company, ("company",)),
+    Searched(CapTableEntry, "token holder", _of_company, ("company",)),
+    Searched(FundingRound, "funding round", _of_company, ("company",)),
+    Searched(Person, "person", _person, besides=frozenset({"slug", "document_id"})),
+    Searched(Framework, "framework", _framework, besides=frozenset({"slug"})),
+    Searched(FrameworkSpecification, "specification", lambda row: _framework(row.framework), ("framework",)),
+    Searched(HistoryEntry, "history", _subject, ("company", "person", "framework")),
+    Searched(PendingChange, "pending change", _of_company, ("company",)),
+    Searched(Petition, "request", _subject, ("company", "person")),
+    Searched(SavedReply, "saved reply", lambda row: (row.title, f"/review/replies/{row.pk}")),
+    Searched(ItemChecks, "checks of an item", lambda row: (row.subject, "/review")),
+]
+
+
+def find_mentions(*texts: str, besides: Person | None = None) -> list[Mention]:
+    """Return the texts that contain one of *texts*, in any case; the profile of *besides* is left out."""
+    wanted = {term for text in texts for term in (text, msgspec.json.encode(text).decode()[1:-1]) if term}
+    found: dict[Mention, None] = {}
+    for table in TEXTS:
+        for column in _columns(table):
+            for row in _rows(table, column, wanted):
+                if besides is None or not _is_of(row, besides):
+                    found[Mention(table.what, *_labelled(table, row, column))] = None
+    return list(found)
+
+
+def _labelled(table: Searched, row: models.Model, field: str) -> tuple[str, str, str]:
+    where, address = table.where(row)
+    return where, field, address
+
+
+def _is_of(row: models.Model, person: Person) -> bool:
+    return row == person or getattr(row, "person_id", None) == person.pk
+
+
+def _columns(table: Searched) -> Iterator[str]:
+    for column in table.model._meta.concrete_fields:  # noqa: SLF001 - documented by Django
+        if isinstance(column, Text | JSONText) and column.name not in table.besides:
+            yield column.name
+
+
+def _rows(table: Searched, field: str, wanted: set[str]) -> Iterator[models.Model]:
+    # As plain text: a JSON column would compare with the encoded form of the whole value.
+    rows = table.model._default_manager.annotate(searched=Cast(field, TextField()))  # noqa: SLF001 - Django's public name
+    contains = Q(pk__in=[])
+    for text in wanted:
+        contains |= Q(searched__icontains=text)
+    return rows.filter(contains).select_related(*table.related).order_by("pk").iterator()
+
+
+class Named(NamedTuple):
+    """A person as positions name them."""
+
+    slug: str
+    name: str
+
+    def is_in(self, position: Any) -> bool:
+        """Return whether a JSON value is a position of this person, by slug, or by name where there is no slug."""
+        person = position.get("person") if isinstance(position, dict) else None
+        if not isinstance(person, dict):
+            return False
+        slug, name = person.get("slug"), person.get("name")
+        return slug == self.slug if slug else isinstance(name, str) and folded(name) == folded(self.name)
+
+
+def without(value: Any, person: Named) -> Any:
+    """Return a JSON value without the positions of a person."""
+    if isinstance(value, dict):
+        return {key: without(each, person) for key, each in value.items() if not person.is_in(each)}
+    if isinstance(value, list):
+        return [without(each, person) for each in value if not person.is_in(each)]
+    return value
+
+
+def remove_from_values(person: Named, companies: Collection[int]) -> set[int]:
+    """
+    Remove a person's positions from the history and from requests, in the caller's transaction.
+
+    Args:
+        companies: those that have positions of the person, by primary key.
+
+    Returns:
+        These and the companies whose values named the person by slug. Their values may also have the name alone.
+    """
+    named = set(companies)
+    for model, columns in history.VALUE_COLUMNS:
+        for row in history.rows_naming(model, columns, person.slug).filter(company__isnull=False):
+            named.add(row.company_id)
+            _clean(row, columns, person)
+    for model, columns in history.VALUE_COLUMNS:
+        for row in history.rows_naming(model, columns, person.name).filter(company__in=named):
+            _clean(row, columns, person)
+    return named
+
+
+def _clean(row: Any, columns: tuple[str, ...], person: Named) -> None:
+    values = {column: without(getattr(row, column), person) for column in columns}
+    if isinstance(row, HistoryEntry):
+        values = _without_unchanged(row, values["before"], values["after"])
+    type(row)._default_manager.filter(pk=row.pk).update(**values)  # noqa: SLF001 - Django's public name
+
+
+def _without_unchanged(entry: HistoryEntry, before: JSONObject, after: JSONObject) -> JSONObject:
+    """Return the columns of *entry* without the fields that are now the same before and after."""
+    parts = dict(entry.parts or {})
+    for name, part in parts.items():
+        if "from" in part:
+            of_all, left = (
+                {row["id"] for side in of for row in side[name]}
+                for of in ((entry.before, entry.after), (before, after))
+            )
+            parts[name] = without_rows(part, of_all - left)
+    for name in [name for name in before if name in after and before[name] == after[name]]:
+        if not any(parts.get(name, {}).values()):
+            del before[name], after[name]
+            parts.pop(name, None)
+    changed = [name for name in entry.changed if name in after or name in before]
+    return {"before": before, "after": after, "parts": parts or None, "changed": changed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +284,7 @@ def erase_person(actor: Actor, slug: str, *, dry_run: bool = False) -> Erasure:
         person = find_person(slug, lock=True)
         account = str(person.account) if person.account else ""
         if dry_run:
-            named = Company.objects.filter(positions__in=consent.positions_of(person)).distinct().order_by("slug")
+            named = Company.objects.filter(positions__in=naming.positions_of(person)).distinct().order_by("slug")
             return Erasure(
                 list(named.values_list("slug", flat=True)),
                 find_mentions(person.name, person.slug, besides=person),
@@ -125,7 +334,7 @@ def erase_profile(person: Person) -> None:
 def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey) -> list[Company]:
     """Remove everything but the person's own row, put the person on the suppression list, and return the companies."""
     slug, name = person.slug, person.name
-    positions = list(consent.positions_of(person).values_list("pk", flat=True))
+    positions = list(naming.positions_of(person).values_list("pk", flat=True))
     named = list(Company.objects.filter(positions__in=positions).distinct().order_by("pk"))
     Position.objects.filter(pk__in=positions).delete()
     former = list(person.merged.values_list("slug", flat=True))
@@ -195,3 +404,12 @@ def write_suppressions() -> list[str]:
             log.warning("suppression list not written: %s", error)
             failed.append(str(folder))
     return failed
+
+
+handlers.register(handlers.Handler(kind=ERASED, work=lambda _: compact_database(), lease_s=600))
+handlers.register(
+    handlers.Handler(kind="registry.tombstones_due", work=lambda _: replace_due_tombstones()), every_s=3_600
+)
+handlers.register(
+    handlers.Handler(kind="registry.file_sparse", work=lambda _: compact_if_sparse(), lease_s=600), every_s=3_600
+)

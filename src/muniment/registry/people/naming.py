@@ -1,19 +1,34 @@
-"""Compare a change of a listing's team with the stored positions, and write it with the requests to people."""
+"""
+Naming people in listings: who may be named, who must confirm, what a refusal means, and how a changed team is written.
 
-from collections.abc import Sequence
+A position that names a claimed profile is requested: until the person or a reviewer confirms it, the listing shows the
+name alone. A person without a profile is a name on the listing until a reviewer adds them to the public people.
+
+Source: decisions, section 5: a claimed profile must confirm, may decline or end a position, and is told by mail.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django.conf import settings
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
+from muniment.kernel.problems import TooMany
+from muniment.registry import provenance
+from muniment.registry.company.access import decides
 from muniment.registry.company.changes import BadFields, Difference, ListGuard, StoredRow, write_rows
 from muniment.registry.company.parts import PositionRow
-from muniment.registry.exchange.batch import merged_slugs
-from muniment.registry.models import Company, Person, Position
-from muniment.registry.people import consent
+from muniment.registry.exchange.batch import merged_slugs, reserve_slug
+from muniment.registry.models import Company, Person, Position, PositionRequest, State
 from muniment.registry.publishing.publisher import AffectedRows
+from muniment.registry.review import notifications
 from muniment.schema.item_lists import ItemChange
 from muniment.schema.validation import ChoiceFault, Fault
 
@@ -22,6 +37,146 @@ HINT: Final = (
     "GET /api/v1/people lists the slugs of people. Give person.slug for an existing person; for a different person of "
     "the same name, add isNew true to the person."
 )
+
+
+REMEMBERED: Final = timedelta(days=90)
+"""How long a listing cannot ask a person who declined or ended a position in it."""
+REQUESTS_PER_DAY: Final = 10
+"""Positions that an account can request in 24 hours."""
+REFUSED: Final = (PositionRequest.Decision.DECLINED, PositionRequest.Decision.ENDED)
+
+
+class Refusal(NamedTuple):
+    """A person who declined or ended a position in a listing, and when the listing can ask again."""
+
+    slug: str
+    name: str
+    until: datetime
+
+
+def name_key(name: str) -> str:
+    """Return what two spellings of one name have in common."""
+    return slug_from_name(name) or name.strip().casefold()
+
+
+def needs_consent(person: Person, actor: Actor | None) -> bool:
+    """Return whether a position that *actor* gives to *person* waits for the person: others' claimed profiles do."""
+    return person.account_id is not None and (actor is None or person.account_id != actor.account_id)
+
+
+def can_name(person: Person, actor: Actor | None) -> bool:
+    """Return whether *actor* may name a person by slug; others' private profiles are treated as unknown."""
+    if actor is None or person.published or decides(actor):
+        return True
+    return person.account_id is not None and person.account_id == actor.account_id
+
+
+def open_requests(company: Company) -> dict[str, PositionRequest]:
+    """Return the undecided requests of a listing, by the id of the position."""
+    found = PositionRequest.objects.filter(company=company, decision="").select_related("person")
+    return {request.item: request for request in found}
+
+
+def positions_of(person: Person) -> QuerySet[Position]:
+    """Return the positions that name *person*, also those that the person has not confirmed."""
+    asked = PositionRequest.objects.filter(
+        person=person, decision="", company=OuterRef("company"), item=OuterRef("item_id")
+    )
+    return Position.objects.filter(Q(person=person) | Q(Exists(asked), person=None))
+
+
+def recent_refusals(company: Company) -> list[Refusal]:
+    """Return the people whom the listing cannot ask at present."""
+    since = now() - REMEMBERED
+    found = PositionRequest.objects.filter(company=company, decision__in=REFUSED, decided_at__gt=since)
+    rows = found.order_by("decided_at").values_list("person__slug", "person__name", "decided_at")
+    return [Refusal(slug, name, at + REMEMBERED) for slug, name, at in rows if at]
+
+
+def people_named(names: Iterable[str], actor: Actor) -> dict[str, list[str]]:
+    """Return the slugs of public people, and of the actor's own profile, by :func:`name_key` of each of *names*."""
+    wanted = {name_key(name): name for name in names}
+    found: dict[str, list[str]] = defaultdict(list)
+    if wanted:
+        named = Person.objects.filter(Q(slug__in=list(wanted)) | Q(name__in=list(wanted.values())))
+        visible = Q(published=True)
+        if actor.account_id is not None:
+            visible |= Q(account_id=actor.account_id)
+        for slug, name in named.filter(visible).order_by("pk").values_list("slug", "name"):
+            if (key := name_key(name)) in wanted:
+                found[key].append(slug)
+    return found
+
+
+def request_positions(actor: Actor | None, company: Company, asked: Sequence[tuple[str, str | None, Person]]) -> None:
+    """Record requests, each by the id and title of the position and its person; :func:`tell_people` sends the mail."""
+    account_id = actor.account_id if actor else None
+    PositionRequest.objects.bulk_create(
+        [
+            PositionRequest(company=company, person=person, item=item, title=title, account_id=account_id)
+            for item, title, person in asked
+        ]
+    )
+
+
+def check_rate(actor: Actor | None, requests: int) -> None:
+    """Raise TooMany if the account may not request as many positions today."""
+    if actor is None or actor.account_id is None:
+        return
+    mine = PositionRequest.objects.filter(account_id=actor.account_id, asked_at__gt=now() - timedelta(days=1))
+    if requests and mine.count() + requests > REQUESTS_PER_DAY:
+        raise TooMany(
+            Phrase("An account can ask people to confirm {limit} positions in 24 hours.", limit=REQUESTS_PER_DAY),
+            "Try again tomorrow, or leave out some of the positions that name claimed profiles.",
+            retry_after_s=86_400,
+        )
+
+
+def withdraw_requests(keys: Iterable[int]) -> None:
+    """Withdraw undecided requests, because their positions were removed or changed."""
+    undecided = PositionRequest.objects.filter(pk__in=list(keys), decision="")
+    undecided.update(decision=PositionRequest.Decision.WITHDRAWN, decided_at=now())
+
+
+def tell_people(company: Company) -> None:
+    """Mail the people whom a published listing asks, once for each request."""
+    if company.state != State.PUBLISHED:
+        return
+    waiting = PositionRequest.objects.filter(company=company, decision="", told_at=None).select_related("person")
+    by_person: dict[int, list[PositionRequest]] = defaultdict(list)
+    for request in waiting.filter(person__account__isnull=False).order_by("pk"):
+        by_person[request.person_id].append(request)
+    for requests in by_person.values():
+        PositionRequest.objects.filter(pk__in=[each.pk for each in requests]).update(told_at=now())
+        person, titles = requests[0].person, [each.title or "" for each in requests]
+        notifications.notify_of_request(person, company, titles)
+
+
+def add_named_people(actor: Actor, company: Company) -> None:
+    """
+    Make public people of the names on a listing, when a reviewer approves it.
+
+    Names of public people stay names: a reviewer chooses on the review page whether it is the same person.
+    """
+    asked = PositionRequest.objects.filter(company=company, decision="").values("item")
+    places = list(Position.objects.filter(company=company, person=None).exclude(item_id__in=asked).order_by("rank"))
+    known = people_named({place.name for place in places}, actor)
+    refused = {name_key(each.name) for each in recent_refusals(company)}
+    made: dict[str, Person] = {}
+    for place in places:
+        key = name_key(place.name)
+        if key not in known and key not in refused:
+            made[key] = made.get(key) or make_person(place.name)
+            place.person, place.name = made[key], ""
+            place.save(update_fields=["person", "name"])
+
+
+def make_person(name: str) -> Person:
+    """Create a person without an account, who is public while a published listing names them."""
+    person = Person(slug=reserve_slug("person", name), name=name.strip())
+    provenance.reviewed(person)
+    person.save()
+    return person
 
 
 class Place(NamedTuple):
@@ -63,7 +218,7 @@ class _Team:
 
     @classmethod
     def read(cls, company: Company) -> "_Team":
-        team, requests = cls(company), consent.open_requests(company)
+        team, requests = cls(company), open_requests(company)
         for each in Position.objects.filter(company=company).select_related("person").order_by("rank"):
             request = requests.get(each.item_id) if each.person is None else None
             person = request.person if request else each.person
@@ -97,7 +252,7 @@ def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
     found.before["positions"] = [place.to_document() for place in team.places]
     found.after["positions"] = [place.to_document() for place in after]
     asked = [place.row for place in after if place.is_asked and place.request is None]
-    consent.check_rate(guard.actor, len(asked))
+    check_rate(guard.actor, len(asked))
     found.asked += list(dict.fromkeys(row.slug for row in asked))
 
     def write(affected: AffectedRows) -> None:
@@ -105,11 +260,9 @@ def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
         columns = [(place.row.item_id, place.columns(keys.get(place.row.slug))) for place in after]
         write_rows(Position, team.company, team.stored, columns)
         kept = {place.request for place in after}
-        consent.withdraw_requests(each.request for each in team.places if each.request and each.request not in kept)
-        consent.request_positions(
-            guard.actor, team.company, [(row.item_id, row.title, team.people[row.slug]) for row in asked]
-        )
-        consent.tell_people(team.company)
+        withdraw_requests(each.request for each in team.places if each.request and each.request not in kept)
+        request_positions(guard.actor, team.company, [(row.item_id, row.title, team.people[row.slug]) for row in asked])
+        tell_people(team.company)
         former = {row.id: (row.columns, rank) for rank, row in enumerate(team.stored)}
         current = {each: (its, rank) for rank, (each, its) in enumerate(columns)}
         changed = [each for each in {**former, **current} if former.get(each) != current.get(each)]
@@ -133,7 +286,7 @@ class _Naming:
         self.by_id = {place.row.item_id: place for place in reversed(team.places)}
         self.by_name = {place.row.name: place.row.slug for place in reversed(team.places)}
         """A name that the listing has means that person."""
-        self.refusals = consent.recent_refusals(team.company) if self.actor else []
+        self.refusals = recent_refusals(team.company) if self.actor else []
         self.faults: list[Fault] = []
         self.profiles: dict[str, list[str]] = {}
         """The slugs of the people with each name that the change adds without a profile."""
@@ -154,7 +307,7 @@ class _Naming:
             named = [merged.get(slug, slug) for slug in named]
             unknown = {slug for slug in named if slug} - self.team.people.keys()
         for person in Person.objects.filter(slug__in=unknown):
-            if consent.can_name(person, self.actor) or (self.reverts and person.account_id is None):
+            if can_name(person, self.actor) or (self.reverts and person.account_id is None):
                 self.team.people[person.slug] = person
         places = [self._place(n, row, slug) for n, (row, slug) in enumerate(zip(rows, named, strict=True))]
         self._check_names([(n, place.row.name) for n, place in enumerate(places) if not place.row.slug], new)
@@ -174,7 +327,7 @@ class _Naming:
             return Place(row, is_linked=False)
         person = self.team.people.get(slug)
         if person is None:
-            named = consent.people_named([slug], self.actor).values() if self.actor else ()
+            named = people_named([slug], self.actor).values() if self.actor else ()
             known = ", ".join(each for slugs in named for each in slugs[:_SHOWN_CANDIDATES])
             meant = (
                 Phrase("; people of that name: {known}", known=known)
@@ -188,7 +341,7 @@ class _Naming:
         row = row._replace(slug=slug, name=same.row.name if same and is_same else person.name)
         if same and row == same.row:
             return same
-        if not consent.needs_consent(person, self.actor):
+        if not needs_consent(person, self.actor):
             return Place(row, is_linked=True)
         for refusal in self.refusals:
             if refusal.slug == slug:
@@ -200,10 +353,10 @@ class _Naming:
         new = [(index, name) for index, name in names if self.by_name.get(name) != ""]
         if self.actor is None or not new:
             return
-        people = {} if self.reverts else consent.people_named((name for _, name in new), self.actor)
-        refusals = {consent.name_key(each.name): each for each in self.refusals}
+        people = {} if self.reverts else people_named((name for _, name in new), self.actor)
+        refusals = {name_key(each.name): each for each in self.refusals}
         for index, name in new:
-            key = consent.name_key(name)
+            key = name_key(name)
             self.profiles[name] = people.get(key, [])[:_SHOWN_CANDIDATES]
             if is_new[index]:
                 continue
@@ -224,7 +377,7 @@ class _Naming:
                 fault.choices = tuple(slugs[:_SHOWN_CANDIDATES])
                 self.faults.append(fault)
 
-    def _refuse(self, index: int, member: str, refusal: consent.Refusal) -> None:
+    def _refuse(self, index: int, member: str, refusal: Refusal) -> None:
         reason = Phrase(
             "is {slug}, who declined a position here; you can ask again on {day}",
             slug=refusal.slug,

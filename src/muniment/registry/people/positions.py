@@ -1,7 +1,8 @@
 """
-The positions of a person: list them, and confirm, decline or end them.
+The positions of a person: list them, and confirm, decline or end them; and the names that link to no profile.
 
-Source: decisions, section 5: a claimed profile must confirm, may decline or end a position.
+Source: decisions, section 5: a claimed profile must confirm, may decline or end a position; a name becomes a public
+person when a reviewer or that person says so.
 """
 
 from collections import defaultdict
@@ -19,9 +20,11 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry import history
+from muniment.registry.company.access import owned, require_reviewer
 from muniment.registry.company.changes import retire
 from muniment.registry.company.parts import PositionRow
 from muniment.registry.models import Company, Ownership, Person, Position, PositionRequest, State
+from muniment.registry.people import naming
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.registry.publishing.redaction import retire_exports
 from muniment.registry.review import notifications
@@ -261,3 +264,86 @@ def publish_team(companies: Iterable[int], person: Person) -> None:
     """Publish listings and a person whose positions changed."""
     Person.objects.filter(pk=person.pk).update(updated_at=now())
     publish(AffectedRows().company(*companies).person(person.pk))
+
+
+@dataclass(frozen=True, slots=True)
+class UnlinkedPosition:
+    """
+    A position of which a listing shows the name alone, for reviewers.
+
+    Args:
+        asked: the person who is asked to confirm it, or None for a name without a profile.
+        candidates: slugs of public people with the name.
+    """
+
+    item: str
+    name: str
+    title: str
+    asked: Person | None
+    since: datetime | None
+    candidates: list[str]
+
+
+def list_unlinked(actor: Actor, slug: str) -> list[UnlinkedPosition]:
+    """
+    Return the positions of a listing that name no profile: to its owners, and to reviewers.
+
+    Raises:
+        NotFound: unknown, or not owned.
+    """
+    company = owned(actor, slug)
+    requests = naming.open_requests(company)
+    places = list(Position.objects.filter(company=company, person=None).order_by("rank"))
+    people = naming.people_named({each.name for each in places if each.item_id not in requests}, actor)
+    found = []
+    for each in places:
+        request = requests.get(each.item_id)
+        candidates = [] if request else people.get(naming.name_key(each.name), [])
+        asked, since = (request.person, request.asked_at) if request else (None, None)
+        found.append(UnlinkedPosition(each.item_id, each.name, each.title or "", asked, since, candidates))
+    return found
+
+
+def link_position(actor: Actor, slug: str, item: str, person_slug: str = "") -> Person:
+    """
+    Link a position that shows a name alone: to the person who is asked, to *person_slug*, or to a new public person.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: there is no such position or person.
+        Conflict: the person declined or ended a position in this listing recently.
+    """
+    require_reviewer(actor, "add names to people")
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        place = Position.objects.filter(company=company, item_id=item, person=None).first()
+        if place is None:
+            raise NotFound("This position shows no name without a profile.", "Reload the page: it may have changed.")
+        request = naming.open_requests(company).get(item)
+        person = _person_for(place, request, person_slug)
+        if any(refusal.slug == person.slug for refusal in naming.recent_refusals(company)):
+            raise Conflict(
+                Phrase("{person} declined a position in this listing.", person=person.name),
+                "Only they can take it back.",
+            )
+        before = team_of(company.slug)
+        place.person, place.name = person, ""
+        place.save(update_fields=["person", "name"])
+        if request:
+            decisions, is_same = PositionRequest.Decision, request.person_id == person.pk
+            decide(actor, request, decisions.CONFIRMED if is_same else decisions.WITHDRAWN)
+        write_team(actor, company, "confirmed", before)
+        publish_team([company.pk], person)
+        return person
+
+
+def _person_for(place: Position, request: PositionRequest | None, slug: str) -> Person:
+    if slug:
+        found = Person.objects.filter(slug=slug).first()
+        if found is None or not (found.published or found.account_id is None):  # a person publishes their own profile
+            raise NotFound(
+                Phrase("No person has the slug {slug!r}.", slug=slug[:200]),
+                "GET /api/v1/people lists the slugs of people.",
+            )
+        return found
+    return request.person if request else naming.make_person(place.name)

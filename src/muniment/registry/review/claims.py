@@ -19,11 +19,11 @@ from muniment.registry import history
 from muniment.registry.company.access import require_account, require_reviewer
 from muniment.registry.company.changes import BadFields, CompanyChange, read_change, refuse_broken_rules
 from muniment.registry.company.listings import add_owner, compare, update_company
-from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, Person, Petition, State
 from muniment.registry.people.profiles import join_person
 from muniment.registry.plugged.checking import refuse_company
 from muniment.registry.review import notifications
+from muniment.registry.review.notifications import announce
 from muniment.schema.validation import Fault
 
 MAX_TEXT = 2_000

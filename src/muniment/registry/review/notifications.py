@@ -1,4 +1,8 @@
-"""Mail to owners and requesters about decisions. Sent after the commit; a failure undoes nothing."""
+"""
+Announce items that wait for reviewers, and mail owners and requesters about decisions.
+
+Mail is sent after the commit; a failure undoes nothing.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -6,9 +10,13 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
+from muniment.jobs.queue import enqueue
 from muniment.mail import outgoing, places
 from muniment.mail.receivers import in_language_at, in_language_of
 from muniment.registry.models import Company, Person, Petition
+
+CHECK: Final = "registry.item_waits"
+
 
 _TO_OWNERS: Final = {
     "submitted": (
@@ -173,3 +181,8 @@ def notify_owners_of_answer(company: Company, person: Person, titles: list[str],
 
 def _note_block(note: str) -> str:
     return f"\n{gettext('Note from the reviewer:')}\n{outgoing.one_block(note)}\n" if note.strip() else ""
+
+
+def announce(subject: str) -> None:
+    """Enqueue the checks of an item, in the caller's transaction: ``company:slug``, ``change:7``, ``petition:7``."""
+    enqueue(CHECK, {"subject": subject}, group=CHECK, priority=1)

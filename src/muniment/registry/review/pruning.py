@@ -24,7 +24,7 @@ from muniment.registry.exchange.reading import sources_of
 from muniment.registry.frameworks.operations import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry, Person, State
 from muniment.registry.people.moderation import unlist_person
-from muniment.registry.review.decisions import unlist_company
+from muniment.registry.review.workflow import unlist_company
 
 SHARE: Final = 10
 """Without a limit, at most one row in so many of a kind is unlisted."""

@@ -26,8 +26,8 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry import history
 from muniment.registry.company.access import require_account
 from muniment.registry.company.listings import publish_owners
-from muniment.registry.inbox.waiting import announce
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Ownership, Petition, State
+from muniment.registry.review.notifications import announce
 from muniment.registry.verification import checks, mailing
 from muniment.registry.verification.hosts import Claim, Method, as_written, bare, claim_of, mail_addresses, site_of
 

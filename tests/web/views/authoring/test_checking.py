@@ -9,7 +9,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox.checks import list_dead_links
 from muniment.registry.models import Company, ItemChecks
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.web.authoring.team_size import counted_team
 
 pytestmark = pytest.mark.django_db
@@ -93,8 +93,8 @@ def test_what_looks_unfinished_is_named(owner):
 
 def test_a_likely_duplicate_is_named(owner):
     first = listing(owner)
-    decisions.submit_company(owner.actor("web"), first)
-    decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), first)
+    workflow.submit_company(owner.actor("web"), first)
+    workflow.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), first)
     other = account("other@reef.example")
     html = checked(other, listing(other, name="Tidal works"))
     assert "may already be listed" in html
@@ -109,8 +109,8 @@ def test_shares_above_the_whole_that_were_stored_before_the_rule_are_named(owner
 
 def test_of_a_published_listing_what_waits_for_a_reviewer_is_shown(owner):
     slug = listing(owner)
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
     listings.update_company(owner.actor("web"), slug, CompanyChange(name="Tidal Power"))
     html = checked(owner, slug)
     assert "Changes to name, token symbol or type need review" in html
@@ -123,8 +123,8 @@ def test_of_a_published_listing_what_waits_for_a_reviewer_is_shown(owner):
 
 def published(owner, **facts):
     slug = listing(owner, **facts)
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
     return slug
 
 
@@ -132,8 +132,8 @@ def test_a_published_listing_has_nothing_to_submit_and_is_not_taken_for_a_duplic
     slug = published(owner)
     second = listing(owner, name="Tidal works")
     assert "may already be listed" in checked(owner, second)
-    decisions.submit_company(owner.actor("web"), second)
-    decisions.approve_company(account("other@harbour.example", "reviewer").actor("web"), second)
+    workflow.submit_company(owner.actor("web"), second)
+    workflow.approve_company(account("other@harbour.example", "reviewer").actor("web"), second)
     html = checked(owner, slug)
     assert "Your listing is published, and there is nothing to submit." in html
     assert "may already be listed" not in html
@@ -176,8 +176,8 @@ def test_a_name_that_a_profile_has_is_offered_for_choice(owner):
     slug = listing(owner)
     new = {"add": [{"title": "Chair", "person": {"name": "Ada Reef", "isNew": True}}]}
     listings.update_company(owner.actor("web"), slug, CompanyChange(positions=new))
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
     other = account("other@reef.example")
     second = listings.create_company(other.actor("web"), CompanyChange(name="Reef Works")).slug
     listings.update_company(other.actor("web"), second, CompanyChange(positions=new))
@@ -188,8 +188,8 @@ def test_a_name_that_a_profile_has_is_offered_for_choice(owner):
 def test_the_form_says_what_waits_for_a_reviewer_and_what_is_public_until_then(owner):
     slug = listing(owner)
     reviewer = account("reviewer@harbour.example", "reviewer")
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(reviewer.actor("web"), slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(reviewer.actor("web"), slug)
     client = signed_in(owner)
     form = fields_of(client.get(f"/manage/companies/{slug}/edit/basics").content.decode())
     client.post(f"/manage/companies/{slug}/edit/basics", {**form, "name": "Tidal Power", "website": "tidal.example/en"})

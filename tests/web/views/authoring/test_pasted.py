@@ -8,7 +8,7 @@ from make.pages import fields_of, valid
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import CapTableEntry, Position
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.web.authoring.tables import MAX_CHARACTERS
 
 pytestmark = pytest.mark.django_db
@@ -110,8 +110,8 @@ def test_a_team_is_pasted_and_a_known_name_is_chosen(client, draft, owner):
     reviewer = account("reviewer@harbour.example", "reviewer").actor("web")
     named = [{"title": "Clerk", "person": {"name": "Bo Marsh"}}]
     listings.update_company(owner.actor("web"), draft, CompanyChange(positions=named))
-    decisions.submit_company(owner.actor("web"), draft)
-    decisions.approve_company(reviewer, draft)
+    workflow.submit_company(owner.actor("web"), draft)
+    workflow.approve_company(reviewer, draft)
     second = listings.create_company(owner.actor("web"), CompanyChange(name="Reef Works")).slug
     team = "Name\tPosition\nAda Reef\tChair\nBo Marsh\tTreasurer"
     html = check(client, second, team, "positions", 422)

@@ -9,7 +9,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Position
 from muniment.registry.people import profiles
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,8 +23,8 @@ def owner():
 def published(owner):
     change = CompanyChange(name="Tidal <Works>", positions=[{"title": "Chair", "person": {"name": "Ada Reef"}}])
     slug = listings.create_company(owner.actor("web"), change).slug
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(account("reviewer@harbour.example", "reviewer").actor("web"), slug)
     return slug
 
 

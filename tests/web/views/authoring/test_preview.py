@@ -8,7 +8,7 @@ from make.pages import fields_of, valid
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 
 pytestmark = pytest.mark.django_db
 FACTS = {
@@ -110,8 +110,8 @@ def test_values_that_are_not_valid_yet_are_not_shown(owner, draft):
 
 def test_a_change_that_waits_for_a_reviewer_is_in_the_preview(owner, draft):
     reviewer = account("reviewer@harbour.example", "reviewer").actor("web")
-    decisions.submit_company(owner.actor("web"), draft)
-    decisions.approve_company(reviewer, draft)
+    workflow.submit_company(owner.actor("web"), draft)
+    workflow.approve_company(reviewer, draft)
     listings.update_company(owner.actor("web"), draft, CompanyChange(name="Tidal Power"))
     assert "Tidal Power" in page(owner, f"/manage/companies/{draft}/preview").content.decode()
 

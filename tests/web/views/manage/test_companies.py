@@ -19,7 +19,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
 from muniment.registry.people import profiles
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.web.forms import plain
 from services.items import without_ids
 
@@ -56,8 +56,8 @@ def draft(owner):
 
 @pytest.fixture
 def published(draft, owner, reviewer):
-    decisions.submit_company(owner.actor("web"), draft)
-    decisions.approve_company(reviewer.actor("web"), draft)
+    workflow.submit_company(owner.actor("web"), draft)
+    workflow.approve_company(reviewer.actor("web"), draft)
     return draft
 
 

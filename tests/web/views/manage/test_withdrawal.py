@@ -14,7 +14,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, HistoryEntry, Invitation, Ownership
 from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.review import decisions, invitations
+from muniment.registry.review import invitations, workflow
 
 pytestmark = pytest.mark.django_db
 FACTS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
@@ -43,8 +43,8 @@ def listing(owner):
 
 @pytest.fixture
 def published(listing, owner, judge):
-    decisions.submit_company(owner.actor("web"), listing)
-    decisions.approve_company(judge, listing)
+    workflow.submit_company(owner.actor("web"), listing)
+    workflow.approve_company(judge, listing)
     return listing
 
 
@@ -75,16 +75,16 @@ def follow(browser, question, step):
 
 
 def test_each_step_is_asked_for_and_taken(browser, listing, owner, judge):
-    decisions.submit_company(owner.actor("web"), listing)
+    workflow.submit_company(owner.actor("web"), listing)
     assert follow(browser, "Withdraw the submission of Tidal Works?", "withdraw") == BASE
-    decisions.submit_company(owner.actor("web"), listing)
-    decisions.approve_company(judge, listing)
+    workflow.submit_company(owner.actor("web"), listing)
+    workflow.approve_company(judge, listing)
     assert follow(browser, "Unlist Tidal Works?", "unlist") == BASE
     assert document("company", listing) is None
     assert "An owner unlisted this listing" in page_of(browser.get(BASE))
     assert follow(browser, "Publish Tidal Works again?", "relist") == BASE
     assert document("company", listing)
-    decisions.unlist_company(judge, listing, "Not an organization.")
+    workflow.unlist_company(judge, listing, "Not an organization.")
     taken_down = page_of(browser.get(BASE))
     assert "A reviewer unlisted this listing" in taken_down
     assert f"{BASE}/relist" not in taken_down

@@ -9,8 +9,8 @@ from muniment.credits.models import Transfer
 from muniment.credits.operations import get_balance
 from muniment.kernel.problems import BadRequest, Forbidden
 from muniment.registry.exchange.importer import import_registry
+from muniment.registry.inbox.deciding import MAX_TOGETHER, find_rows, list_rows, move_several
 from muniment.registry.models import Company, Person
-from muniment.registry.review.bulk import MAX_TOGETHER, find_rows, list_rows, move_several
 from services.product import DEMO
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from muniment.kernel.ids import now
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import DomainProof, Petition
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.registry.verification import checks
 from muniment.web.presenters.company import company_facts
 
@@ -32,8 +32,8 @@ def owner():
     me = account("ida@kelp.example")
     change = CompanyChange(name="Harbour", website=f"https://{HOST}/", type="DAO", description="Tides.")
     listings.create_company(me.actor("web"), change, slug="harbour")
-    decisions.submit_company(me.actor("web"), "harbour")
-    decisions.approve_company(COMMAND, "harbour")
+    workflow.submit_company(me.actor("web"), "harbour")
+    workflow.approve_company(COMMAND, "harbour")
     return me
 
 

@@ -26,7 +26,7 @@ from muniment.registry.models import (
     Petition,
     Taking,
 )
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.web.views.review.frameworks import STARTER
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +56,7 @@ def second():
 @pytest.fixture
 def submitted(owner):
     slug = listings.create_company(owner.actor("web"), CompanyChange(FIELDS)).slug
-    decisions.submit_company(owner.actor("web"), slug)
+    workflow.submit_company(owner.actor("web"), slug)
     return slug
 
 
@@ -73,7 +73,7 @@ def test_the_queue_shows_what_waits_and_the_assignee(submitted, first, second):
 def test_the_oldest_waits_first(owner, first):
     for name in ("Zeta", "Alpha"):
         slug = listings.create_company(owner.actor("web"), CompanyChange(name=name)).slug
-        decisions.submit_company(owner.actor("web"), slug)
+        workflow.submit_company(owner.actor("web"), slug)
     html = signed_in(first).get("/review").content.decode()
     assert html.index("Zeta") < html.index("Alpha")
 
@@ -201,7 +201,7 @@ def test_the_next_item_is_offered_only_while_one_waits(submitted, first, owner):
     client = signed_in(first)
     assert 'data-key="j"' not in client.get(f"/review/companies/{submitted}").content.decode()
     other = listings.create_company(owner.actor("web"), CompanyChange(FIELDS, name="Ebb Works")).slug
-    decisions.submit_company(owner.actor("web"), other)
+    workflow.submit_company(owner.actor("web"), other)
     assert 'data-key="j"' in client.get(f"/review/companies/{submitted}").content.decode()
 
 
@@ -216,7 +216,7 @@ def test_unlisting_and_listing_again(submitted, first):
 
 def test_a_review_shows_checks_beside_the_listing(submitted, first, owner):
     twin = listings.create_company(owner.actor("web"), CompanyChange(name="Tidal works")).slug
-    decisions.submit_company(owner.actor("web"), twin)
+    workflow.submit_company(owner.actor("web"), twin)
     html = signed_in(first).get(f"/review/companies/{twin}").content.decode()
     assert f'href="/review/companies/{submitted}"' in html
     assert "(same name)" in html

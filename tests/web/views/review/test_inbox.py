@@ -12,9 +12,9 @@ from make.accounts import account, signed_in
 from muniment.kernel.ids import now
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.inbox import replies
+from muniment.registry.inbox import reviewers
 from muniment.registry.models import Company, ItemChecks, PendingChange, Petition, SavedReply, Taking
-from muniment.registry.review import claims, decisions
+from muniment.registry.review import claims, workflow
 
 pytestmark = pytest.mark.django_db
 FIELDS = {"type": "cooperative", "website": "https://tidal.example", "description": "Tides."}
@@ -37,7 +37,7 @@ def second():
 
 def submit(owner, name, **fields):
     slug = listings.create_company(owner.actor("web"), CompanyChange({"name": name, **FIELDS, **fields})).slug
-    return decisions.submit_company(owner.actor("web"), slug)
+    return workflow.submit_company(owner.actor("web"), slug)
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def test_filters_stay_in_the_addresses_of_items_and_pages(owner, first):
 
 def test_returned_and_decided_items_have_a_state(three, first):
     page, judge = signed_in(first), first.actor("web")
-    decisions.request_changes(judge, three[0].slug, "More.")
-    decisions.approve_company(judge, three[1].slug)
+    workflow.request_changes(judge, three[0].slug, "More.")
+    workflow.approve_company(judge, three[1].slug)
     assert "Alder Bank" in text_of(page.get("/review?state=returned"))
     told = text_of(page.get("/review?state=decided"))
     assert "Birch Fund" in told
@@ -144,7 +144,7 @@ def test_a_declined_item_is_taken_back_from_the_next_page(three, first):
 def test_declined_changes_and_requests_can_be_reopened_on_their_page(owner, first, kind):
     page, judge = signed_in(first), first.actor("web")
     listed = submit(owner, "Alder Bank")
-    decisions.approve_company(judge, listed.slug)
+    workflow.approve_company(judge, listed.slug)
     if kind == "change":
         listings.update_company(owner.actor("web"), listed.slug, CompanyChange(name="Alder Trust"))
         address = f"/review/changes/{PendingChange.objects.get().pk}"
@@ -226,7 +226,7 @@ def test_replies_are_made_changed_deleted_and_used_without_a_script(three, first
 
 
 def test_too_many_replies_are_told(first, monkeypatch):
-    monkeypatch.setattr(replies, "MAX_REPLIES", 0)
+    monkeypatch.setattr(reviewers, "MAX_REPLIES", 0)
     told = signed_in(first).post("/review/replies", {"title": "Website", "text": "x"}, follow=True)
     assert "Delete one first." in told.content.decode()
 

@@ -16,7 +16,7 @@ from muniment.registry.company import listings as companies
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.frameworks import drafts, operations
 from muniment.registry.models import Framework, FrameworkSpecification, Person, SpecificationDraft
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from services.submitted import unedited
 from web.authoring.test_specification_form import FULL, demo
 
@@ -104,8 +104,8 @@ def test_a_listing_is_chosen_for_the_preview(page):
     form = form_of(page.get(PAGE))
     draft = page.post(PAGE, {**form, "do": "preview", "listing": slug})
     assert "There is no such listing." in text_of(draft)
-    decisions.submit_company(owner.actor("web"), slug)
-    decisions.approve_company(COMMAND, slug)
+    workflow.submit_company(owner.actor("web"), slug)
+    workflow.approve_company(COMMAND, slug)
     assert "Preview: Harbour Fund" in text_of(page.post(PAGE, {**form, "do": "preview", "listing": slug}))
     assert Person.objects.count() == 1
 

@@ -61,7 +61,7 @@ from muniment.oauth.token_authentication import Bridge
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange, is_short
 from muniment.registry.models import State
-from muniment.registry.review import decisions, withdrawal
+from muniment.registry.review import workflow
 from muniment.schema.kinds import ANSWER, CHANGE
 from muniment.schema.objects import Schema
 from muniment.schema.record import nullable
@@ -306,9 +306,9 @@ class CompanyTools:
         slug, expected = arguments["slug"], arguments.get("expectedVersion")
         with rehearsal(arguments):
             if arguments.get("withdraw", False):
-                company = withdrawal.withdraw_submission(caller.owner, slug, expected_version=expected)
+                company = workflow.withdraw_submission(caller.owner, slug, expected_version=expected)
             else:
-                company = decisions.submit_company(caller.owner, slug, expected_version=expected)
+                company = workflow.submit_company(caller.owner, slug, expected_version=expected)
         shown = {"id": company.slug, "state": company.state, "version": company.version}
         return {"data": dry_marked(shown, arguments)}
 

@@ -38,7 +38,7 @@ from muniment.oauth.token_authentication import Bridge
 from muniment.registry import provenance
 from muniment.registry.company import listings
 from muniment.registry.models import Company, Person
-from muniment.registry.people import positions, profiles, withdrawal
+from muniment.registry.people import positions, profiles
 from muniment.schema.kinds import CHANGE
 from muniment.schema.objects import Schema
 from muniment.schema.person import profile
@@ -83,7 +83,7 @@ class ProfileTools:
             named = provenance.marks(Company, (each["company"]["id"] for each in answer["positions"]))
             marks |= {("company", key): mark for key, mark in named.items()}
         if arguments.get("history", False):
-            answer["history"] = shown_entries(withdrawal.profile_history(actor, page_size=_HISTORY_ROWS).items)
+            answer["history"] = shown_entries(profiles.profile_history(actor, page_size=_HISTORY_ROWS).items)
         (answer,) = _MEMBERS.chosen([answer], arguments)
         content = answers.record(answer, f"{self._base_url}/manage/profile", "companies")
         return Marked(content, marking.encode(marks))
@@ -124,7 +124,7 @@ class ProfileTools:
         expected = arguments.get("expectedVersion")
         if "revert" in arguments:
             overwrite = arguments.get("overwrite", False)
-            return withdrawal.revert_profile(
+            return profiles.revert_profile(
                 actor, arguments["revert"], expected_version=expected, overwrite=overwrite, dry_run=dry_run
             )
         if "positions" in arguments:

@@ -13,7 +13,7 @@ from muniment.languages.translated import stated, translated, within
 from muniment.registry.company import listings
 from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.inbox.checks import list_dead_links
-from muniment.registry.people.unlinked import list_unlinked
+from muniment.registry.people.positions import list_unlinked
 from muniment.registry.review.duplicates import likely_duplicates
 from muniment.registry.review.values import broken_values
 from muniment.web.authoring import checks

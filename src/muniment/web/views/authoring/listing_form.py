@@ -18,7 +18,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.access import owned
 from muniment.registry.company.changes import BadFields, CompanyChange, read_change
 from muniment.registry.company.listings import OwnedCompany, compare
-from muniment.registry.review import decisions
+from muniment.registry.review import workflow
 from muniment.registry.review.duplicates import likely_duplicates
 from muniment.web import form_pages
 from muniment.web.authoring.checks import missing_of
@@ -155,7 +155,7 @@ def submit(request: HttpRequest, slug: str) -> HttpResponse:
             gettext("The listing is incomplete. Missing: %(fields)s.") % {"fields": ", ".join(lacking)},
             gettext("Complete these fields, then submit."),
         )
-    decisions.submit_company(actor_of(request), slug, expected_version=asked_version(request))
+    workflow.submit_company(actor_of(request), slug, expected_version=asked_version(request))
     messages.success(request, gettext("Submitted. We'll email you when a reviewer decides."))
     return HttpResponseRedirect(f"/manage/companies/{slug}")
 

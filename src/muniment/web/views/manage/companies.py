@@ -16,10 +16,10 @@ from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.inbox import items
 from muniment.registry.models import Ownership, PendingChange, UnlistedBy
 from muniment.registry.names.operations import list_former_names
+from muniment.registry.people.positions import list_unlinked
 from muniment.registry.people.profiles import get_profile
-from muniment.registry.people.unlinked import list_unlinked
 from muniment.registry.reverting import LaterChanges
-from muniment.registry.review import invitations, withdrawal
+from muniment.registry.review import invitations, workflow
 from muniment.registry.review.duplicates import host_of
 from muniment.web.authoring.checks import missing_of
 from muniment.web.presenters import differences
@@ -82,7 +82,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         **frame(mine, "overview"),
         "state_words": STATES["unlisted by owner" if mine.unlisted_by == UnlistedBy.OWNER else mine.state],
-        "deletable": mine.state in withdrawal.DELETABLE,
+        "deletable": mine.state in workflow.DELETABLE,
         "owners": owners,
         "is_owner": any(owner.account_id == actor.account_id for owner in owners),
         "rounds": rounds,

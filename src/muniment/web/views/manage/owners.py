@@ -14,7 +14,7 @@ from muniment.registry.company.changes import BadFields
 from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.models import Ownership
 from muniment.registry.names.operations import hide_former_name, remove_former_name, show_former_name
-from muniment.registry.review import invitations, withdrawal
+from muniment.registry.review import invitations, workflow
 from muniment.web.context import address
 from muniment.web.requests.access import actor_of, confirmed, reviewer, signed_in
 from muniment.web.requests.once import once
@@ -90,7 +90,7 @@ class Step(NamedTuple):
 
 STEPS: Final = {
     "delete": Step(
-        withdrawal.delete_draft,
+        workflow.delete_draft,
         gettext_lazy("Delete the draft of %(name)s?"),
         (
             gettext_lazy("The draft and its history are deleted. This cannot be undone."),
@@ -100,7 +100,7 @@ STEPS: Final = {
         gettext_lazy("Draft deleted."),
     ),
     "withdraw": Step(
-        withdrawal.withdraw_submission,
+        workflow.withdraw_submission,
         gettext_lazy("Withdraw the submission of %(name)s?"),
         (gettext_lazy("The listing leaves the review queue and is a draft again. You can submit it again later."),),
         gettext_lazy("Withdraw submission"),
@@ -108,7 +108,7 @@ STEPS: Final = {
         "main",
     ),
     "withdraw-change": Step(
-        withdrawal.withdraw_change,
+        workflow.withdraw_change,
         gettext_lazy("Withdraw the pending change of %(name)s?"),
         (gettext_lazy("The published values stay, and the request leaves the review queue."),),
         gettext_lazy("Withdraw change"),
@@ -116,7 +116,7 @@ STEPS: Final = {
         "main",
     ),
     "unlist": Step(
-        withdrawal.unlist_own_company,
+        workflow.unlist_own_company,
         gettext_lazy("Unlist %(name)s?"),
         (
             gettext_lazy("It is removed from all public pages, the search and the API, and its programs close."),
@@ -126,7 +126,7 @@ STEPS: Final = {
         gettext_lazy("Unlisted. The listing is no longer public."),
     ),
     "relist": Step(
-        withdrawal.relist_own_company,
+        workflow.relist_own_company,
         gettext_lazy("Publish %(name)s again?"),
         (gettext_lazy("The listing goes live as it is now, in its former place."),),
         gettext_lazy("Publish again"),

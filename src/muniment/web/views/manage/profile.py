@@ -14,7 +14,7 @@ from muniment.languages.translated import stated, told
 from muniment.registry.company import pictures
 from muniment.registry.company.changes import BadFields
 from muniment.registry.models import Person, Petition
-from muniment.registry.people import positions, profiles, withdrawal
+from muniment.registry.people import positions, profiles
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.reverting import LaterChanges
 from muniment.web.form_fields import form_field
@@ -103,14 +103,14 @@ def answer_position(request: HttpRequest) -> HttpResponse:
 def history(request: HttpRequest) -> HttpResponse:
     """Show every change of the profile with its diff and a button to revert it."""
     actor = actor_of(request)
-    found = withdrawal.profile_history(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
+    found = profiles.profile_history(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
     room = differences.Room()
     entries = [
         {
             "entry": entry,
             "lines": differences.lines_of_entry(entry, room),
             "is_mine": entry.account_id == actor.account_id,
-            "can_revert": withdrawal.can_revert(entry),
+            "can_revert": profiles.can_revert(entry),
         }
         for entry in found.items
     ]
@@ -124,9 +124,9 @@ def revert(request: HttpRequest, entry: int) -> HttpResponse:
     """Revert a change of the profile; ask first if it replaces what later changes wrote."""
     actor, back = actor_of(request), "/manage/profile/history"
     try:
-        done = withdrawal.revert_profile(actor, entry, overwrite=request.POST.get("overwrite") == "yes")
+        done = profiles.revert_profile(actor, entry, overwrite=request.POST.get("overwrite") == "yes")
     except LaterChanges as later:
-        tried = withdrawal.revert_profile(actor, entry, dry_run=True)
+        tried = profiles.revert_profile(actor, entry, dry_run=True)
         crumbs = [(gettext("Your profile"), "/manage/profile")]
         return ask_to_overwrite(request, later, tried.diff, back=back, crumbs=crumbs)
     messages.success(request, gettext("Reverted.") if done.applied else gettext("No changes to save."))
@@ -140,10 +140,10 @@ def take_step(request: HttpRequest, step: str) -> HttpResponse:
     if request.method == "POST":
         with problems_shown(request, Forbidden, BadRequest):
             if step == "unlist":
-                withdrawal.unlist_profile(actor_of(request))
+                profiles.unlist_profile(actor_of(request))
                 messages.success(request, gettext("Unlisted. Your profile is no longer public."))
             else:
-                withdrawal.publish_profile(actor_of(request))
+                profiles.publish_profile(actor_of(request))
                 messages.success(request, gettext("Your profile is public."))
         return HttpResponseRedirect("/manage/profile")
     if profiles.get_profile(actor_of(request)) is None:

@@ -7,8 +7,8 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest
+from muniment.registry.inbox import deciding
 from muniment.registry.inbox.deciding import Result
-from muniment.registry.review import bulk
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown
@@ -28,7 +28,7 @@ def listings(request: HttpRequest) -> HttpResponse:
     query = request.GET
     kind, state = chosen(query, "kind", tuple(KINDS)) or "companies", chosen(query, "state", tuple(STATES))
     words = query.get("q", "").strip()[:200]
-    found = bulk.list_rows(actor_of(request), kind, words, state=state, page=asked_page(query), page_size=PAGE_SIZE)
+    found = deciding.list_rows(actor_of(request), kind, words, state=state, page=asked_page(query), page_size=PAGE_SIZE)
     context = {
         "found": found,
         "pager": pager(request, ("kind", "q", "state", "page"), found),
@@ -49,7 +49,7 @@ def several(request: HttpRequest) -> HttpResponse:
     if kind not in KINDS or do not in STEPS:
         raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
     slugs = list(dict.fromkeys(value[:200] for value in post.getlist("slug")))
-    rows = bulk.find_rows(actor, kind, slugs)
+    rows = deciding.find_rows(actor, kind, slugs)
     context = {
         "do": do,
         "step": STEPS[do],
@@ -61,7 +61,7 @@ def several(request: HttpRequest) -> HttpResponse:
     }
     if post.get("confirmed"):
         with problems_shown(request, BadRequest):
-            moved = bulk.move_several(actor, kind, do, slugs, post.get("note", ""))
+            moved = deciding.move_several(actor, kind, do, slugs, post.get("note", ""))
             return _results(request, context, moved)
     return operate_page(request, "listings", "operate/several.html", context)
 

@@ -15,12 +15,12 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.listings import OwnedCompany
-from muniment.registry.inbox import assigning, checks, claimants, deciding, replies
+from muniment.registry.inbox import checks, deciding, items, reviewers
 from muniment.registry.inbox.checks import Check
 from muniment.registry.inbox.deciding import Chosen, Decision
 from muniment.registry.models import ItemChecks, Ownership, PendingChange, Petition
-from muniment.registry.people import unlinked
-from muniment.registry.review import claims, decisions
+from muniment.registry.people import positions
+from muniment.registry.review import claims, workflow
 from muniment.registry.verification.proofs import evidence_for
 from muniment.web.authoring.checks import unfinished_of
 from muniment.web.forms import plain
@@ -85,7 +85,7 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
         "has_owners": Ownership.objects.filter(company__slug=slug).exists(),
         "pending": _pending(slug),
         "history": listings.company_history(actor, slug, page_size=8, with_values=False).items,
-        "names": unlinked.list_unlinked(actor, slug),
+        "names": positions.list_unlinked(actor, slug),
         "team": team[:TEAM_SHOWN],
         "team_more": len(team[TEAM_SHOWN:]),
         "scores": scores.list_public_scores(actor, slug),
@@ -121,13 +121,13 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
         raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
     name = listings.get_company(actor, slug).name
     try:
-        note = replies.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
+        note = reviewers.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
         if what in _OF_SUBMISSIONS:
             deciding.decide(actor, Chosen(subject, asked_version(request)), _OF_SUBMISSIONS[what], note)
         elif what == "unlist":
-            decisions.unlist_company(actor, slug, note)
+            workflow.unlist_company(actor, slug, note)
         else:
-            decisions.relist_company(actor, slug, note=note)
+            workflow.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
         show_problem(request, refusal)
         return HttpResponseRedirect(f"/review/companies/{slug}{query_of(request)}")
@@ -188,7 +188,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
         "links": links,
         "diff": differences.lines_of(claims.describe(found)),
         "evidence": evidence_for(found),
-        "claimant": claimants.claimant_of(actor, found),
+        "claimant": checks.claimant_of(actor, found),
         "checks": _shown(checks.petition_checks(actor, found, stored=stored)) if not found.decision else [],
     }
     return review_page(request, "review/petition.html", context)
@@ -207,7 +207,7 @@ def _decide(request: HttpRequest, kind: str, number: int, said: tuple[str, str],
     """Approve or decline and lead to the next item; a refusal shows on the page of the change or petition."""
     actor, approve, subject = actor_of(request), request.POST.get("do") == "approve", f"{kind}:{number}"
     try:
-        note = replies.with_reply(actor, request.POST.get("note", ""), number_of(request.POST.get("reply", "")))
+        note = reviewers.with_reply(actor, request.POST.get("note", ""), number_of(request.POST.get("reply", "")))
         decision = "approve" if approve else "decline"
         deciding.decide(actor, Chosen(subject), cast("Decision", decision), note)
     except (BadRequest, Conflict) as refusal:
@@ -235,8 +235,8 @@ def _shown(found: list[Check]) -> list[JSONObject]:
 def _frame(actor: Actor, subject: str, name: str) -> JSONObject:
     return {
         "subject": subject,
-        "taken_by": assigning.assignee(subject),
-        "replies": replies.list_replies(actor),
+        "taken_by": items.assignee(subject),
+        "replies": reviewers.list_replies(actor),
         "crumbs": [(gettext("Review"), "/review"), (name, "")],
     }
 

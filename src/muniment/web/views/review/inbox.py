@@ -15,7 +15,7 @@ from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language
 from muniment.languages.translated import told
 from muniment.languages.writing import number
-from muniment.registry.inbox import assigning, deciding, items, replies, working
+from muniment.registry.inbox import deciding, items, reviewers
 from muniment.registry.inbox.checks import NAMES
 from muniment.registry.inbox.deciding import Chosen, Decision, Result
 from muniment.registry.inbox.items import InboxFilter, ItemState, QueueItem
@@ -90,7 +90,7 @@ def query_of(request: HttpRequest) -> str:
 def review_page(request: HttpRequest, template: str, context: JSONObject, *, status: int = 0) -> HttpResponse:
     """Render a page of the inbox or of an item, with the reviewer's settings and what was decided last."""
     last = request.session.pop(_LAST, None)
-    own = working.get_settings(actor_of(request))
+    own = reviewers.get_settings(actor_of(request))
     shown = {"tab": "queue", "query": query_of(request), "shortcuts": own.shortcuts, "last": last, **context}
     if subject := context.get("subject"):
         shown["has_next"] = items.next_item(actor_of(request), asked_filter(request.GET), subject) is not None
@@ -125,7 +125,7 @@ def home(request: HttpRequest) -> HttpResponse:
     actor, given = actor_of(request), asked_filter(request.GET)
     found = items.list_queue(actor, given, page=asked_page(request.GET), page_size=PAGE_SIZE)
     counts = items.count_kinds(actor, given)
-    reviewers = assigning.list_reviewers(actor)
+    reviewers = items.list_reviewers(actor)
     context = {
         "found": found,
         "rows": [{"item": each, "what": what(each), "checks": shown_checks(each)} for each in found.items],
@@ -169,7 +169,7 @@ def take(request: HttpRequest) -> HttpResponse:
     where = query_of(request)
     if page > 1:
         where += f"{'&' if where else '?'}page={page}"
-    act = assigning.unassign if request.POST.get("do") == "leave" else assigning.assign
+    act = items.unassign if request.POST.get("do") == "leave" else items.assign
     with problems_shown(request, Conflict):
         act(actor, subject)
     on_item = request.POST.get("from") == "item" and deciding.is_subject(subject)
@@ -224,8 +224,8 @@ def several(request: HttpRequest) -> HttpResponse:
         "values": post.getlist("item"),
         "gone": len(selected) - len(here),
         "note": post.get("note", ""),
-        "replies": replies.list_replies(actor),
-        "reviewers": assigning.list_reviewers(actor),
+        "replies": reviewers.list_replies(actor),
+        "reviewers": items.list_reviewers(actor),
         "crumbs": [(gettext("Review"), f"/review{query_of(request)}"), (gettext("Selected items"), "")],
     }
     return review_page(request, "review/several.html", context)
@@ -240,7 +240,7 @@ def _act(request: HttpRequest, selected: list[Chosen], do: str) -> HttpResponse:
             raise BadRequest(gettext("This account is not a reviewer's."), gettext("Choose a reviewer."))
         found = deciding.assign_several(actor, selected, to)
     else:
-        note = replies.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
+        note = reviewers.with_reply(actor, post.get("note", ""), number_of(post.get("reply", "")))
         found = deciding.decide_several(actor, selected, cast("Decision", do), note)
     request.session[_RESULTS] = {"do": do, "lines": list(map(partial(_line, names), found))}
     return HttpResponseRedirect(f"/review/several/done{query_of(request)}")

@@ -12,7 +12,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.translated import stated
 from muniment.registry.company.changes import BadFields
 from muniment.registry.models import Company, Position
-from muniment.registry.people import erasing, moderation, unlinked
+from muniment.registry.people import erasing, moderation, positions
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page, problems_shown
@@ -74,7 +74,7 @@ def link_position(request: HttpRequest, slug: str) -> HttpResponse:
     """Link a name on a listing: to the person who was asked, to another person, or to a new public person."""
     post = request.POST
     with problems_shown(request, Conflict, NotFound):
-        linked = unlinked.link_position(actor_of(request), slug, post.get("item", ""), post.get("person", "").strip())
+        linked = positions.link_position(actor_of(request), slug, post.get("item", ""), post.get("person", "").strip())
         messages.success(request, gettext("Linked to %(name)s.") % {"name": linked.name})
     return HttpResponseRedirect(f"/review/companies/{quote(slug, safe='')}#names")
 

@@ -9,7 +9,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict
 from muniment.languages.translated import sentence
 from muniment.registry.company.changes import BadFields
-from muniment.registry.inbox import replies, working
+from muniment.registry.inbox import reviewers
 from muniment.web.requests.access import actor_of, reviewer
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import show_problem
@@ -21,12 +21,12 @@ class ReplyForm(forms.Form):
 
     title = forms.CharField(
         label=gettext_lazy("Title"),
-        max_length=replies.MAX_TITLE,
+        max_length=reviewers.MAX_TITLE,
         help_text=gettext_lazy("Only reviewers see it, for example “Website missing”."),
     )
     text = forms.CharField(
         label=gettext_lazy("Text"),
-        max_length=replies.MAX_TEXT,
+        max_length=reviewers.MAX_TEXT,
         help_text=gettext_lazy("Becomes the note to the owner or the requester. You can add to it before you decide."),
         widget=forms.Textarea(attrs={"rows": 6}),
     )
@@ -55,7 +55,7 @@ def home(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and _saved(request, form):
         messages.success(request, gettext("Reply saved."))
         return HttpResponseRedirect("/review/replies")
-    context = {"tab": "replies", "form": form, "replies": replies.list_replies(actor_of(request))}
+    context = {"tab": "replies", "form": form, "replies": reviewers.list_replies(actor_of(request))}
     return review_page(request, "review/replies.html", context)
 
 
@@ -64,9 +64,9 @@ def home(request: HttpRequest) -> HttpResponse:
 def reply(request: HttpRequest, number: int) -> HttpResponse:
     """Change or delete a saved reply."""
     actor = actor_of(request)
-    found = replies.get_reply(actor, number)
+    found = reviewers.get_reply(actor, number)
     if request.method == "POST" and request.POST.get("do") == "delete":
-        replies.delete_reply(actor, number)
+        reviewers.delete_reply(actor, number)
         messages.success(request, gettext("Reply deleted."))
         return HttpResponseRedirect("/review/replies")
     stored = {"title": found.title, "text": found.text}
@@ -82,7 +82,7 @@ def reply(request: HttpRequest, number: int) -> HttpResponse:
 @reviewer("GET", "HEAD")
 def text(request: HttpRequest, number: int) -> HttpResponse:
     """Return the text of a saved reply."""
-    found = replies.get_reply(actor_of(request), number)
+    found = reviewers.get_reply(actor_of(request), number)
     return HttpResponse(found.text, content_type="text/plain; charset=utf-8")
 
 
@@ -91,11 +91,11 @@ def text(request: HttpRequest, number: int) -> HttpResponse:
 def settings(request: HttpRequest) -> HttpResponse:
     """Show and change how the reviewer works."""
     actor = actor_of(request)
-    own = working.get_settings(actor)
+    own = reviewers.get_settings(actor)
     if request.method == "POST":
         form = WorkingForm(request.POST)
         if form.is_valid():
-            working.change_settings(actor, **form.cleaned_data)
+            reviewers.change_settings(actor, **form.cleaned_data)
             messages.success(request, gettext("Settings saved."))
             return HttpResponseRedirect("/review/settings")
     form = WorkingForm(initial={"digest": own.digest, "shortcuts": own.shortcuts})
@@ -108,7 +108,7 @@ def _saved(request: HttpRequest, form: ReplyForm, number: int | None = None) -> 
         return False
     data = form.cleaned_data
     try:
-        replies.save_reply(actor_of(request), data["title"], data["text"], number=number)
+        reviewers.save_reply(actor_of(request), data["title"], data["text"], number=number)
     except BadFields as refusal:
         for fault in refusal.faults:
             form.add_error(fault.field, sentence(fault.reason))

@@ -30,7 +30,7 @@ from muniment.registry.frameworks import operations as frameworks
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.people import profiles
 from muniment.registry.publishing import publisher
-from muniment.registry.review import decisions, notifications
+from muniment.registry.review import notifications, workflow
 
 pytestmark = pytest.mark.django_db
 
@@ -38,8 +38,8 @@ pytestmark = pytest.mark.django_db
 def test_a_listing_goes_from_draft_over_changes_requested_to_published():
     me, judge = owner(), reviewer()
     mine = draft(me)
-    decisions.submit_company(me, mine.slug)
-    decisions.request_changes(judge, mine.slug, "Name your board.")
+    workflow.submit_company(me, mine.slug)
+    workflow.request_changes(judge, mine.slug, "Name your board.")
     seen = listings.get_company(me, mine.slug)
     assert (seen.state, seen.reviewer_note) == ("changes_requested", "Name your board.")
     assert document("company", mine.slug) is None
@@ -47,8 +47,8 @@ def test_a_listing_goes_from_draft_over_changes_requested_to_published():
         me, mine.slug, CompanyChange(positions=[{"title": "Chair", "person": {"name": "Ada Moss"}}])
     )
     assert document("person", "ada-moss") is None
-    version = decisions.submit_company(me, mine.slug).version
-    decisions.approve_company(judge, mine.slug, expected_version=version)
+    version = workflow.submit_company(me, mine.slug).version
+    workflow.approve_company(judge, mine.slug, expected_version=version)
     assert "createdAt" in document("company", mine.slug)["company"]
     assert document("person", "ada-moss")["positions"][0]["company"]["slug"] == mine.slug
     assert [entry.action for entry in listings.company_history(me, mine.slug).items] == [
@@ -64,13 +64,13 @@ def test_an_unlisted_listing_leaves_everything_public_and_returns_to_its_old_pla
     program = frameworks.create_framework(judge, name="Fund", kind="program", company=first.slug)
     score = frameworks.create_framework(judge, name="Score", kind="score", company=first.slug)
     order = keys("company")
-    decisions.unlist_company(judge, first.slug, "Closed down.")
+    workflow.unlist_company(judge, first.slug, "Closed down.")
     assert keys("company") == [second.slug]
     assert (keys("person"), keys("framework")) == ([], [score.slug])
     assert item("framework", score.slug)["company"] is None
     assert ("company", first.slug, "unlisted") in changes()
     assert ("framework", program.slug, "unlisted") in changes()
-    decisions.relist_company(judge, first.slug)
+    workflow.relist_company(judge, first.slug)
     assert (keys("company"), keys("person"), keys("framework")) == (order, ["ada-moss"], [program.slug, score.slug])
 
 
@@ -78,31 +78,31 @@ def test_each_decision_is_taken_once():
     me, judge = owner(), reviewer()
     mine = draft(me)
     with pytest.raises(Conflict, match="draft and cannot be approved"):
-        decisions.approve_company(judge, mine.slug)
-    decisions.submit_company(me, mine.slug)
+        workflow.approve_company(judge, mine.slug)
+    workflow.submit_company(me, mine.slug)
     with pytest.raises(Conflict, match="submitted and cannot be submitted"):
-        decisions.submit_company(me, mine.slug)
+        workflow.submit_company(me, mine.slug)
     listings.update_company(me, mine.slug, CompanyChange(industry="Energy"))
     with pytest.raises(Conflict, match="it has changed since"):
-        decisions.approve_company(judge, mine.slug, expected_version=2)
-    decisions.reject_company(judge, mine.slug, "Not an organization.")
+        workflow.approve_company(judge, mine.slug, expected_version=2)
+    workflow.reject_company(judge, mine.slug, "Not an organization.")
     with pytest.raises(Conflict, match="rejected and cannot be approved"):
-        decisions.approve_company(reviewer(), mine.slug)
+        workflow.approve_company(reviewer(), mine.slug)
 
 
 @pytest.mark.parametrize("who", ["owner", "visitor", "reviewer's token"])
 def test_only_reviewers_at_work_decide(who):
     me = owner()
     mine = draft(me)
-    decisions.submit_company(me, mine.slug)
+    workflow.submit_company(me, mine.slug)
     actor = {"owner": lambda: me, "visitor": lambda: VISITOR, "reviewer's token": lambda: agent_of(reviewer())}[who]()
     for decide in (
-        lambda: decisions.approve_company(actor, mine.slug),
-        lambda: decisions.request_changes(actor, mine.slug, "x"),
-        lambda: decisions.reject_company(actor, mine.slug, "x"),
-        lambda: decisions.unlist_company(actor, mine.slug, "x"),
-        lambda: decisions.relist_company(actor, mine.slug),
-        lambda: decisions.decide_change(actor, 1, approve=True),
+        lambda: workflow.approve_company(actor, mine.slug),
+        lambda: workflow.request_changes(actor, mine.slug, "x"),
+        lambda: workflow.reject_company(actor, mine.slug, "x"),
+        lambda: workflow.unlist_company(actor, mine.slug, "x"),
+        lambda: workflow.relist_company(actor, mine.slug),
+        lambda: workflow.decide_change(actor, 1, approve=True),
         lambda: frameworks.create_framework(actor, name="A", kind="score"),
         lambda: frameworks.update_framework(actor, "a", name="B"),
         lambda: frameworks.author_framework(actor, "a", SPECIFICATION),
@@ -114,12 +114,12 @@ def test_only_reviewers_at_work_decide(who):
 
 
 STEPS = {
-    "submitted": (decisions.submit_company, "draft", "submitted"),
-    "approved": (decisions.approve_company, "submitted", "published"),
-    "changes requested": (decisions.request_changes, "submitted", "changes_requested"),
-    "rejected": (decisions.reject_company, "submitted", "rejected"),
-    "unlisted": (decisions.unlist_company, "published", "unlisted"),
-    "relisted": (decisions.relist_company, "unlisted", "published"),
+    "submitted": (workflow.submit_company, "draft", "submitted"),
+    "approved": (workflow.approve_company, "submitted", "published"),
+    "changes requested": (workflow.request_changes, "submitted", "changes_requested"),
+    "rejected": (workflow.reject_company, "submitted", "rejected"),
+    "unlisted": (workflow.unlist_company, "published", "unlisted"),
+    "relisted": (workflow.relist_company, "unlisted", "published"),
 }
 WITH_NOTE = ("changes requested", "rejected", "unlisted")
 
@@ -161,8 +161,8 @@ def test_a_listing_that_returns_keeps_the_day_it_was_first_listed():
     me, judge = owner(), reviewer()
     mine = published(me)
     Company.objects.update(listed_on="2024-05-01")
-    decisions.unlist_company(judge, mine.slug, "Closed.")
-    decisions.relist_company(judge, mine.slug, note="Open again.")
+    workflow.unlist_company(judge, mine.slug, "Closed.")
+    workflow.relist_company(judge, mine.slug, note="Open again.")
     assert Company.objects.get().listed_on.isoformat() == "2024-05-01"
     assert listings.company_history(me, mine.slug).items[0].note == "Open again."
 
@@ -189,7 +189,7 @@ def test_the_owners_are_mailed_each_decision_with_its_note(approve, settings, dj
     listings.update_company(me.actor("web"), mine.slug, CompanyChange(name="Newer"))
     letters = Letters()
     with django_capture_on_commit_callbacks(execute=True):
-        decisions.decide_change(reviewer(), PendingChange.objects.get().pk, approve=approve, note="Seen your letter.")
+        workflow.decide_change(reviewer(), PendingChange.objects.get().pk, approve=approve, note="Seen your letter.")
     for address in (me.email, other.email):
         [(_, text)] = letters.to(address)
         assert "Seen your letter." in text
@@ -200,15 +200,15 @@ def test_the_owners_are_mailed_each_decision_with_its_note(approve, settings, dj
 def test_a_note_must_say_something():
     me = owner()
     mine = draft(me)
-    decisions.submit_company(me, mine.slug)
+    workflow.submit_company(me, mine.slug)
     with pytest.raises(BadRequest, match="Write a note first"):
-        decisions.request_changes(reviewer(), mine.slug, "  ")
+        workflow.request_changes(reviewer(), mine.slug, "  ")
 
 
 @pytest.mark.parametrize("approve", [True, False])
 def test_a_change_that_does_not_exist_is_not_found(approve):
     with pytest.raises(NotFound):
-        decisions.decide_change(reviewer(), 4_711, approve=approve, note="No.")
+        workflow.decide_change(reviewer(), 4_711, approve=approve, note="No.")
 
 
 def test_a_change_is_declined_with_a_reason_only():
@@ -217,7 +217,7 @@ def test_a_change_is_declined_with_a_reason_only():
     listings.update_company(me, mine.slug, CompanyChange(name="Newer"))
     change = PendingChange.objects.get()
     with pytest.raises(BadRequest):
-        decisions.decide_change(reviewer(), change.pk, approve=False, note=" ")
+        workflow.decide_change(reviewer(), change.pk, approve=False, note=" ")
     change.refresh_from_db()
     assert change.decision == ""
 
@@ -251,7 +251,7 @@ def test_a_decision_locks_the_listing_before_the_change_as_an_edit_does():
 
     def decide():
         try:
-            return decisions.decide_change(judge, change.pk, approve=True)
+            return workflow.decide_change(judge, change.pk, approve=True)
         finally:
             connection.close()
 
@@ -273,10 +273,10 @@ def test_name_symbol_and_type_of_a_published_listing_wait_for_a_reviewer():
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     assert update.company.pending_changes == {"name": "New Name", "symbol": "NEW"}
     judge, waiting = reviewer(), PendingChange.objects.get()
-    decisions.decide_change(judge, waiting.pk, approve=True)
+    workflow.decide_change(judge, waiting.pk, approve=True)
     assert document("company", mine.slug)["company"]["symbol"] == "NEW"
     with pytest.raises(Conflict, match="already approved"):
-        decisions.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
+        workflow.decide_change(reviewer(), waiting.pk, approve=False, note="No.")
 
 
 def test_a_pending_change_names_the_credential_that_made_it():
@@ -297,12 +297,12 @@ def test_a_reviewer_approves_the_change_that_was_shown_and_no_later_one():
     seen = PendingChange.objects.get()
     listings.update_company(me, mine.slug, CompanyChange(name="Something Else", symbol="ELSE"))
     with pytest.raises(Conflict, match="already withdrawn"):
-        decisions.decide_change(reviewer(), seen.pk, approve=True)
+        workflow.decide_change(reviewer(), seen.pk, approve=True)
     assert document("company", mine.slug)["company"]["name"] == "Old Name"
     waits = PendingChange.objects.get(decision="")
     assert (waits.changes, waits.asked_at) == ({"name": "Something Else", "symbol": "ELSE"}, seen.asked_at)
     listings.update_company(me, mine.slug, CompanyChange(symbol="ELSE"))
-    decisions.decide_change(reviewer(), waits.pk, approve=True)
+    workflow.decide_change(reviewer(), waits.pk, approve=True)
     assert document("company", mine.slug)["company"]["name"] == "Something Else"
 
 
@@ -311,7 +311,7 @@ def test_a_declined_change_leaves_the_published_value_and_a_withdrawn_one_is_gon
     mine = published(me, name="Old Name")
     listings.update_company(me, mine.slug, CompanyChange(name="Newer"))
     judge = reviewer()
-    declined = decisions.decide_change(judge, PendingChange.objects.get().pk, approve=False, note=" Not your mark. ")
+    declined = workflow.decide_change(judge, PendingChange.objects.get().pk, approve=False, note=" Not your mark. ")
     assert (declined.decision, declined.note, declined.decided_by_id) == (
         "rejected",
         "Not your mark.",
