@@ -11,7 +11,7 @@ from muniment.assessments.models import Application
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.registry.company.listings import add_owner
-from muniment.registry.frameworks.operations import update_framework
+from muniment.registry.frameworks.authoring import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry
 from muniment.registry.review import workflow
 

@@ -27,7 +27,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner, update_company
-from muniment.registry.frameworks.operations import author_framework, update_framework
+from muniment.registry.frameworks.authoring import author_framework, update_framework
 from muniment.registry.models import Company, Framework
 from muniment.registry.review import workflow
 

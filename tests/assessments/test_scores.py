@@ -14,7 +14,7 @@ from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import leave_company, update_company
-from muniment.registry.frameworks.operations import update_framework
+from muniment.registry.frameworks.authoring import update_framework
 from muniment.registry.models import HistoryEntry, Ownership, Score
 from muniment.registry.publishing import republishing
 from muniment.registry.review.workflow import relist_own_company, unlist_company, unlist_own_company

@@ -8,7 +8,7 @@ from muniment.assessments import operations
 from muniment.assessments.models import Report
 from muniment.jobs import queue
 from muniment.kernel.actor import Actor
-from muniment.registry.frameworks.operations import author_framework, create_framework
+from muniment.registry.frameworks.authoring import author_framework, create_framework
 
 _numbers = itertools.count(1)
 SECRETS = ("secret-guidance", "secret-descriptor", "secret-term", "secret-requirement", "7.125")

@@ -17,7 +17,7 @@ from muniment.kernel.problems import Conflict
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange.importer import ImportOptions, import_registry
-from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.frameworks import authoring as frameworks
 from muniment.registry.imports import undoing
 from muniment.registry.imports.undoing import undo_import
 from muniment.registry.models import PendingChange, Person

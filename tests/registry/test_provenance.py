@@ -8,7 +8,7 @@ from muniment.registry import provenance
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import revert_company, update_company
 from muniment.registry.exchange.importer import ImportOptions, import_registry
-from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.frameworks import authoring as frameworks
 from muniment.registry.models import Company, HistoryEntry
 from muniment.registry.people import moderation, positions, profiles
 from muniment.registry.people.erasing import erase_person

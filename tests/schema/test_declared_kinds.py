@@ -27,7 +27,7 @@ from muniment.registry.people import profiles
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.publishing.documents import render
 from muniment.registry.publishing.upgrade import bring_up_to_date
-from muniment.registry.settings.operations import apply_settings, follow
+from muniment.registry.settings.versions import apply_settings, follow
 from muniment.registry.tables.operations import import_table, prepare
 from muniment.registry_toml.document import RegistrySettings
 from muniment.schema.objects import registry_schema

@@ -19,7 +19,7 @@ def main() -> None:
 
     django.setup()
     from muniment.kernel.actor import COMMAND
-    from muniment.registry.settings.operations import apply_settings
+    from muniment.registry.settings.versions import apply_settings
     from muniment.registry_toml.reading import parse
 
     apply_settings(COMMAND, parse(sys.argv[1]))

@@ -19,7 +19,7 @@ from muniment.credits import operations as ledger
 from muniment.credits.models import Hold, LedgerAccount, Transfer
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.ids import now
-from muniment.registry.frameworks.operations import update_framework
+from muniment.registry.frameworks.authoring import update_framework
 from muniment.registry.models import FrameworkSpecification
 from services.manage import manage
 

@@ -23,7 +23,7 @@ from muniment.accounts.operations import create_account
 from muniment.accounts.tokens import create_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.frameworks.operations import author_framework, create_framework
+from muniment.registry.frameworks.authoring import author_framework, create_framework
 from muniment.registry.company.listings import create_company
 from muniment.store.database.migrations import migrate
 migrate()

@@ -41,7 +41,7 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.access import no_company
 from muniment.registry.company.listings import get_company
-from muniment.registry.frameworks.operations import current_specification
+from muniment.registry.frameworks.authoring import current_specification
 from muniment.registry.models import Company, Framework, State
 from muniment.registry.sql import marks
 

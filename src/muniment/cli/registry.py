@@ -289,7 +289,7 @@ def framework_author(framework_id: str, file: IO[bytes]) -> None:
         message = f"{file.name} is not valid JSON: {error}. Use the format assessment-spec/1."
         raise click.ClickException(message) from None
     migrated()
-    from muniment.registry.frameworks.operations import author_framework
+    from muniment.registry.frameworks.authoring import author_framework
 
     with problems_as_errors():
         found = author_framework(COMMAND, framework_id, document)

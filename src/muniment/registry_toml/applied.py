@@ -1,7 +1,7 @@
 """
 The applied settings of this instance, in each process, without a database.
 
-The database has every version (:mod:`muniment.registry.settings.operations`). The latest is copied into a file of the
+The database has every version (:mod:`muniment.registry.settings.versions`). The latest is copied into a file of the
 data folder, so that a node knows it before, and without, its database. A process looks at that file at most ten times
 per second.
 """

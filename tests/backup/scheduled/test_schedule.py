@@ -10,7 +10,7 @@ from muniment.backup.scheduled.schedule import KEEP, next_at, pace_s, schedule
 from muniment.backup.scheduled.status import backup_status, described
 from muniment.config import Config
 from muniment.jobs import handlers
-from muniment.registry.settings.operations import latest_version
+from muniment.registry.settings.versions import latest_version
 from muniment.registry_toml import applied
 from muniment.registry_toml.document import RegistrySettings
 from muniment.registry_toml.reading import check

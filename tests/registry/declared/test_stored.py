@@ -19,7 +19,7 @@ from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.upgrade import bring_up_to_date
-from muniment.registry.settings.operations import apply_settings, follow
+from muniment.registry.settings.versions import apply_settings, follow
 from muniment.registry_toml import applied
 from muniment.registry_toml.applied import Applied
 from muniment.registry_toml.document import RegistrySettings

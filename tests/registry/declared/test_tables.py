@@ -10,7 +10,7 @@ from muniment.kernel.problems import BadRequest
 from muniment.registry.declared.current import refresh
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.upgrade import bring_up_to_date
-from muniment.registry.settings.operations import apply_settings, follow
+from muniment.registry.settings.versions import apply_settings, follow
 from muniment.registry.tables.headings import field_of
 from muniment.registry.tables.mapping import write_mapping
 from muniment.registry.tables.operations import import_table, prepare

@@ -10,7 +10,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner, close_funding_round, revert_company, update_company
 from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
 from muniment.registry.exchange.reading import RowFault
-from muniment.registry.frameworks.operations import author_framework, update_framework
+from muniment.registry.frameworks.authoring import author_framework, update_framework
 from muniment.registry.models import (
     Company,
     Framework,

@@ -12,7 +12,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.exchange import exporter
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.frameworks import authoring as frameworks
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db

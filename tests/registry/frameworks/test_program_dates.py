@@ -12,7 +12,7 @@ from muniment.kernel.problems import Forbidden
 from muniment.registry.company.changes import BadFields
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.frameworks.operations import update_framework
+from muniment.registry.frameworks.authoring import update_framework
 from muniment.registry.models import Framework, HistoryEntry
 from muniment.web.presenters import company_lists
 from muniment.web.presenters.overview.frameworks import framework_facts, standing_of

@@ -14,8 +14,8 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.importer import ImportOptions, import_registry
-from muniment.registry.models import HistoryEntry, Person, PositionRequest
-from muniment.registry.people import moderation, positions, profiles
+from muniment.registry.models import Company, HistoryEntry, Person, PositionRequest
+from muniment.registry.people import moderation, naming, positions, profiles
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.profiles import ProfileChange
 from muniment.registry.review import workflow
@@ -152,6 +152,25 @@ def test_the_listing_cannot_ask_again_for_90_days(ada, mine, answer, person, mon
         else:
             with pytest.raises(BadFields, match="is the name of ada-moss"):
                 name(mine, tidal, ("Adviser", person))
+
+
+def test_a_refusal_counts_for_exactly_90_days(ada, mine, tidal, monkeypatch):
+    positions.answer_positions(ada, decline=[ask(mine, tidal)])
+    decided_at = PositionRequest.objects.latest("pk").decided_at
+    [refusal] = naming.recent_refusals(Company.objects.get(slug=tidal))
+    assert refusal.until == decided_at + timedelta(days=90)
+    with later(89.99, monkeypatch), pytest.raises(BadFields, match=f"ask again on {refusal.until:%Y-%m-%d}"):
+        ask(mine, tidal)
+    with later(90.01, monkeypatch):
+        ask(mine, tidal)
+
+
+def test_requests_count_for_exactly_24_hours(ada, mine, tidal, monkeypatch):
+    name(mine, tidal, *((f"Title {number}", {"slug": "ada-moss"}) for number in range(10)))
+    with later(23.9 / 24, monkeypatch), pytest.raises(TooMany):
+        ask(mine, tidal)
+    with later(24.1 / 24, monkeypatch):
+        ask(mine, tidal)
 
 
 def test_the_history_does_not_bring_a_declined_position_back(ada, mine, tidal):

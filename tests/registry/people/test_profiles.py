@@ -18,7 +18,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.company.listings import update_company
 from muniment.registry.exchange.importer import ImportOptions, import_registry
-from muniment.registry.frameworks.operations import create_framework
+from muniment.registry.frameworks.authoring import create_framework
 from muniment.registry.models import Company, HistoryEntry, Person
 from muniment.registry.people import positions, profiles
 from muniment.registry.people.profiles import ProfileChange
@@ -242,6 +242,25 @@ def test_a_suggestion_names_no_private_profile_and_an_approval_asks_one_that_bec
 def test_a_reviewer_who_names_a_private_profile_asks_it(tia, listing):
     update_company(make.reviewer(), listing.slug, CompanyChange(positions=NAMED))
     stays_private(tia)
+
+
+def test_a_reviewers_token_names_no_private_profile_and_the_reviewer_does_on_the_pages(tia):
+    judge = make.reviewer()
+    own = make.published(judge, name="Tidal")
+    with pytest.raises(BadFields, match="no person has the slug 'tia-reef'"):
+        update_company(make.agent_of(judge), own.slug, CompanyChange(positions=NAMED))
+    assert update_company(judge, own.slug, CompanyChange(positions=NAMED)).awaiting_people == ["tia-reef"]
+    stays_private(tia)
+
+
+def test_the_holder_of_a_private_profile_names_it_with_a_token(tia):
+    own = make.published(tia, name="Tidal")
+    change = CompanyChange(positions=NAMED)
+    assert update_company(make.agent_of(tia), own.slug, change, dry_run=True).awaiting_people == []
+    other = make.owner()
+    listing_of_other = make.published(other, name="Other")
+    with pytest.raises(BadFields, match="no person has the slug 'tia-reef'"):
+        update_company(make.agent_of(other), listing_of_other.slug, change)
 
 
 def test_an_import_that_names_a_private_profile_shows_the_name_alone(tia, tmp_path):

@@ -8,7 +8,7 @@ from make.registry import changes, owner, published, reviewer
 from muniment.kernel.actor import COMMAND
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.frameworks import authoring as frameworks
 from muniment.registry.models import Person
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.publisher import changed_fields

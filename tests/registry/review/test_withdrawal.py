@@ -11,7 +11,7 @@ from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.frameworks import authoring as frameworks
 from muniment.registry.inbox import items
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, PendingChange, Person, Taking
 from muniment.registry.review import workflow

@@ -26,7 +26,7 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company import listings
 from muniment.registry.company.access import owned
 from muniment.registry.company.changes import BadFields, CompanyChange
-from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.frameworks import authoring as frameworks
 from muniment.registry.models import Company, PendingChange
 from muniment.registry.people import profiles
 from muniment.registry.publishing import publisher

@@ -21,10 +21,10 @@ def apply() -> None:
     file at its start. With faults, nothing is applied and every fault is named.
     """
     migrated()
-    from muniment.registry.settings import operations
+    from muniment.registry.settings import versions
 
     with problems_as_errors():
-        result = operations.apply_file(COMMAND, again=True)
+        result = versions.apply_file(COMMAND, again=True)
     if result is None:
         raise click.ClickException("There is no registry.toml in the data folder. Write one: docs/REGISTRY.md.")
     if result.faults:
@@ -37,10 +37,10 @@ def apply() -> None:
 def show(number: int | None) -> None:
     """Print the applied settings, or those of version NUMBER, as JSON."""
     migrated()
-    from muniment.registry.settings import operations
+    from muniment.registry.settings import versions
 
     with problems_as_errors():
-        found = operations.latest_version() if number is None else operations.get_version(number)
+        found = versions.latest_version() if number is None else versions.get_version(number)
     click.echo(msgspec.json.format(msgspec.json.encode(found.settings)).decode())
 
 
@@ -48,9 +48,9 @@ def show(number: int | None) -> None:
 def history() -> None:
     """List the versions with time, author and what they changed."""
     migrated()
-    from muniment.registry.settings import operations
+    from muniment.registry.settings import versions
 
-    for each in operations.list_versions():
+    for each in versions.list_versions():
         places = ", ".join(place for place, *_ in each.changes)
         click.echo(f"{each.number}  {each.at:%Y-%m-%d %H:%M} UTC  {each.author}  {each.note}  {places}")
 
@@ -60,8 +60,8 @@ def history() -> None:
 def restore(number: int) -> None:
     """Apply version NUMBER again, as a new version; 0 is a registry without settings."""
     migrated()
-    from muniment.registry.settings import operations
+    from muniment.registry.settings import versions
 
     with problems_as_errors():
-        made = operations.restore_version(COMMAND, number)
+        made = versions.restore_version(COMMAND, number)
     click.echo(f"Version {number} is applied again, as version {made}.")

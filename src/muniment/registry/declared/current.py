@@ -7,7 +7,7 @@ from django.conf import settings
 
 from muniment.declared_fields import declarations
 from muniment.registry.declared.stored import mark_of
-from muniment.registry.settings.operations import follow
+from muniment.registry.settings.versions import follow
 from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
 from muniment.store.change_feed import mark_in

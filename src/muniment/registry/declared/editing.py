@@ -16,7 +16,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.registry.declared.stored import StoredValues, stored_values
-from muniment.registry.settings.operations import apply_settings, latest_version
+from muniment.registry.settings.versions import apply_settings, latest_version
 from muniment.registry_toml.applied import Applied
 from muniment.schema.declared.declarations import Declaration
 from muniment.schema.declared.faults import FieldsError

@@ -7,22 +7,24 @@ Only :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` a
 """
 
 from muniment.registry.inviting.tables import AccountInvitation
-from muniment.registry.models.company import Company, Ownership, State
-from muniment.registry.models.company_parts import (
+from muniment.registry.models.company import (
     CapTableEntry,
+    Company,
+    FetchedLogo,
     FundingRound,
+    Ownership,
+    Picture,
     Position,
     PositionRequest,
     Proposal,
     RemovedItem,
+    State,
 )
-from muniment.registry.models.erasure import FeedTombstone, Suppression
 from muniment.registry.models.framework import Framework, FrameworkSpecification, Score, SpecificationDraft
-from muniment.registry.models.history import HistoryEntry
-from muniment.registry.models.imports import ImportFile, ImportMemory, ImportRun, ImportUpload
-from muniment.registry.models.people import MergedPerson, Person
-from muniment.registry.models.pictures import FetchedLogo, Picture
+from muniment.registry.models.history import HistoryEntry, ImportFile, ImportMemory, ImportRun, ImportUpload
+from muniment.registry.models.people import FeedTombstone, GivenSlug, MergedPerson, Person, Suppression, UnlistedBy
 from muniment.registry.models.review import (
+    DomainProof,
     Invitation,
     ItemChecks,
     PendingChange,
@@ -31,9 +33,6 @@ from muniment.registry.models.review import (
     SavedReply,
     Taking,
 )
-from muniment.registry.models.slugs import GivenSlug
-from muniment.registry.models.unlisting import UnlistedBy
-from muniment.registry.models.verification import DomainProof
 from muniment.registry.settings.tables import BrandFont, InstanceCurrency, RegistryVersion
 
 __all__ = [

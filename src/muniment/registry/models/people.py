@@ -1,4 +1,4 @@
-"""People."""
+"""People, what remains of erased people, and slugs that were used once."""
 
 from typing import ClassVar
 
@@ -7,7 +7,19 @@ from django.db import models
 
 from muniment.kernel.ids import new_id, now
 from muniment.registry.fields import JSONText, Text
-from muniment.registry.models.unlisting import UnlistedBy
+
+
+class UnlistedBy(models.TextChoices):
+    """
+    Who unlisted a listing or a profile: an owner (of a profile, the person), or a reviewer.
+
+    An owner publishes again only what an owner unlisted.
+
+    Source: decisions, section 5, listings.
+    """
+
+    OWNER = "owner"
+    REVIEWER = "reviewer"
 
 
 class Person(models.Model):
@@ -59,3 +71,41 @@ class MergedPerson(models.Model):
 
     def __str__(self) -> str:
         return str(self.slug)
+
+
+class Suppression(models.Model):
+    """A keyed digest of something erased (:mod:`muniment.registry.people.suppression`); ``key_check`` tells the key."""
+
+    digest = models.CharField(max_length=64)
+    key_check = models.CharField(max_length=16)
+    at = models.DateTimeField(default=now)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["digest"], name="suppression_digest_unique")]
+
+    def __str__(self) -> str:
+        return str(self.digest)
+
+
+class FeedTombstone(models.Model):
+    """An entry of the change feed under the slug of an erased person, and the random id that replaces it when due."""
+
+    sequence = models.BigIntegerField(primary_key=True)
+    replacement = models.CharField(max_length=64)
+    due_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return str(self.replacement)
+
+
+class GivenSlug(models.Model):
+    """A slug that was used once and is never reused."""
+
+    kind = models.CharField(max_length=16)
+    slug = Text()
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["kind", "slug"], name="given_slug_unique")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.slug}"

@@ -13,7 +13,7 @@ from django.db import models
 from muniment.kernel.wire import timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
-from muniment.registry.logos.joined import fetched_logo
+from muniment.registry.logos.shown import fetched_logo
 from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, State
 from muniment.registry.publishing import scores
 from muniment.registry.publishing.rendering import (

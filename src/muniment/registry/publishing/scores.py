@@ -10,7 +10,7 @@ from django.db.models import Count, F
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import number, summary_path, timestamp
-from muniment.registry.logos.joined import fetched_logo
+from muniment.registry.logos.shown import fetched_logo
 from muniment.registry.models import Company, Score, State
 from muniment.registry.sql import marks, rows
 from muniment.schema.framework import TOP_SCORES

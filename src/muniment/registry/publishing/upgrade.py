@@ -13,7 +13,7 @@ from muniment.registry import currency
 from muniment.registry.declared.current import refresh
 from muniment.registry.publishing.publisher import renew_outdated
 from muniment.registry.publishing.republishing import replace_outdated
-from muniment.registry.settings.operations import settle
+from muniment.registry.settings.versions import settle
 from muniment.store.database.form import require_known
 from muniment.store.database.migrations import has_begun, migrate
 from muniment.store.sqlite import lost

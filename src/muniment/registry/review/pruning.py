@@ -21,7 +21,7 @@ from muniment.registry.exchange.batch import merged_slugs
 from muniment.registry.exchange.edits import IMPORTED
 from muniment.registry.exchange.json_lines import read_lines
 from muniment.registry.exchange.reading import sources_of
-from muniment.registry.frameworks.operations import update_framework
+from muniment.registry.frameworks.authoring import update_framework
 from muniment.registry.models import Company, Framework, HistoryEntry, Person, State
 from muniment.registry.people.moderation import unlist_person
 from muniment.registry.review.workflow import unlist_company

@@ -246,7 +246,7 @@ class Process:
             await asyncio.sleep(SECOND_S)
             if self._pages is None or not self._pages.done():
                 continue
-            from muniment.registry.settings.operations import follow
+            from muniment.registry.settings.versions import follow
 
             with contextlib.suppress(Exception):  # without the database, the last settings stay; /readyz tells
                 await self.bridge.call(follow)

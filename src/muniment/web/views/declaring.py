@@ -14,7 +14,7 @@ from muniment.kernel.problems import Conflict
 from muniment.registry.declared import editing, progress
 from muniment.registry.declared.stored import StoredValues
 from muniment.registry.publishing import publisher
-from muniment.registry.settings.operations import latest_version
+from muniment.registry.settings.versions import latest_version
 from muniment.registry_toml.applied import Applied
 from muniment.registry_toml.reading import InvalidSettings
 from muniment.schema.declared.declarations import (

@@ -24,7 +24,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
-from muniment.registry.frameworks.operations import author_framework
+from muniment.registry.frameworks.authoring import author_framework
 from muniment.registry.models import Company, Score
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.registry.declared import progress
 from muniment.registry.models import Company, RegistryVersion
 from muniment.registry.publishing import publisher
-from muniment.registry.settings.operations import apply_settings, latest_version, restore_version
+from muniment.registry.settings.versions import apply_settings, latest_version, restore_version
 from muniment.registry_toml.document import RegistrySettings
 from muniment.schema.objects import registry_schema
 from muniment.searches.operations import save_search

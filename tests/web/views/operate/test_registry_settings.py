@@ -10,7 +10,7 @@ from PIL import Image
 from make.accounts import account, signed_in
 from muniment.kernel.actor import COMMAND
 from muniment.registry.models import RegistryVersion
-from muniment.registry.settings import operations
+from muniment.registry.settings import versions
 from muniment.registry_toml.document import DEFAULT
 from muniment.registry_toml.reading import check
 from muniment.web.views.operate.registry_settings import form_values
@@ -58,15 +58,15 @@ def test_a_preview_applies_nothing_and_an_upload_survives_it(operator):
         PAGE, sent(registry__name="Guild of Clocks", kept_logo=path[1], kept_ratio="400", do="apply", version="0")
     )
     assert answer.status_code == 302
-    assert operations.latest_version().settings.brand.logo == path[1]
+    assert versions.latest_version().settings.brand.logo == path[1]
 
 
 def test_what_the_page_does_not_show_stays(operator):
-    operations.apply_settings(COMMAND, FIRST)
+    versions.apply_settings(COMMAND, FIRST)
     operator.post(PAGE, sent(registry__name="Guild two", note="a new name", version="1"))
-    latest = operations.latest_version().settings
+    latest = versions.latest_version().settings
     assert (latest.registry.name, latest.fields) == ("Guild two", FIRST.fields)
-    newest = operations.list_versions()[0]
+    newest = versions.list_versions()[0]
     assert (newest.author, newest.note) == ("operator@harbour.example", "a new name")
     assert "operator@harbour.example" in operator.get(PAGE).content.decode()
 
@@ -99,25 +99,25 @@ def test_colors_of_a_preview_are_checked(operator):
 
 
 def test_a_page_that_is_behind_changes_nothing(operator):
-    operations.apply_settings(COMMAND, FIRST)
+    versions.apply_settings(COMMAND, FIRST)
     answer = operator.post(PAGE, sent(registry__name="Other", version="0"))
     assert "changed by someone else" in answer.content.decode()
-    assert operations.latest_version().settings == FIRST
+    assert versions.latest_version().settings == FIRST
 
 
 def test_a_version_is_restored(operator):
-    operations.apply_settings(COMMAND, FIRST)
+    versions.apply_settings(COMMAND, FIRST)
     assert operator.post(f"{PAGE}/0/restore").status_code == 302
-    assert operations.latest_version().settings.registry.name == ""
+    assert versions.latest_version().settings.registry.name == ""
     operator.post(f"{PAGE}/1/restore")
-    assert operations.latest_version().settings == FIRST
+    assert versions.latest_version().settings == FIRST
 
 
 def test_pictures_can_be_removed(operator):
-    operations.apply_settings(COMMAND, FIRST, artwork={"mark": png().read()})
-    kept = operations.latest_version().settings.brand.mark
+    versions.apply_settings(COMMAND, FIRST, artwork={"mark": png().read()})
+    kept = versions.latest_version().settings.brand.mark
     operator.post(PAGE, sent(kept_mark=kept, remove_mark="on", version="1"))
-    assert operations.latest_version().settings.brand.mark == ""
+    assert versions.latest_version().settings.brand.mark == ""
 
 
 def test_the_form_shows_lists_by_lines_and_texts_as_they_are():
@@ -128,7 +128,7 @@ def test_vocabulary_and_sections_are_set_by_lines_and_boxes(operator):
     values = sent(vocabulary__types="Workshop\r\nSchool\r\n")
     del values["sections__token"]
     operator.post(PAGE, values)
-    latest = operations.latest_version().settings
+    latest = versions.latest_version().settings
     assert latest.vocabulary.types == ("Workshop", "School")
     assert (latest.sections.token, latest.sections.proposals) == (False, True)
     page = operator.get(PAGE).content.decode()

@@ -15,8 +15,8 @@ from muniment.assessments import scores
 from muniment.kernel.ids import now
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.frameworks.operations import author_framework
-from muniment.registry.frameworks.operations import create_framework as make_framework
+from muniment.registry.frameworks.authoring import author_framework
+from muniment.registry.frameworks.authoring import create_framework as make_framework
 from muniment.registry.models import (
     Company,
     Framework,

@@ -14,7 +14,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.registry.company import listings as companies
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.frameworks import drafts, operations
+from muniment.registry.frameworks import authoring, drafts
 from muniment.registry.models import Framework, FrameworkSpecification, Person, SpecificationDraft
 from muniment.registry.review import workflow
 from services.submitted import unedited
@@ -26,12 +26,12 @@ PAGE = "/review/frameworks/care/specification"
 
 @pytest.fixture
 def page():
-    operations.create_framework(COMMAND, name="Care", kind="score", framework_id="care")
+    authoring.create_framework(COMMAND, name="Care", kind="score", framework_id="care")
     return signed_in(account("judge@harbour.example", "reviewer"))
 
 
 def published(document):
-    operations.author_framework(COMMAND, "care", document)
+    authoring.author_framework(COMMAND, "care", document)
 
 
 def form_of(response):
@@ -118,7 +118,7 @@ def test_a_form_of_a_former_version_is_refused_and_keeps_what_was_typed(page):
     assert "Version 4 was published in the meantime." in text_of(refused)
     assert form_of(refused)["s.0.title"] == ["Typed"]
     with pytest.raises(Conflict):
-        operations.author_framework(COMMAND, "care", {**FULL, "note": "third"}, expected_version=0)
+        authoring.author_framework(COMMAND, "care", {**FULL, "note": "third"}, expected_version=0)
     for version in ("", "x", "9"):
         assert page.post(PAGE, {**form, "version": version}).status_code == 400
 

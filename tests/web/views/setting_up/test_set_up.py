@@ -12,7 +12,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND
 from muniment.masking import masked
 from muniment.registry.models import RegistryVersion
-from muniment.registry.settings.operations import apply_settings, latest_version
+from muniment.registry.settings.versions import apply_settings, latest_version
 from muniment.registry_toml.reading import check
 from muniment.web.views.setting_up.first_account import COOKIE
 from muniment.web.views.setting_up.steps import PAGES

@@ -15,7 +15,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound
 from muniment.languages.translated import translated
 from muniment.masking import masked
-from muniment.registry.settings import operations as registry_operations
+from muniment.registry.settings import versions as registry_operations
 from muniment.registry_toml import reading
 from muniment.scrub import checks, health, instance
 from muniment.setting_values import PERIODS

@@ -16,7 +16,7 @@ from muniment.kernel.problems import Conflict
 from muniment.languages.catalogues import installed
 from muniment.languages.translated import translated
 from muniment.languages.writing import digits
-from muniment.registry.settings import operations, typefaces
+from muniment.registry.settings import typefaces, versions
 from muniment.registry.settings.artwork import store_artwork
 from muniment.registry_toml import applied, contrast, reading
 from muniment.registry_toml.document import RegistrySettings
@@ -210,7 +210,7 @@ def form_values(settings: RegistrySettings) -> JSONObject:
 @once
 def settings(request: HttpRequest) -> HttpResponse:
     """Show, preview and apply the settings."""
-    latest = operations.latest_version()
+    latest = versions.latest_version()
     if request.method != "POST":
         return _page(request, SettingsForm(initial=form_values(latest.settings)), latest.settings, latest.number)
     form = SettingsForm(request.POST, request.FILES)
@@ -223,7 +223,7 @@ def settings(request: HttpRequest) -> HttpResponse:
         if request.POST.get("do") == "preview":
             return _page(request, form, proposed, number, is_preview=True)
         note = request.POST.get("note", "").strip()
-        made = operations.apply_settings(actor_of(request), proposed, note=note, expected_number=number)
+        made = versions.apply_settings(actor_of(request), proposed, note=note, expected_number=number)
     except InvalidSettings as refusal:
         show_faults(form, refusal)
     except Conflict as refusal:
@@ -239,7 +239,7 @@ def settings(request: HttpRequest) -> HttpResponse:
 def restore(request: HttpRequest, number: int) -> HttpResponse:
     """Apply a former version again."""
     with problems_shown(request):
-        made = operations.restore_version(actor_of(request), number)
+        made = versions.restore_version(actor_of(request), number)
         said = gettext("Version %(former)d is applied again, as version %(number)d.")
         messages.success(request, said % {"former": number, "number": made})
     return HttpResponseRedirect(PAGE)
@@ -345,7 +345,7 @@ def _page(
         "form": form,
         "number": number,
         "versions": [
-            (each, [(label_of(place), *texts) for place, *texts in each.changes]) for each in operations.list_versions()
+            (each, [(label_of(place), *texts) for place, *texts in each.changes]) for each in versions.list_versions()
         ],
     }
     return operate_page(request, "registry", "operate/registry.html", context)

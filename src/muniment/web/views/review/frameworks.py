@@ -16,7 +16,7 @@ from muniment.kernel.wire import UNSET
 from muniment.languages.translated import sentence, translated
 from muniment.languages.writing import number
 from muniment.registry.company.changes import BadFields
-from muniment.registry.frameworks import operations
+from muniment.registry.frameworks import authoring
 from muniment.registry.frameworks.specification import faults_of
 from muniment.registry.models import Framework, FrameworkSpecification
 from muniment.schema.validation import Fault
@@ -136,7 +136,7 @@ def new(request: HttpRequest) -> HttpResponse:
         data = form.cleaned_data
         actor = actor_of(request)
         try:
-            made = operations.create_framework(
+            made = authoring.create_framework(
                 actor,
                 name=data["name"],
                 kind=data["kind"],
@@ -145,7 +145,7 @@ def new(request: HttpRequest) -> HttpResponse:
                 framework_id=data["frameworkId"],
             )
             if data["runCost"] is not None:
-                operations.update_framework(actor, made.slug, run_cost=data["runCost"])
+                authoring.update_framework(actor, made.slug, run_cost=data["runCost"])
         except BadFields as refusal:
             _put(form, refusal.faults)
         else:
@@ -165,7 +165,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     if request.method == "POST":
         actor, what = actor_of(request), request.POST.get("do", "")
         if what in {"open", "close"}:
-            operations.update_framework(actor, framework_id, closed=what == "close")
+            authoring.update_framework(actor, framework_id, closed=what == "close")
             messages.success(request, gettext("Framework opened.") if what == "open" else gettext("Framework closed."))
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}")
         is_program = found.kind == Framework.Kind.PROGRAM
@@ -173,7 +173,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
         if form.is_valid():
             data = form.cleaned_data
             try:
-                operations.update_framework(
+                authoring.update_framework(
                     actor,
                     framework_id,
                     name=data["name"],
@@ -207,7 +207,7 @@ def author(request: HttpRequest, framework_id: str) -> HttpResponse:
     document, faults = _read(text)
     if not faults and document is not None:
         try:
-            stored = operations.author_framework(actor_of(request), framework_id, document)
+            stored = authoring.author_framework(actor_of(request), framework_id, document)
         except BadFields as refusal:
             faults = [(fault.field, translated(fault.reason)) for fault in refusal.faults]
         else:

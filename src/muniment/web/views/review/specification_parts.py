@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, Problem
 from muniment.registry.company.changes import BadFields
-from muniment.registry.frameworks import drafts, operations
+from muniment.registry.frameworks import authoring, drafts
 from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Framework, SpecificationDraft
 from muniment.web.authoring.specification_form import (
@@ -51,7 +51,7 @@ def edit(request: HttpRequest, framework: Framework, preview: Any) -> HttpRespon
         preview: returns the report of a valid document.
     """
     draft = drafts.find_draft(actor_of(request), framework)
-    current = operations.current_specification(framework.slug)
+    current = authoring.current_specification(framework.slug)
     document = draft.document if draft else (current.document if current else dict(EMPTY))
     version = draft.version if draft else (current.version if current else 0)
     asked = request.GET.get("section", "")
@@ -82,9 +82,7 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
             draft = _stored(request, framework, changed, document, draft, version)
             document = draft.document if draft else changed
             if do == "publish" and not faults_of(document):
-                made = operations.author_framework(
-                    actor_of(request), framework.slug, document, expected_version=version
-                )
+                made = authoring.author_framework(actor_of(request), framework.slug, document, expected_version=version)
                 drafts.discard_draft(actor_of(request), framework)
                 messages.success(request, gettext("Version %(number)s published.") % {"number": made.version})
                 return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")

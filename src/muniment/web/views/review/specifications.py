@@ -19,7 +19,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.translated import translated
 from muniment.languages.writing import digits
 from muniment.registry.company.changes import BadFields
-from muniment.registry.frameworks import drafts, operations
+from muniment.registry.frameworks import authoring, drafts
 from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, State
 from muniment.web.authoring.specification_form import (
@@ -55,7 +55,7 @@ def specification(request: HttpRequest, framework_id: str) -> HttpResponse:
     if _is_by_section(request, framework):
         return specification_parts.edit(request, framework, _preview)
     if request.method != "POST":
-        current = operations.current_specification(framework_id)
+        current = authoring.current_specification(framework_id)
         stored = current.document if current else EMPTY
         return _page(request, framework, fields_of(stored), current.version if current else 0)
     return _changed(request, framework)
@@ -80,7 +80,7 @@ def _changed(request: HttpRequest, framework: Framework) -> HttpResponse:
         shown = None if faults else _preview(request, document)
         return _page(request, framework, fields, version, faults=faults, preview=shown)
     try:
-        made = operations.author_framework(actor_of(request), framework_id, document, expected_version=version)
+        made = authoring.author_framework(actor_of(request), framework_id, document, expected_version=version)
     except (BadFields, Conflict) as refusal:
         show_problem(request, refusal)
         return _page(request, framework, fields, version)
@@ -94,7 +94,7 @@ def _is_by_section(request: HttpRequest, framework: Framework) -> bool:
         return True
     if request.method == "POST" and "version" in request.POST:
         return False  # the form of the whole
-    current = operations.current_specification(framework.slug)
+    current = authoring.current_specification(framework.slug)
     return current is not None and fields_of(current.document).is_large
 
 

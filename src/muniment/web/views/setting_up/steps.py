@@ -18,7 +18,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound, Problem
 from muniment.masking import masked
 from muniment.registry.models import Company
-from muniment.registry.settings import operations
+from muniment.registry.settings import versions
 from muniment.registry_toml.document import DEFAULT, RegistrySettings
 from muniment.registry_toml.reading import InvalidSettings
 from muniment.web.branding import branding, legal_links
@@ -157,7 +157,7 @@ def step(request: HttpRequest, name: str) -> HttpResponse:
 
 def _settings(request: HttpRequest, page: SetupPage, do: str) -> HttpResponse:
     """Show a part of the settings; insert a preset or a text, preview, or apply it and continue."""
-    latest = operations.latest_version()
+    latest = versions.latest_version()
     values = form_values(latest.settings)
     if not do:
         return _form(request, page, SettingsForm(initial=values, only=page.fields), latest.settings, latest.number)
@@ -175,7 +175,7 @@ def _settings(request: HttpRequest, page: SetupPage, do: str) -> HttpResponse:
             return _form(request, page, form, latest.settings, number)
         if do == "preview":
             return _form(request, page, form, proposed, number, is_preview=True)
-        operations.apply_settings(actor_of(request), proposed, expected_number=number)
+        versions.apply_settings(actor_of(request), proposed, expected_number=number)
     except InvalidSettings as refusal:
         show_faults(form, refusal)
     except Conflict as refusal:
@@ -235,7 +235,7 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
             "file": settings_path(settings),
         }
     if name in {"import", "done"}:
-        latest = operations.latest_version().settings
+        latest = versions.latest_version().settings
         taken = steps_taken()
         filled = _filled(latest)
         left = [each for each in PAGES[1:-1] if taken.get(each.name, True) and each.name not in filled]
@@ -248,7 +248,7 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
             "base_url": settings.base_url,
             "is_local": "//127.0.0.1" in settings.base_url or "//localhost" in settings.base_url,
         }
-    tables = operations.latest_version().settings.fields
+    tables = versions.latest_version().settings.fields
     return {"declared": [each["label"] for each in tables], "fields_page": FIELDS}
 
 
@@ -268,7 +268,7 @@ def _filled(latest: RegistrySettings) -> set[str]:
 
 
 def _page(request: HttpRequest, page: SetupPage, context: JSONObject) -> HttpResponse:
-    filled = _filled(operations.latest_version().settings)
+    filled = _filled(versions.latest_version().settings)
     done = {"account", *filled, *(name for name, is_skipped in steps_taken().items() if not is_skipped)}
     entries = [
         SetupEntry(

@@ -10,7 +10,7 @@ from make.registry import (
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import NotFound
 from muniment.registry.company.changes import BadFields
-from muniment.registry.frameworks import operations as frameworks
+from muniment.registry.frameworks import authoring as frameworks
 from muniment.registry.models import Framework
 
 pytestmark = pytest.mark.django_db
