@@ -171,6 +171,6 @@ def test_the_quick_start_of_the_readme_shows_what_the_demo_answers(demo):
 def test_every_test_that_the_documents_name_exists():
     named = {name for file in DOCUMENTS for name in re.findall(r"`(test_[a-z0-9_]+)`", file.read_text())}
     files = (ROOT / "tests").rglob("test_*.py")
-    defined = {name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)}
+    defined = {name for file in files for name in re.findall(r"^ *def (test_\w+)", file.read_text(), re.MULTILINE)}
     assert named
     assert named - defined == set()

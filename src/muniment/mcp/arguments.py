@@ -84,11 +84,15 @@ class _Value:
     """
 
     def __init__(self, name: str, schema: JSONMapping, *, is_later: bool = False) -> None:
-        if not is_later and (unknown := set(schema) - _SUPPORTED_KEYWORDS):
-            message = f"unsupported keywords in an inputSchema: {sorted(unknown)}"
+        unenforced = set(schema) - _SUPPORTED_KEYWORDS
+        if unenforced and not is_later:
+            message = f"unsupported keywords in an inputSchema: {sorted(unenforced)}"
             raise ValueError(message)
         alternatives = schema.get("anyOf") or [schema]
-        self.kinds = frozenset(kind for each in alternatives for kind in _kinds_of(each))
+        kinds: set[str] = set()
+        for alternative in alternatives:
+            kinds.update(_kinds_of(alternative))
+        self.kinds = frozenset(kinds)
         self.is_later = is_later
         self.most_read = MAX_ROWS if is_later else MAX_ENTRIES
         self.is_verbatim = is_later or name in _VERBATIM
@@ -96,13 +100,15 @@ class _Value:
         self.items: _Value | None = None
         self.members: dict[str, _Value] = {}
         self.others: _Value | None = None
-        for each in alternatives:
-            if "items" in each:
-                self.items = _Value(name, each["items"], is_later=is_later)
-            for member, inner in each.get("properties", each.get(UNSHOWN, {})).items():
-                self.members[member] = _Value(member, inner, is_later=is_later)
-            if "additionalProperties" in each and isinstance(each["additionalProperties"], dict):
-                self.others = _Value(name, each["additionalProperties"], is_later=is_later)
+        for alternative in alternatives:
+            if "items" in alternative:
+                self.items = _Value(name, alternative["items"], is_later=is_later)
+            members = alternative.get("properties", alternative.get(UNSHOWN, {}))
+            for member, member_schema in members.items():
+                self.members[member] = _Value(member, member_schema, is_later=is_later)
+            other_members = alternative.get("additionalProperties")
+            if isinstance(other_members, dict):
+                self.others = _Value(name, other_members, is_later=is_later)
         if {"add", "set"} <= self.members.keys():
             # A list of rows, or changes of it: all three forms have the same rows, described once.
             self.items = self.members["set"].items = self.members["add"].items
@@ -168,9 +174,11 @@ class _Value:
         """Return the entries that a text stands for; the text itself if a comma leaves that open."""
         if text.count(",") >= self.most_read:
             return text
-        words = [word for piece in text.split(",") if (word := piece.strip())]
-        if self.has_words and all(_WORD.fullmatch(word) for word in words):
-            return words
+        if self.has_words:
+            words = [piece.strip() for piece in text.split(",") if piece.strip()]
+            if all(_WORD.fullmatch(word) for word in words):
+                return words
+        # An operation may take a text with a comma as it is; only it knows.
         return text if self.is_later and "," in text else [text]
 
     def _of_number(self, value: float) -> Any:
@@ -184,7 +192,9 @@ class _Value:
             return value
         if "string" in kinds and self.enum is None:
             text = str(value)
-            return text if "e" not in text and text.lstrip("-")[:1].isdigit() else value
+            # Not 1e+30, inf or nan: the client meant another text than Python writes.
+            is_plain = "e" not in text and text.lstrip("-")[:1].isdigit()
+            return text if is_plain else value
         if "array" in kinds and self.items is not None:
             return [value]
         return value
@@ -199,7 +209,8 @@ class _Value:
             size = value
         elif kind in {str, list}:
             size = len(value)
-        if kind is not self.type or (self.enum and value not in self.enum) or not self.low <= size <= self.high:
+        is_known = not self.enum or value in self.enum
+        if kind is not self.type or not is_known or not self.low <= size <= self.high:
             raise BadRequest(
                 f"The argument {name} takes {self.accepted}, not {_quoted(value)}.",
                 f"Call again with {name} as {self.accepted}.",
@@ -300,16 +311,17 @@ def _is_empty(value: Any, name: str = "") -> bool:
 
 def _names_of(properties: Iterable[str], required: tuple[str, ...], keys: Mapping[str, str]) -> dict[str, str]:
     """Return the arguments by the other names that clients use for them, as `_plain` writes these."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in properties:
-        others = [*_OTHER_NAMES.get(name, ())]
+        other_names = list(_OTHER_NAMES.get(name, ()))
         if required == (name,) and name in _KEYS:
             kind = keys.get(name, "")
-            others += [*_OF_THE_ONLY_KEY, kind, *(f"{kind}{each}" for each in _OF_THE_ONLY_KEY)]
-        for other in others:
-            found.setdefault(_plain(other), name)
+            other_names += [*_OF_THE_ONLY_KEY, kind]
+            other_names += [f"{kind}{suffix}" for suffix in _OF_THE_ONLY_KEY]
+        for other in other_names:
+            names.setdefault(_plain(other), name)
     # The name itself in another writing, such as page_size, comes before any other name.
-    return found | {_plain(name): name for name in properties}
+    return names | {_plain(name): name for name in properties}
 
 
 def _plain(name: str) -> str:

@@ -100,33 +100,41 @@ def fit(
     """
     chosen = {name: value for name, value in data.items() if name not in PARTS or parts is None or name in parts}
     lists: dict[str, list[Any]] = {name: chosen.pop(name) for name in LISTS if name in chosen}
-    whole = {name for name, rows in lists.items() if not offset and limit is None and is_short(rows)}
-    room = answers.BUDGET_BYTES - sum(len(_encode(lists[name])) for name in whole) - _NOTE_BYTES * len(lists)
-    room -= _cut(chosen, url, room - (_ROOM_BYTES if len(whole) < len(lists) else 0))
+    reads_rows = offset > 0 or limit is not None
+    # A short list is whole, because the owner may write it back.
+    whole = {name for name, rows in lists.items() if not reads_rows and is_short(rows)}
+    long = [name for name in lists if name not in whole]
+    if is_lean and _LONGEST in long:
+        long.remove(_LONGEST)
+
+    room = answers.BUDGET_BYTES - _NOTE_BYTES * len(lists)
+    for name in whole:
+        room -= len(_encode(lists[name]))
+    room -= _cut(chosen, url, room - _ROOM_BYTES if len(whole) < len(lists) else room)
+
     shown: JSONObject = {}
     notes: JSONObject = {}
-    left_out = {_LONGEST} if is_lean and _LONGEST in lists.keys() - whole else set()
-    long = [name for name in lists if name not in whole | left_out]
     for name, rows in lists.items():
         if name in whole:
             shown[name] = rows
-            continue
-        if name in left_out:
+        elif name in long:
+            # What a list leaves of its share is for those after it.
+            share = room // len(long[long.index(name) :])
+            shown[name], used_bytes = _first_rows(rows[offset : offset + (limit or answers.MAX_LISTED)], share, url)
+            room -= used_bytes
+            if len(shown[name]) < len(rows):
+                notes[name] = _note(name, rows, shown[name], offset)
+        else:
             notes[name] = _note(name, rows, (), 0)
-            continue
-        share = room // len(long[long.index(name) :])
-        shown[name], used = _first_rows(rows[offset : offset + (limit or answers.MAX_LISTED)], share, url)
-        room -= used
-        if len(shown[name]) < len(rows):
-            notes[name] = _note(name, rows, shown[name], offset)
-    totals = {f"{name}Total": len(rows) for name, rows in lists.items()} if notes else {}
-    return {
-        **{name: value for name, value in chosen.items() if name in PARTS},
-        **shown,
-        **chosen,
-        **totals,
-        **({"notShown": notes} if notes else {}),
-    }
+
+    answer = {name: value for name, value in chosen.items() if name in PARTS}
+    answer |= shown
+    answer |= chosen
+    if notes:
+        for name, rows in lists.items():
+            answer[f"{name}Total"] = len(rows)
+        answer["notShown"] = notes
+    return answer
 
 
 def _cut(chosen: JSONObject, url: str, room: int) -> int:
