@@ -7,7 +7,7 @@ import pytest
 from make.published import Publisher, company, person
 from muniment.store.database.erasure import PURGE_INDEX
 from muniment.store.search.keys import NAME
-from muniment.store.search.parts import of_one_slip, parts_of
+from muniment.store.search.vocabulary import of_one_slip, parts_of
 
 
 def words(publisher, kind="company"):
@@ -61,11 +61,7 @@ def test_parts_belong_to_words_that_are_held(publisher):
     publisher.publish(company(1, name="Millrace"))
     publisher.unlist("company", "company-2")
     held = dict(publisher.connection.execute("SELECT word, id FROM published_word_company"))
-    expected = {
-        (part, number)
-        for word, number in held.items()
-        for part in parts_of(word.removeprefix(NAME), is_name=word.startswith(NAME))
-    }
+    expected = {(part, number) for word, number in held.items() for part in parts_of(word)}
     assert "≡millrace" in held
     assert set(publisher.connection.execute("SELECT part, word FROM published_part_company")) == expected
 
@@ -83,4 +79,4 @@ def test_a_word_with_one_slip_anywhere_shares_a_part_with_it(word, is_name):
             word[:place] + word[place : place + 2][::-1] + word[place + 2 :],
         )
     ]
-    assert [slipped for slipped in slips if not of_one_slip(slipped) & parts_of(word, is_name=is_name)] == []
+    assert [slipped for slipped in slips if not of_one_slip(slipped) & parts_of(NAME + word if is_name else word)] == []

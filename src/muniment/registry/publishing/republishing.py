@@ -22,9 +22,8 @@ from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.store.chain.hashes import body_digest
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published_document import KINDS, PublishedDocument
-from muniment.store.verifying import feed_rows, index_tables, published_rows
-from muniment.store.verifying.index_tables import faults_of_indexes
-from muniment.store.verifying.published_rows import RowFaults
+from muniment.store.verifying import published_rows
+from muniment.store.verifying.published_rows import RowFaults, faults_of_indexes
 
 NAME: Final = "published documents"
 COLLECTIONS: Final = {"company": "companies", "person": "people", "framework": "frameworks"}
@@ -69,7 +68,7 @@ def _faults(document: PublishedDocument) -> RowFaults:
     if connection.vendor == "sqlite":
         found = published_rows.faults_of(connection.connection, document)
     else:
-        found = feed_rows.faults_of(connection.connection, document)
+        found = published_rows.faults_of_feed_row(connection.connection, document)
     if not found.names or "body" not in found.names:
         return found._replace(is_intact=False)
     return found
@@ -131,7 +130,7 @@ def _was_edited(each: Mismatch) -> bool:
     if connection.vendor == "sqlite":
         body = published_rows.stored_body(connection.connection, each.kind, each.key)
     else:
-        document = feed_rows.stored_document(connection.connection, each.kind, each.key)
+        document = published_rows.stored_document(connection.connection, each.kind, each.key)
         body = document.body if document else None
     statement = (
         "SELECT l.digest FROM published_chain l JOIN published_change c ON c.sequence = l.sequence"
@@ -173,7 +172,7 @@ def _index_damages(*, mend: bool) -> Iterator[Damage]:
     if connection.vendor != "sqlite":
         return
     with snapshot():
-        found = index_tables.faults_of_indexes(connection.connection)
+        found = faults_of_indexes(connection.connection)
     if not found:
         return
     is_mended = mend and rebuilt()

@@ -1,8 +1,8 @@
 """
 Forgiving search: the words and names of the registry that are nearest to what was typed.
 
-Words are corrected, not documents: candidates share a part with a word (:mod:`muniment.store.search.parts`) and are
-compared by edit distance. What a slip would explain is looked up first, and more only if that finds nothing.
+Words are corrected, not documents: candidates share a part with a word (:mod:`muniment.store.search.vocabulary`), and
+are compared by edit distance. What a slip would explain is looked up first, and more only if that finds nothing.
 """
 
 import sqlite3
@@ -15,8 +15,7 @@ from rapidfuzz.distance import OSA
 from muniment.store.search.beginnings import is_large
 from muniment.store.search.keys import NAMES
 from muniment.store.search.keys import plain as without_mark
-from muniment.store.search.parts import of_one_slip, of_two_slips
-from muniment.store.search.vocabulary import MIN_CHARACTERS
+from muniment.store.search.vocabulary import MIN_CHARACTERS, of_one_slip, of_two_slips
 
 MAX_CANDIDATES: Final = 4_000
 CANDIDATES_OF_LARGE: Final = 1_500

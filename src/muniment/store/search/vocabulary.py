@@ -2,15 +2,21 @@
 The registry's own words, which forgiving search corrects a query by: a table of words, and one of their parts.
 
 A word is held as long as a published document contains it, so that nothing of an erased or unlisted document remains.
+
+A word with slips is found by its parts. These are the whole of a short word, also with any one letter left out, or any
+two if it is a name, and the halves of a longer one, the first also with any one letter left out. A letter that was left
+out, added, replaced or swapped with its neighbor leaves one half of a word as it was; of two slips, either both are in
+one half, or one is in the first. Parts are numbers, so that a table of them is small.
 """
 
 import sqlite3
 from collections import Counter
+from itertools import combinations
 from operator import itemgetter
 from typing import Final
+from zlib import crc32
 
 from muniment.store.search.keys import NAMES, plain
-from muniment.store.search.parts import parts_of
 from muniment.store.writing import rows
 
 MIN_CHARACTERS: Final = 4
@@ -19,6 +25,15 @@ MAX_WAITING: Final = 5_000
 """Documents whose words are counted in memory before they are written."""
 AT_ONCE: Final = 500
 """Words that one statement looks up."""
+
+
+SHORT: Final = 7
+"""Letters of a word that has no halves: too many others would share them."""
+MIN_TWICE: Final = 5
+"""Letters of a short word that is found in spite of two slips."""
+_WHOLE: Final = "="
+_FIRST: Final = "<"
+_SECOND: Final = ">"
 
 
 def tables(kind: str) -> tuple[str, ...]:
@@ -41,10 +56,6 @@ def words_of(name: str, label: str, themes: str, place: str, keys: str) -> froze
     names = frozenset([key for key in keys.split() if key.startswith(NAMES)])
     words = {*name.split(), *label.split(), *themes.split(), *place.split()}.difference(map(plain, names))
     return names.union([word for word in words if len(word) >= MIN_CHARACTERS and not word.isdigit()])
-
-
-def _parts_of(word: str) -> frozenset[int]:
-    return parts_of(plain(word), is_name=word.startswith(NAMES))
 
 
 class Words:
@@ -88,11 +99,11 @@ class Words:
             if number is None:
                 number = last + len(added) + 1
                 added.append((number, word, n))
-                new += [(part, number) for part in _parts_of(word)]
+                new += [(part, number) for part in parts_of(word)]
             elif before + n > 0:
                 counted.append((before + n, number))
             else:
-                gone += [(part, number) for part in _parts_of(word)]
+                gone += [(part, number) for part in parts_of(word)]
                 unused.append((number,))
         rows.insert(connection, f"published_word_{kind} (id, word, n)", added)
         connection.executemany(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", counted)
@@ -110,3 +121,51 @@ class Words:
             statement = f"SELECT word, id, n FROM published_word_{kind} WHERE word IN ({', '.join('?' * len(some))})"
             found.update({word: (number, n) for word, number, n in self._connection.execute(statement, some)})
         return found
+
+
+def parts_of(stored_word: str) -> frozenset[int]:
+    """Return the parts by which a word of the registry, or a name with its mark, is found."""
+    word, is_name = plain(stored_word), stored_word.startswith(NAMES)
+    if len(word) < MIN_TWICE or (len(word) <= SHORT and not is_name):
+        return _numbers(_WHOLE, _shortened(word))
+    if len(word) <= SHORT:
+        return _numbers(_WHOLE, _twice_shortened(word))
+    half = len(word) // 2
+    return _numbers(_FIRST, _shortened(word[:half])) | _numbers(_SECOND, [word[half:]])
+
+
+def of_one_slip(word: str) -> frozenset[int]:
+    """Return the parts of which the right word has one, if *word* differs from it by one slip."""
+    length = len(word)
+    found = _numbers(_WHOLE, _shortened(word)) if length <= SHORT + 1 else frozenset()
+    if length >= SHORT:
+        for half in {(length - 1) // 2, length // 2, (length + 1) // 2}:
+            found |= _numbers(_FIRST, [word[:half]]) | _numbers(_SECOND, [word[half:]])
+    return found
+
+
+def of_two_slips(word: str) -> frozenset[int]:
+    """Return the parts of which the right word has one, in most cases, if *word* differs from it by two slips."""
+    length = len(word)
+    found: frozenset[int] = frozenset()
+    if length <= SHORT + 2:
+        found = _numbers(_WHOLE, _twice_shortened(word))
+    if length >= SHORT - 1:
+        for half in range(length // 2 - 1, length // 2 + 2):
+            found |= _numbers(_FIRST, _shortened(word[:half])) | _numbers(_SECOND, [word[half:]])
+    return found
+
+
+def _shortened(text: str) -> list[str]:
+    """Return *text*, and *text* with each of its letters left out."""
+    return [text, *[text[:place] + text[place + 1 :] for place in range(len(text))]]
+
+
+def _twice_shortened(text: str) -> list[str]:
+    return [*_shortened(text), *map("".join, combinations(text, max(len(text) - 2, 0)))]
+
+
+def _numbers(side: str, texts: list[str]) -> frozenset[int]:
+    """Return the numbers of parts, which SQLite stores in three bytes."""
+    begun = crc32(side.encode())
+    return frozenset([(crc32(text.encode("utf-8", "surrogatepass"), begun) & 0xFFFFFF) - (1 << 23) for text in texts])

@@ -14,8 +14,8 @@ from muniment.store import postgres_feed, published
 from muniment.store.database import node_copy as copies
 from muniment.store.database.faults import is_damage
 from muniment.store.database.handles import open_counted
-from muniment.store.verifying import index_tables, sqlite_file
-from muniment.store.verifying.published_rows import faults_of
+from muniment.store.verifying import sqlite_file
+from muniment.store.verifying.published_rows import faults_of, faults_of_indexes
 
 _TRIES: Final = 50
 _PAUSE_S: Final = 0.1
@@ -66,7 +66,7 @@ def compare(database_url: str, file: Path, after: str, limit: int) -> Copied:
         ]
         if len(documents) == limit:
             return Copied(limit, faults, _PLACE.format(kind=documents[-1].kind, key=documents[-1].key))
-        faults += [("index tables", fault) for fault in index_tables.faults_of_indexes(copy)]
+        faults += [("index tables", fault) for fault in faults_of_indexes(copy)]
         there, here = (
             next(iter(each.execute("SELECT count(*) FROM published_document")))[0] for each in (source, copy)
         )

@@ -1,20 +1,29 @@
-"""Compare a published document with everything that the published file says about it."""
+"""Compare published documents with the published file: their rows, its index tables, and the feed on PostgreSQL."""
 
 import sqlite3
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from muniment.kernel.ids import digest
-from muniment.store.published_document import PublishedDocument
+from muniment.store.published import SCHEMA_VERSION
+from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.search.text_index import Columns
 from muniment.store.search_text import fold
 from muniment.store.writing.documents import columns_of, provenance_member
+
+if TYPE_CHECKING:
+    import psycopg
 
 _COLUMNS: Final = (
     *("position", "sort_name", "updated_at", "raising", "treasury_minor", "team_size", "company_count", "provenance"),
     *("texts_digest", "etag", "body", "facets"),
 )
+
+_PLACE: Final = "SELECT position FROM published_document WHERE kind = '{kind}'"
+_feed_decoder = msgspec.msgpack.Decoder(PublishedDocument)
+_FEED_FIELDS: Final = [name for name in PublishedDocument.__struct_fields__ if name not in {"schema", "modified_at"}]
+"""What rendering gives; the stamp is of the last change."""
 
 
 class RowFaults(NamedTuple):
@@ -120,3 +129,82 @@ def _has_words(connection: sqlite3.Connection, document: PublishedDocument) -> b
         f"SELECT {', '.join(Columns._fields)} FROM published_text_{document.kind} WHERE rowid = ?", (document.position,)
     ).fetchone()
     return bool(row == columns_of(document))
+
+
+def stored_document(connection: "psycopg.Connection[Any]", kind: str, key: str) -> PublishedDocument | None:
+    """Return a row's document, or None; raise msgspec.DecodeError if it is damaged."""
+    row = connection.execute(
+        "SELECT document FROM published_document WHERE kind = %s AND key = %s", (kind, key)
+    ).fetchone()
+    return None if row is None else _feed_decoder.decode(row[0])
+
+
+def faults_of_feed_row(connection: "psycopg.Connection[Any]", document: PublishedDocument) -> RowFaults:
+    """Return how a row on PostgreSQL differs from *document*; ``names`` is empty if it does not."""
+    try:
+        stored = stored_document(connection, document.kind, document.key)
+    except msgspec.DecodeError:
+        return RowFaults(("body",))
+    if stored is None:
+        return RowFaults(("missing",))
+    names = tuple(name for name in _FEED_FIELDS if getattr(stored, name) != getattr(document, name))
+    return RowFaults(names, is_intact=True, is_outdated=stored.schema < SCHEMA_VERSION)
+
+
+def faults_of_indexes(connection: sqlite3.Connection) -> list[str]:
+    """Return which index tables do not match the documents. Call it in one snapshot."""
+    found = [fault for kind in KINDS for fault in _of_kind(connection, kind)]
+    lost = connection.execute(
+        "SELECT count(*) FROM published_facet f WHERE NOT EXISTS (SELECT 1 FROM published_value v"
+        " JOIN published_document d ON d.kind = v.kind AND d.position = f.position WHERE v.id = f.value_id)"
+    ).fetchone()[0]
+    if lost:
+        found.append(f"{lost:,} filter entries belong to no document")
+    miscounted = connection.execute(
+        "SELECT count(*) FROM published_value v WHERE n <> (SELECT count(*) FROM published_facet WHERE value_id = v.id)"
+    ).fetchone()[0]
+    if miscounted:
+        found.append(f"{miscounted:,} filter values have a wrong count")
+    return found
+
+
+def _of_kind(connection: sqlite3.Connection, kind: str) -> list[str]:
+    found = []
+    documents = connection.execute(f"SELECT count(*) FROM ({_PLACE.format(kind=kind)})").fetchone()[0]
+    tables = (
+        ("items of lists", f"published_item_{kind}", "position"),
+        ("search texts", f"published_text_{kind}_content", "id"),
+    )
+    for words, table, column in tables:
+        rows, strays = connection.execute(
+            f"SELECT count(*), count(*) FILTER (WHERE {column} NOT IN ({_PLACE.format(kind=kind)})) FROM {table}"
+        ).fetchone()
+        if rows != documents or strays:
+            found.append(f"{rows:,} {words} for {documents:,} documents of kind {kind}, {strays:,} of none")
+    total = connection.execute("SELECT n, raising, treasury_minor FROM published_total WHERE kind = ?", (kind,))
+    if total.fetchone() != _totals(connection, kind):
+        found.append(f"the totals of kind {kind} do not match its documents")
+    if not _blocks_match(connection, kind):
+        found.append(f"the blocks of kind {kind} do not match its documents")
+    return found
+
+
+def _totals(connection: sqlite3.Connection, kind: str) -> tuple[int, int, str]:
+    """Add in Python: the sum of a million treasuries may exceed 64 bits."""
+    n = raising = treasury = 0
+    rows = connection.execute("SELECT raising, treasury_minor FROM published_document WHERE kind = ?", (kind,))
+    for is_raising, minor in rows:
+        if not isinstance(minor, int | None) or not isinstance(is_raising, int):
+            return -1, 0, ""  # a damaged value
+        n, raising, treasury = n + 1, raising + is_raising, treasury + (minor or 0)
+    return n, raising, str(treasury)
+
+
+def _blocks_match(connection: sqlite3.Connection, kind: str) -> bool:
+    rows = connection.execute(
+        "WITH b AS (SELECT first, n, lead(first, 1, 9223372036854775807) OVER (ORDER BY first) AS following"
+        " FROM published_block WHERE kind = ?1) SELECT n, (SELECT count(*) FROM published_document d"
+        " WHERE d.kind = ?1 AND d.position >= b.first AND d.position < b.following) FROM b",
+        (kind,),
+    ).fetchall()
+    return bool(rows) and all(n == counted for n, counted in rows)
