@@ -86,7 +86,7 @@ def test_a_mapping_that_a_person_wrote_names_a_field_of_the_schema(declare, tmp_
         (Boolean(), "no", False),
         (DATE, "31.12.1999", "1999-12-31"),
     ],
-    ids=str,
+    ids=["text", "choice", "number", "yes", "no", "date"],
 )
 def test_a_field_is_read_by_its_kind(declare, tmp_path, kind, cell, value):
     declare("charter", kind, "Charter")
