@@ -50,7 +50,7 @@ def test_fetching_tells_what_it_fetched_and_why_not_and_removing_shows_monograms
 
 @pytest.mark.django_db
 def test_a_stopped_command_says_how_to_continue(monkeypatch):
-    from muniment.registry.logos import operations
+    from muniment.registry.logos import stored
 
     def stopped(**_):
         raise KeyboardInterrupt
@@ -58,7 +58,7 @@ def test_a_stopped_command_says_how_to_continue(monkeypatch):
     import muniment.cli.registry  # noqa: F401 - so that it can be patched
 
     monkeypatch.setattr("muniment.cli.registry.migrated", lambda: None)
-    monkeypatch.setattr(operations, "fetch_due", stopped)
+    monkeypatch.setattr(stored, "fetch_due", stopped)
     done = CliRunner().invoke(cli.main, ["logos", "fetch"])
     assert done.exit_code == 130
     assert "Run the same command again" in done.stderr

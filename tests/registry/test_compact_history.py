@@ -12,11 +12,11 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import add_owner, compare
 from muniment.registry.exchange.importer import import_registry
+from muniment.registry.history import LaterChanges
 from muniment.registry.models import CapTableEntry, Company, HistoryEntry, Person
 from muniment.registry.own_data import PART
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.people.moderation import merge_people
-from muniment.registry.reverting import LaterChanges
 
 pytestmark = pytest.mark.django_db
 

@@ -52,7 +52,7 @@ def user_invite(email: str, role: str, own: str) -> None:
     """
     migrated()
     from muniment.mail.places import base_url
-    from muniment.registry.inviting.operations import invite_person
+    from muniment.registry.inviting.accounts import invite_person
 
     with problems_as_errors():
         made = invite_person(COMMAND, email, role=role, own=own, base_url=base_url() or LISTENING)

@@ -17,7 +17,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
-    from muniment.registry.logos.politeness import Fetched
+    from muniment.registry.logos.fetching import Fetched
 
 
 @main.command("import")
@@ -313,11 +313,11 @@ def logos_fetch(*, again: bool) -> None:
     it again to continue.
     """
     migrated()
-    from muniment.registry.logos import operations
+    from muniment.registry.logos import stored
 
     if again:
-        operations.retry_failed()
-    total, reasons = operations.due().count(), dict[str, int]()
+        stored.retry_failed()
+    total, reasons = stored.due().count(), dict[str, int]()
     console = Console(stderr=True)
     fetched = 0
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar:
@@ -332,7 +332,7 @@ def logos_fetch(*, again: bool) -> None:
 
         try:
             while True:
-                done = operations.fetch_due(tell=tell)
+                done = stored.fetch_due(tell=tell)
                 fetched += done.fetched
                 if not done.left or not (done.fetched or done.failed):
                     break
@@ -351,8 +351,8 @@ def logos_fetch(*, again: bool) -> None:
 def logos_remove() -> None:
     """Remove every logo that was fetched; uploaded ones stay. Listings show monograms again."""
     migrated()
-    from muniment.registry.logos import operations
+    from muniment.registry.logos import stored
 
-    removed = operations.remove_all()
+    removed = stored.remove_all()
     record_command("logos remove", removed=removed)
     click.echo(f"{removed:,} fetched logos removed.")

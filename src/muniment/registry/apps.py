@@ -27,7 +27,7 @@ class RegistryConfig(AppConfig):
         import muniment.registry.imports.stages
         import muniment.registry.inbox.checks
         import muniment.registry.inbox.reviewers
-        import muniment.registry.logos.tasks
+        import muniment.registry.logos.stored
         import muniment.registry.people.erasing  # noqa: F401 - importing it registers them
         from muniment.accounts.keys import kept
         from muniment.accounts.personal_data.parts import personal_data
@@ -36,13 +36,12 @@ class RegistryConfig(AppConfig):
         from muniment.registry import own_data
         from muniment.registry.company import pictures
         from muniment.registry.declared import applying, current
-        from muniment.registry.inviting.operations import forget_ended
+        from muniment.registry.inviting.accounts import forget_ended
         from muniment.registry.people import suppression
         from muniment.registry.plugged import publications
         from muniment.registry.publishing import republishing, upgrade
         from muniment.registry.settings.mail_mark import declared_mark
-        from muniment.registry.verification.proofs import CODE_VALID_FOR
-        from muniment.registry.verification.repeating import repeat_proofs
+        from muniment.registry.verification.proofs import CODE_VALID_FOR, repeat_proofs
         from muniment.scrub import checks
 
         html.declared_mark = declared_mark

@@ -5,9 +5,8 @@ from collections import deque
 from queue import SimpleQueue
 
 from make.pictures import picture
-from muniment.registry.logos import politeness
-from muniment.registry.logos.fetching import Drawn, LogoFault
-from muniment.registry.logos.politeness import MAX_FAULTS, fetch_all
+from muniment.registry.logos import fetching
+from muniment.registry.logos.fetching import MAX_FAULTS, Drawn, LogoFault, fetch_all
 
 
 def all_of(addresses, **options):
@@ -51,7 +50,7 @@ def test_a_site_that_answers_now_and_then_is_asked_on(site):
 def test_between_two_requests_to_a_site_is_a_pause_and_none_after_the_last(site):
     paused = []
     addresses = deque(f"http://logos.example/{n}" for n in range(3))
-    politeness._fetch_host(addresses, SimpleQueue(), lambda: True, lambda: paused.append(len(site.asked)))
+    fetching._fetch_host(addresses, SimpleQueue(), lambda: True, lambda: paused.append(len(site.asked)))
     assert paused == [1, 2]
 
 
@@ -79,7 +78,7 @@ def test_a_fault_of_a_decoder_is_a_fault_of_its_address_alone(monkeypatch):
             raise MemoryError
         return Drawn(b"", b"")
 
-    monkeypatch.setattr(politeness, "fetch_logo", fetch)
+    monkeypatch.setattr(fetching, "fetch_logo", fetch)
     found = all_of(["http://logos.example/bad", "http://logos.example/good", "http://[bad"])
     assert isinstance(found["http://logos.example/bad"].fault, LogoFault)
     assert found["http://logos.example/good"].drawn

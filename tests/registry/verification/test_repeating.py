@@ -15,7 +15,7 @@ from muniment.registry.company import listings
 from muniment.registry.models import Company, DomainProof, Ownership
 from muniment.registry.review import claims
 from muniment.registry.verification import checks, proofs
-from muniment.registry.verification.repeating import repeat_proofs
+from muniment.registry.verification.proofs import repeat_proofs
 
 pytestmark = pytest.mark.django_db
 HOST = "harbour.example"

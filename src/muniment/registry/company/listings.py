@@ -29,7 +29,7 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict
-from muniment.registry import history, provenance, reverting
+from muniment.registry import history, provenance
 from muniment.registry.company.access import decides, expect_version, no_company, no_entry, owned, require_account
 from muniment.registry.company.changes import (
     BadFields,
@@ -434,10 +434,10 @@ def revert_company(
         if entry is None:
             raise no_entry(slug, entry_id)
         editable = settings.SCHEMA.company_change.by_name.keys() - {"fundingRound"}
-        change = CompanyChange(reverting.values_before(entry, editable, partial(present_values, company)))
+        change = CompanyChange(history.replaced_values(entry, editable, partial(present_values, company)))
         edit = read_change(change, settings.SCHEMA)
         if not overwrite and not dry_run:
-            reverting.check_later(entry, compare(company, edit, replace=True).after)
+            history.check_later(entry, compare(company, edit, replace=True).after)
         return _update(actor, company, edit, "reverted", replace=True, dry_run=dry_run)
 
 

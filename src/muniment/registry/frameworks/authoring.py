@@ -1,11 +1,14 @@
 """
-Operations on frameworks: create, update and author, by reviewers.
+Create, update and author frameworks, and keep drafts of their specifications, by reviewers.
+
+A draft is what a reviewer has edited section by section and not published yet.
 
 Source: decisions, section 2, isOpen; assessment-spec/1.
 """
 
-from typing import Final
+from typing import Final, cast
 
+import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
 
@@ -15,7 +18,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import Conflict, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import first_text_fault
 from muniment.kernel.wire import UNSET, Unset
 from muniment.registry import history, provenance
@@ -23,10 +26,13 @@ from muniment.registry.company.access import require_reviewer
 from muniment.registry.company.changes import BadFields
 from muniment.registry.exchange.frameworks import next_version
 from muniment.registry.frameworks.specification import faults_of
-from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug
+from muniment.registry.models import Company, Framework, FrameworkSpecification, GivenSlug, SpecificationDraft
 from muniment.registry.publishing.publisher import AffectedRows, publish
 from muniment.schema.framework import check_dates
 from muniment.schema.validation import Fault, Validation
+
+MAX_DRAFT_BYTES: Final = 2_000_000
+
 
 _TASK: Final = "author frameworks"
 _DAYS: Final = {"opensOn": "opens_on", "closesOn": "closes_on"}
@@ -210,3 +216,46 @@ def _write(actor: Actor, framework: Framework, action: str, before: JSONObject, 
 def _record(actor: Actor, framework: Framework, action: str, after: JSONObject) -> None:
     detail = {"action": action, "fields": sorted(after)}
     record(Event.FRAMEWORK_CHANGED, actor=actor, subject=f"frameworks/{framework.slug}", detail=detail)
+
+
+def find_draft(actor: Actor, framework: Framework) -> SpecificationDraft | None:
+    """Return the actor's draft; raise Forbidden if the actor is not a reviewer."""
+    require_reviewer(actor, _TASK)
+    return SpecificationDraft.objects.filter(framework=framework, account=actor.account_id).first()
+
+
+def save_draft(
+    actor: Actor, framework: Framework, document: JSONObject, *, version: int, revision: int
+) -> SpecificationDraft:
+    """
+    Store the actor's draft.
+
+    Args:
+        version: the published version that it was made from.
+        revision: that of the draft which was edited; 0 if there was none.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        BadRequest: the document is too large.
+        Conflict: the draft was changed since, in another tab.
+    """
+    require_reviewer(actor, _TASK)
+    if len(msgspec.json.encode(document)) > MAX_DRAFT_BYTES:
+        raise BadRequest("The specification has more than 2 MB.", "Shorten its texts.")
+    with transaction.atomic():
+        kept = SpecificationDraft.objects.select_for_update().filter(framework=framework, account=actor.account_id)
+        draft = kept.first()
+        if (draft.revision if draft else 0) != revision:
+            raise Conflict("Your draft was changed in another tab.", "Open the page again and repeat the last change.")
+        if draft is None:
+            account_id = cast("int", actor.account_id)  # commands have no drafts
+            draft = SpecificationDraft(framework=framework, account_id=account_id, version=version, revision=0)
+        draft.document, draft.revision, draft.changed_at = document, draft.revision + 1, now()
+        draft.save()
+    return draft
+
+
+def discard_draft(actor: Actor, framework: Framework) -> None:
+    """Delete the actor's draft; raise Forbidden if the actor is not a reviewer."""
+    require_reviewer(actor, _TASK)
+    SpecificationDraft.objects.filter(framework=framework, account=actor.account_id).delete()

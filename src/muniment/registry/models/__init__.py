@@ -6,7 +6,6 @@ differ on the wire. Open objects keep additional members in ``extra``.
 Only :mod:`muniment.registry.publishing.publisher` sets ``publication_number`` and ``published``.
 """
 
-from muniment.registry.inviting.tables import AccountInvitation
 from muniment.registry.models.company import (
     CapTableEntry,
     Company,
@@ -24,6 +23,7 @@ from muniment.registry.models.framework import Framework, FrameworkSpecification
 from muniment.registry.models.history import HistoryEntry, ImportFile, ImportMemory, ImportRun, ImportUpload
 from muniment.registry.models.people import FeedTombstone, GivenSlug, MergedPerson, Person, Suppression, UnlistedBy
 from muniment.registry.models.review import (
+    AccountInvitation,
     DomainProof,
     Invitation,
     ItemChecks,

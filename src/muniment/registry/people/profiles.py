@@ -16,7 +16,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.registry import history, provenance, reverting
+from muniment.registry import history, provenance
 from muniment.registry.company.access import expect_version, require_account, require_reviewer
 from muniment.registry.company.changes import (
     BadFields,
@@ -252,9 +252,9 @@ def revert_profile(
             raise NotFound(
                 Phrase("Your profile has no history entry {number}.", number=entry_id), "See /manage/profile/history."
             )
-        difference = _compare(actor, person, reverting.values_before(entry, _editable()))
+        difference = _compare(actor, person, history.replaced_values(entry, _editable()))
         if not overwrite and not dry_run:
-            reverting.check_later(entry, difference.after)
+            history.check_later(entry, difference.after)
         revert_id = None
         if difference and not dry_run:
             difference.write_columns(person)

@@ -1,8 +1,9 @@
 """
-Prove the domain of a listing's website: begin, check, confirm a mailed code, and what ends a proof.
+Prove the domain of a listing's website: begin, check, confirm a mailed code, repeat, and what ends a proof.
 
 Owners and accounts with an open claim prove. A proof is of one account, for one website: it shows while that account
-owns the listing, and ends for good when the website changes.
+owns the listing, and ends for good when the website changes. Every 90 days a record or a file is looked up again, and a
+mailed proof is confirmed with a new code; a proof that fails for 14 days is hidden.
 
 Source: issue of the record, evidence for claims; decisions, section 2.
 """
@@ -11,25 +12,33 @@ import secrets
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+from urllib.parse import quote
 
 from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.crypto import constant_time_compare, salted_hmac
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
-from muniment.kernel.actor import Actor
+from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
+from muniment.mail import outgoing, places
+from muniment.mail.receivers import in_language_of
 from muniment.registry import history
 from muniment.registry.company.access import require_account
 from muniment.registry.company.listings import publish_owners
 from muniment.registry.models import Company, DomainProof, HistoryEntry, Ownership, Petition, State
 from muniment.registry.review.notifications import announce
-from muniment.registry.verification import checks, mailing
+from muniment.registry.verification import checks
 from muniment.registry.verification.hosts import Claim, Method, as_written, bare, claim_of, mail_addresses, site_of
+
+HIDDEN_AFTER: Final = timedelta(days=14)
+RETRIED_AFTER: Final = timedelta(days=1)
+PER_RUN: Final = 200
+
 
 ProofState = DomainProof.ProofState
 
@@ -237,7 +246,7 @@ def renew_code(proof: DomainProof, valid_for: timedelta, address: str) -> None:
     proof.code_digest = _code_digest(proof, text)
     proof.code_expires_at, proof.attempts = now() + valid_for, 0
     proof.save()
-    mailing.send_code(proof, f"{text[:4]}-{text[4:]}", valid_for)
+    mail_code(proof, f"{text[:4]}-{text[4:]}", valid_for)
 
 
 def confirm_code(actor: Actor, slug: str, code: str) -> DomainProof:
@@ -368,3 +377,117 @@ def _hold(key: str, limit: int, *, hours: int) -> None:
     cache.add(kept, 0, timeout=3_600 * hours + 60)
     if cache.incr(kept) > limit:
         raise TooMany("You have done this too often.", "Try again later.", retry_after_s=3_600)
+
+
+_CODE: Final = gettext_noop(
+    "%(account)s asks to verify that %(domain)s belongs to this listing:\n\n%(listing)s\n\n"
+    "To confirm it, enter this code at %(page)s while signed in to that account:\n\n%(code)s\n\n"
+    "The code expires in %(valid)s. If you did not expect this message, ignore it and do not pass the code on.\n"
+)
+_WARNINGS: Final = {
+    "failing": (
+        gettext_noop("%(domain)s: verification failed"),
+        gettext_noop(
+            "We could not find your proof of %(domain)s again: %(finding)s\n\n"
+            "The domain is shown as verified for 14 more days. Restore the proof before then:\n\n%(page)s\n"
+        ),
+    ),
+    "code sent": (
+        gettext_noop("%(domain)s: confirm it again"),
+        gettext_noop(
+            "We sent a new code to %(address)s, because a verified domain is confirmed every 90 days.\n\n"
+            "The domain is shown as verified for 14 more days. Enter the code before then:\n\n%(page)s\n"
+        ),
+    ),
+    "hidden": (
+        gettext_noop("%(domain)s: no longer verified"),
+        gettext_noop(
+            "We could not find your proof of %(domain)s for 14 days, so the domain is no longer shown as verified:"
+            " %(finding)s\n\nVerify it again:\n\n%(page)s\n"
+        ),
+    ),
+}
+
+
+def mail_code(proof: DomainProof, code: str, valid_for: timedelta) -> None:
+    """Send a code to the address of a proof."""
+    days = valid_for.days
+    with in_language_of(proof.account):
+        values = {
+            **_values(proof),
+            "account": proof.account.email,
+            "listing": places.place(f"/companies/{quote(proof.company.slug)}"),
+            "code": code,
+            "valid": gettext("%(days)d days") % {"days": days} if days else gettext("one hour"),
+        }
+        subject = gettext("Code to verify %(domain)s") % values
+        outgoing.send(proof.address, subject, gettext(_CODE) % values, kind="code", expires_at=proof.code_expires_at)
+
+
+def warn_account(proof: DomainProof, what: str) -> None:
+    """Notify the account that its proof fails, needs a new code, or is hidden."""
+    subject, text = _WARNINGS[what]
+    values = _values(proof)
+    if proof.account.is_active:
+        with in_language_of(proof.account):
+            outgoing.send(proof.account.email, gettext(subject) % values, gettext(text) % values)
+
+
+def _values(proof: DomainProof) -> dict[str, str]:
+    return {
+        "domain": proof.domain,
+        "address": proof.address,
+        "finding": proof.finding,
+        "page": places.place(f"/companies/{quote(proof.company.slug)}/domain"),
+    }
+
+
+def repeat_proofs() -> int:
+    """Repeat the proofs that are due, each in transactions of its own; return how many there were."""
+    due = DomainProof.objects.filter(state=ProofState.VERIFIED, due_at__lte=now()).order_by("due_at", "pk")
+    chosen = list(due.select_related("company", "account")[:PER_RUN])
+    for proof in chosen:
+        finding = ""
+        if proof.method != "mail" and is_owners(proof):
+            try:
+                finding = inspect(proof)
+            except TooMany:
+                continue  # the next run has a slot
+        _settle_due(proof.pk, finding)
+    return len(chosen)
+
+
+def _settle_due(proof_id: int, finding: str) -> None:
+    with transaction.atomic():
+        proof = locked(proof_id)
+        if proof is None or not is_owners(proof):
+            kept = DomainProof.objects.filter(pk=proof_id)
+            kept.update(state=ProofState.ENDED, due_at=None, finding="The account no longer owns the listing.")
+        elif proof.due_at is None or proof.due_at > now():
+            pass  # verified in the meantime
+        elif proof.method != "mail" and not finding:
+            verify(SYSTEM, proof)
+        else:
+            _fail(proof, finding)
+
+
+def _fail(proof: DomainProof, finding: str) -> None:
+    at = now()
+    first = proof.failing_since is None
+    proof.failing_since = proof.failing_since or at
+    proof.finding = finding
+    if at - proof.failing_since >= HIDDEN_AFTER:
+        proof.state, proof.due_at = ProofState.FAILED, None
+        before = {"verifiedDomain": f"{proof.domain} ({proof.method})"}
+        history.entry(SYSTEM, "domain proof failed", before=before, after={}, company=proof.company).save()
+        what = "hidden"
+    else:
+        proof.due_at = min(at + RETRIED_AFTER, proof.failing_since + HIDDEN_AFTER)
+        what = ("code sent" if proof.method == "mail" else "failing") if first else ""
+    proof.save()
+    if what == "code sent":
+        renew_code(proof, HIDDEN_AFTER, proof.address)
+    if what == "hidden":
+        publish_owners(proof.company)
+    if what:
+        warn_account(proof, what)

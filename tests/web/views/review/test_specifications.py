@@ -14,7 +14,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden
 from muniment.registry.company import listings as companies
 from muniment.registry.company.changes import CompanyChange
-from muniment.registry.frameworks import authoring, drafts
+from muniment.registry.frameworks import authoring
 from muniment.registry.models import Framework, FrameworkSpecification, Person, SpecificationDraft
 from muniment.registry.review import workflow
 from services.submitted import unedited
@@ -236,14 +236,14 @@ def test_a_large_preview_shows_sections_alone(page):
 def test_a_draft_has_a_size_and_a_revision(page):
     published(FULL)
     framework, judge = Framework.objects.get(), Account.objects.get().actor("web")
-    kept = drafts.save_draft(judge, framework, FULL, version=1, revision=0)
+    kept = authoring.save_draft(judge, framework, FULL, version=1, revision=0)
     assert kept.revision == 1
     with pytest.raises(Conflict):
-        drafts.save_draft(judge, framework, FULL, version=1, revision=0)
+        authoring.save_draft(judge, framework, FULL, version=1, revision=0)
     with pytest.raises(BadRequest):
-        drafts.save_draft(judge, framework, {**FULL, "note": "x" * drafts.MAX_BYTES}, version=1, revision=1)
+        authoring.save_draft(judge, framework, {**FULL, "note": "x" * authoring.MAX_DRAFT_BYTES}, version=1, revision=1)
     stranger = account("owner@harbour.example").actor("web")
-    for act in (drafts.find_draft, drafts.discard_draft):
+    for act in (authoring.find_draft, authoring.discard_draft):
         with pytest.raises(Forbidden):
             act(stranger, framework)
 

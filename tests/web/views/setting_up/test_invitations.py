@@ -7,7 +7,7 @@ from django.test import Client
 
 from make.accounts import PASSWORD, Letters, account, age, signed_in
 from muniment.accounts.models import Account
-from muniment.registry.inviting.tables import AccountInvitation
+from muniment.registry.models.review import AccountInvitation
 
 pytestmark = pytest.mark.django_db
 HOME, EMAIL = "/operate/invitations", "ada@guild.example"

@@ -13,12 +13,12 @@ from muniment.languages.translated import told, translated
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields
 from muniment.registry.company.listings import OwnedCompany
+from muniment.registry.history import LaterChanges
 from muniment.registry.inbox import items
 from muniment.registry.models import Ownership, PendingChange, UnlistedBy
 from muniment.registry.names.operations import list_former_names
 from muniment.registry.people.positions import list_unlinked
 from muniment.registry.people.profiles import get_profile
-from muniment.registry.reverting import LaterChanges
 from muniment.registry.review import invitations, workflow
 from muniment.registry.review.duplicates import host_of
 from muniment.web.authoring.checks import missing_of

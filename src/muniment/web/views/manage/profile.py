@@ -13,10 +13,10 @@ from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.languages.translated import stated, told
 from muniment.registry.company import pictures
 from muniment.registry.company.changes import BadFields
+from muniment.registry.history import LaterChanges
 from muniment.registry.models import Person, Petition
 from muniment.registry.people import positions, profiles
 from muniment.registry.people.profiles import ProfileChange
-from muniment.registry.reverting import LaterChanges
 from muniment.web.form_fields import form_field
 from muniment.web.presenters import differences
 from muniment.web.requests.access import account_of, actor_of, signed_in

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, Problem
 from muniment.registry.company.changes import BadFields
-from muniment.registry.frameworks import authoring, drafts
+from muniment.registry.frameworks import authoring
 from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Framework, SpecificationDraft
 from muniment.web.authoring.specification_form import (
@@ -50,7 +50,7 @@ def edit(request: HttpRequest, framework: Framework, preview: Any) -> HttpRespon
     Args:
         preview: returns the report of a valid document.
     """
-    draft = drafts.find_draft(actor_of(request), framework)
+    draft = authoring.find_draft(actor_of(request), framework)
     current = authoring.current_specification(framework.slug)
     document = draft.document if draft else (current.document if current else dict(EMPTY))
     version = draft.version if draft else (current.version if current else 0)
@@ -74,7 +74,7 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
     if request.method == "POST":
         do, typed = request.POST.get("do", ""), typed_fields(request.POST)
         if do == "discard":
-            drafts.discard_draft(actor_of(request), framework)
+            authoring.discard_draft(actor_of(request), framework)
             messages.success(request, gettext("Draft discarded."))
             return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
         try:
@@ -83,7 +83,7 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
             document = draft.document if draft else changed
             if do == "publish" and not faults_of(document):
                 made = authoring.author_framework(actor_of(request), framework.slug, document, expected_version=version)
-                drafts.discard_draft(actor_of(request), framework)
+                authoring.discard_draft(actor_of(request), framework)
                 messages.success(request, gettext("Version %(number)s published.") % {"number": made.version})
                 return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
         except (BadFields, BadRequest, Conflict) as refusal:
@@ -194,7 +194,7 @@ def _stored(  # noqa: PLR0917 - what is edited, and where it is from
         )
     if changed == document:
         return draft
-    return drafts.save_draft(actor_of(request), framework, changed, version=version, revision=revision)
+    return authoring.save_draft(actor_of(request), framework, changed, version=version, revision=revision)
 
 
 def _rearranged(document: JSONObject, do: str) -> JSONObject:

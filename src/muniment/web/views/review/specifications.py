@@ -19,7 +19,7 @@ from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.translated import translated
 from muniment.languages.writing import digits
 from muniment.registry.company.changes import BadFields
-from muniment.registry.frameworks import authoring, drafts
+from muniment.registry.frameworks import authoring
 from muniment.registry.frameworks.specification import SOURCES, faults_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, State
 from muniment.web.authoring.specification_form import (
@@ -70,7 +70,7 @@ def _changed(request: HttpRequest, framework: Framework) -> HttpResponse:
         _edit(fields, *match.groups())
         if fields.is_large:
             document = document_of(fields, stored)
-            drafts.save_draft(actor_of(request), framework, document, version=version, revision=0)
+            authoring.save_draft(actor_of(request), framework, document, version=version, revision=0)
             messages.info(request, gettext("The specification is edited by section from here on."))
             return HttpResponseRedirect(f"/review/frameworks/{framework_id}/specification")
         return _page(request, framework, fields, version)
@@ -90,7 +90,7 @@ def _changed(request: HttpRequest, framework: Framework) -> HttpResponse:
 
 def _is_by_section(request: HttpRequest, framework: Framework) -> bool:
     """Return whether the specification is too large for one form, or has a draft because it was."""
-    if drafts.find_draft(actor_of(request), framework) is not None:
+    if authoring.find_draft(actor_of(request), framework) is not None:
         return True
     if request.method == "POST" and "version" in request.POST:
         return False  # the form of the whole

@@ -11,8 +11,8 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts.models import Account
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, MethodNotAllowed, NotFound
-from muniment.registry.inviting import operations
-from muniment.registry.inviting.tables import AccountInvitation
+from muniment.registry.inviting import accounts
+from muniment.registry.models.review import AccountInvitation
 from muniment.web.context import address
 from muniment.web.requests.access import account_of, actor_of, confirm_first, confirmed, operator
 from muniment.web.requests.once import fresh_token, once
@@ -67,7 +67,7 @@ def invitations(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         email, role, own = (form.cleaned_data[name] for name in ("email", "role", "own"))
         try:
-            made = operations.invite_person(actor_of(request), email, role=role, own=own, base_url=address(request))
+            made = accounts.invite_person(actor_of(request), email, role=role, own=own, base_url=address(request))
         except NotFound as refusal:
             form.add_error("own", f"{refusal.message} {refusal.hint}")
         except (BadRequest, Conflict) as refusal:
@@ -75,7 +75,7 @@ def invitations(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, gettext("Invitation sent to %(email)s.") % {"email": made.email})
             return HttpResponseRedirect(HOME)
-    found = operations.list_invitations(actor_of(request), page=asked_page(request.GET), page_size=PAGE_SIZE)
+    found = accounts.list_invitations(actor_of(request), page=asked_page(request.GET), page_size=PAGE_SIZE)
     lines = [(each, ROLES.get(each.role, each.role), *STATES[each.state]) for each in found.items]
     context = {
         "form": form,
@@ -94,10 +94,10 @@ def act(request: HttpRequest, number: str, action: str) -> HttpResponse:
     """Mail the link of an invitation again, or revoke it."""
     with problems_shown(request, Conflict):
         if action == "resend":
-            made = operations.resend_invitation(actor_of(request), int(number), base_url=address(request))
+            made = accounts.resend_invitation(actor_of(request), int(number), base_url=address(request))
             messages.success(request, gettext("A new link was sent to %(email)s.") % {"email": made.email})
         else:
-            made = operations.revoke_invitation(actor_of(request), int(number))
+            made = accounts.revoke_invitation(actor_of(request), int(number))
             messages.success(request, gettext("The invitation of %(email)s is revoked.") % {"email": made.email})
     return HttpResponseRedirect(HOME)
 
@@ -107,15 +107,15 @@ def accept(request: HttpRequest, token: str) -> HttpResponse:
     """Show what an invitation gives; create the account, or give it to the signed-in one."""
     if request.method not in {"GET", "HEAD", "POST"}:
         raise MethodNotAllowed(str(request.method), "GET, HEAD, POST")
-    invitation = operations.find_invitation(token)
+    invitation = accounts.find_invitation(token)
     if request.user.is_authenticated:
         return _with_account(request, token, invitation)
-    if operations.has_account(invitation):
+    if accounts.has_account(invitation):
         return _shown(request, invitation, needs_sign_in=True)
     form = InvitedForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
-            account = operations.accept_as_new(token, form.cleaned_data["password"])
+            account = accounts.accept_as_new(token, form.cleaned_data["password"])
         except BadRequest as refusal:
             form.add_error("password", f"{refusal.message} {refusal.hint}")
         except Conflict as refusal:
@@ -132,13 +132,13 @@ def _with_account(request: HttpRequest, token: str, invitation: AccountInvitatio
         if (asked := confirm_first(request)) is not None:
             return asked
         try:
-            account = operations.accept_as(actor_of(request), token)
+            account = accounts.accept_as(actor_of(request), token)
         except Forbidden as refusal:
             show_problem(request, refusal)
         else:
             messages.success(request, gettext("Invitation accepted."))
             return HttpResponseRedirect(_home_of(account, invitation))
-    return _shown(request, invitation, is_other=not operations.is_invited(account_of(request), invitation))
+    return _shown(request, invitation, is_other=not accounts.is_invited(account_of(request), invitation))
 
 
 def _shown(request: HttpRequest, invitation: AccountInvitation, **context: Any) -> HttpResponse:

@@ -12,8 +12,8 @@ from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.storing import packed
-from muniment.registry.logos import operations as logos
-from muniment.registry.logos.tasks import are_wanted
+from muniment.registry.logos import stored as logos
+from muniment.registry.logos.stored import are_wanted
 from muniment.registry.models import FetchedLogo, Suppression
 from muniment.registry.people import suppression
 from muniment.registry.publishing import publisher

@@ -17,9 +17,9 @@ from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import create_company
-from muniment.registry.inviting import operations
-from muniment.registry.inviting.tables import AccountInvitation
+from muniment.registry.inviting import accounts
 from muniment.registry.models import Ownership
+from muniment.registry.models.review import AccountInvitation
 
 pytestmark = pytest.mark.django_db
 BASE, EMAIL = "https://registry.example", "ada@guild.example"
@@ -33,7 +33,7 @@ def operator():
 def invited(actor=COMMAND, email=EMAIL, **options) -> str:
     """Invite a person, and return the token of the mailed link."""
     letters = Letters()
-    operations.invite_person(actor, email, base_url=BASE, **options)
+    accounts.invite_person(actor, email, base_url=BASE, **options)
     return link_in(letters, email)
 
 
@@ -48,62 +48,62 @@ def test_an_invited_person_gets_an_account_with_the_role_and_the_listing(operato
     token = invited(operator, role="reviewer", own=slug)
     closed = Config({}, data=config.current().data, signup=setting_values.sign_up("off"))
     monkeypatch.setattr(config, "current", lambda: closed)
-    made = operations.accept_as_new(token, PASSWORD)
+    made = accounts.accept_as_new(token, PASSWORD)
     assert (made.email, made.role, made.check_password(PASSWORD)) == (EMAIL, "reviewer", True)
     assert made.emailaddress_set.get().verified
     assert Ownership.objects.filter(account=made, company__slug=slug).exists()
     events = set(SecurityEvent.objects.filter(is_audited=True).values_list("event", flat=True))
     assert {"person_invited", "invitation_accepted"} <= events
     with pytest.raises(NotFound, match="used or revoked"):
-        operations.accept_as_new(token, PASSWORD)
+        accounts.accept_as_new(token, PASSWORD)
     assert token not in repr(list(AccountInvitation.objects.values()))
 
 
 def test_without_a_password_the_account_signs_in_by_code():
-    assert not operations.accept_as_new(invited(), "").has_usable_password()
+    assert not accounts.accept_as_new(invited(), "").has_usable_password()
 
 
 def test_a_weak_password_leaves_the_invitation_open():
     token = invited()
     with pytest.raises(BadRequest):
-        operations.accept_as_new(token, "password")
-    assert operations.find_invitation(token).state == "open"
+        accounts.accept_as_new(token, "password")
+    assert accounts.find_invitation(token).state == "open"
 
 
 def test_links_end_when_they_expire_are_revoked_or_sent_again(operator):
     token = invited(operator)
     number = AccountInvitation.objects.get().pk
     letters = Letters()
-    operations.resend_invitation(operator, number, base_url=BASE)
+    accounts.resend_invitation(operator, number, base_url=BASE)
     with pytest.raises(NotFound):
-        operations.find_invitation(token)
+        accounts.find_invitation(token)
     latest = link_in(letters)
-    assert operations.find_invitation(latest).email == EMAIL
+    assert accounts.find_invitation(latest).email == EMAIL
     AccountInvitation.objects.update(expires_at=now() - timedelta(seconds=1))
     with pytest.raises(NotFound):
-        operations.accept_as_new(latest, PASSWORD)
+        accounts.accept_as_new(latest, PASSWORD)
     letters = Letters()
-    operations.resend_invitation(operator, number, base_url=BASE)  # an expired one is renewed
-    operations.revoke_invitation(operator, number)
+    accounts.resend_invitation(operator, number, base_url=BASE)  # an expired one is renewed
+    accounts.revoke_invitation(operator, number)
     with pytest.raises(NotFound):
-        operations.accept_as_new(link_in(letters), PASSWORD)
+        accounts.accept_as_new(link_in(letters), PASSWORD)
     for act in (
-        lambda: operations.resend_invitation(operator, number, base_url=BASE),
-        lambda: operations.revoke_invitation(operator, number),
+        lambda: accounts.resend_invitation(operator, number, base_url=BASE),
+        lambda: accounts.revoke_invitation(operator, number),
     ):
         with pytest.raises(Conflict, match="accepted or revoked"):
             act()
     with pytest.raises(NotFound, match="not found"):
-        operations.revoke_invitation(operator, 10**9)
+        accounts.revoke_invitation(operator, 10**9)
     assert not Account.objects.filter(email=EMAIL).exists()
 
 
 def test_a_second_invitation_of_an_address_replaces_the_first(operator):
     former, latest = invited(operator), invited(operator, role="reviewer")
     with pytest.raises(NotFound):
-        operations.find_invitation(former)
-    assert operations.find_invitation(latest).role == "reviewer"
-    assert {each.state for each in operations.list_invitations(operator).items} == {"open", "revoked"}
+        accounts.find_invitation(former)
+    assert accounts.find_invitation(latest).role == "reviewer"
+    assert {each.state for each in accounts.list_invitations(operator).items} == {"open", "revoked"}
 
 
 @pytest.mark.parametrize("ends", ["role", "state"])
@@ -115,7 +115,7 @@ def test_an_invitation_ends_with_its_sender_s_role_or_account(operator, ends):
     else:
         set_active(COMMAND, address, active=False)
     with pytest.raises(NotFound):
-        operations.accept_as_new(token, PASSWORD)
+        accounts.accept_as_new(token, PASSWORD)
 
 
 def test_only_operators_invite_and_only_with_a_confirmed_identity(operator):
@@ -123,11 +123,11 @@ def test_only_operators_invite_and_only_with_a_confirmed_identity(operator):
         with pytest.raises(Forbidden):
             invited(who.actor("web"))
         with pytest.raises(Forbidden):
-            operations.list_invitations(who.actor("web"))
+            accounts.list_invitations(who.actor("web"))
         with pytest.raises(Forbidden):
-            operations.revoke_invitation(who.actor("web"), 1)
+            accounts.revoke_invitation(who.actor("web"), 1)
         with pytest.raises(Forbidden):
-            operations.resend_invitation(who.actor("web"), 1, base_url=BASE)
+            accounts.resend_invitation(who.actor("web"), 1, base_url=BASE)
     with pytest.raises(Forbidden, match="Confirm"):
         invited(replace(operator, confirmed=False))
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_invited_is_named(operator, monkeypatch):
     ):
         with pytest.raises(problem):
             invited(operator, **options)
-    monkeypatch.setattr(operations, "MAX_OPEN", 0)
+    monkeypatch.setattr(accounts, "MAX_OPEN", 0)
     with pytest.raises(Conflict, match="invitations are open"):
         invited(operator, "b@guild.example")
 
@@ -151,29 +151,29 @@ def test_an_account_that_was_created_meanwhile_accepts_by_signing_in():
     token = invited(role="reviewer")
     meanwhile = account(EMAIL)
     with pytest.raises(Conflict, match="already has an account") as refused:
-        operations.accept_as_new(token, PASSWORD)
+        accounts.accept_as_new(token, PASSWORD)
     assert "Sign in" in refused.value.hint
-    assert operations.accept_as(meanwhile.actor("web"), token).role == "reviewer"
+    assert accounts.accept_as(meanwhile.actor("web"), token).role == "reviewer"
 
 
 def test_a_stranger_s_account_cannot_accept_also_after_it_took_another_address():
     token = invited(role="operator")
     stranger = account("stranger@guild.example")
     with pytest.raises(Forbidden, match="is for"):
-        operations.accept_as(stranger.actor("web"), token)
+        accounts.accept_as(stranger.actor("web"), token)
     stranger.emailaddress_set.create(email=EMAIL, verified=False)  # claimed, and not proven
     with pytest.raises(Forbidden, match="is for"):
-        operations.accept_as(stranger.actor("web"), token)
+        accounts.accept_as(stranger.actor("web"), token)
     moved = account(EMAIL)
     moved.emailaddress_set.update(email="moved@guild.example")  # the address is no longer its own
     with pytest.raises(Forbidden, match="is for"):
-        operations.accept_as(moved.actor("web"), token)
+        accounts.accept_as(moved.actor("web"), token)
     assert set(Account.objects.values_list("role", flat=True)) == {"owner"}
 
 
 def test_accepting_never_lowers_a_role():
     token = invited()
-    assert operations.accept_as(account(EMAIL, "operator").actor("web"), token).role == "operator"
+    assert accounts.accept_as(account(EMAIL, "operator").actor("web"), token).role == "operator"
 
 
 def test_where_people_sign_in_only_at_providers_no_person_is_invited(operator, monkeypatch):
@@ -182,15 +182,15 @@ def test_where_people_sign_in_only_at_providers_no_person_is_invited(operator, m
     only = Config({}, data=here.data, sign_in="providers", oidc_providers=config.current().oidc_providers)
     monkeypatch.setattr(config, "current", lambda: only)
     with pytest.raises(Conflict, match="identity providers"):
-        operations.invite_person(operator, "b@guild.example", base_url=BASE)
+        accounts.invite_person(operator, "b@guild.example", base_url=BASE)
     with pytest.raises(NotFound):
-        operations.find_invitation(token)
+        accounts.find_invitation(token)
 
 
 def test_ended_invitations_are_forgotten_and_go_with_the_account(operator):
-    made = operations.accept_as_new(invited(operator), PASSWORD)
+    made = accounts.accept_as_new(invited(operator), PASSWORD)
     invited(operator, "b@guild.example")
     AccountInvitation.objects.filter(email="b@guild.example").update(expires_at=now() - timedelta(days=91))
-    assert operations.forget_ended() == 1
+    assert accounts.forget_ended() == 1
     delete_account(COMMAND, made.email)
     assert not AccountInvitation.objects.exists()

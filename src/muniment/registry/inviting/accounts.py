@@ -30,8 +30,8 @@ from muniment.kernel.tokens import token_digest
 from muniment.languages import writing
 from muniment.mail import outgoing
 from muniment.registry.company.listings import make_owner
-from muniment.registry.inviting.tables import AccountInvitation
 from muniment.registry.models import Company
+from muniment.registry.models.review import AccountInvitation
 from muniment.registry_toml import applied
 
 VALID_FOR: Final = timedelta(days=7)

@@ -14,8 +14,8 @@ from muniment.registry.company import listings, pictures
 from muniment.registry.company import listings as companies
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.logos import tasks
-from muniment.registry.logos.operations import due, fetch_due, remove_all, remove_unused, retry_failed
+from muniment.registry.logos import stored
+from muniment.registry.logos.stored import due, fetch_due, remove_all, remove_unused, retry_failed
 from muniment.registry.models import Company, FetchedLogo, Picture
 from muniment.registry.review import workflow
 from muniment.registry_toml import applied, reading
@@ -166,14 +166,14 @@ def test_drafts_are_not_asked_for(site):
 
 def test_a_listing_that_changed_while_its_logo_was_fetched_keeps_what_it_names_now(named, monkeypatch):
     named(one=f"{SITE}/one.png")
-    fetched = listings.fetch_all
+    fetched = stored.fetch_all
 
     def then_changed(*given, **options):
         found = list(fetched(*given, **options))
         named(one=f"{SITE}/two.png")
         return iter(found)
 
-    monkeypatch.setattr(listings, "fetch_all", then_changed)
+    monkeypatch.setattr(stored, "fetch_all", then_changed)
     assert fetch_due() == (0, 0, 1)
     assert logo("one") is None
 
@@ -214,9 +214,9 @@ def test_all_fetched_logos_are_removed_at_once_and_uploaded_ones_stay(named):
 
 
 def run_job():
-    queue.enqueue(tasks.KIND)
+    queue.enqueue(stored.KIND)
     job = queue.claim("test", "logos")
-    result = tasks.run(job)
+    result = stored.run(job)
     job.finish(result)
     return result
 
@@ -236,27 +236,27 @@ def test_the_registry_s_settings_say_so_where_the_process_does_not(monkeypatch, 
     monkeypatch.setattr(applied, "current", lambda: chosen)
     for variables, is_wanted in (({}, True), ({"MUNIMENT_FETCH_LOGOS": "off"}, False)):
         monkeypatch.setattr(config, "_current", config.Config(variables, data=tmp_path))
-        assert tasks.are_wanted() == is_wanted
+        assert stored.are_wanted() == is_wanted
     monkeypatch.setattr(applied, "current", lambda: reading.check({}))
     for variables, is_wanted in (({}, False), ({"MUNIMENT_FETCH_LOGOS": "on"}, True)):
         monkeypatch.setattr(config, "_current", config.Config(variables, data=tmp_path))
-        assert tasks.are_wanted() == is_wanted
+        assert stored.are_wanted() == is_wanted
 
 
 def test_a_job_without_time_for_all_continues_in_another_one(named, site, monkeypatch):
     named(one=f"{SITE}/one.png", two=f"{SITE}/two.png")
     monkeypatch.setattr(config, "_current", config.Config({}, data=config.current().data, fetch_logos=True))
-    monkeypatch.setattr(listings, "PER_RUN", 1)
+    monkeypatch.setattr(stored, "PER_RUN", 1)
     assert run_job() == {"fetched": 1, "failed": 0, "left": 1}
     job = queue.claim("test", "logos")
-    assert tasks.run(job) == {"fetched": 1, "failed": 0, "left": 0}
+    assert stored.run(job) == {"fetched": 1, "failed": 0, "left": 0}
 
 
 def test_a_job_that_is_handed_back_begins_no_request(named, site, monkeypatch):
     named(one=f"{SITE}/one.png")
     monkeypatch.setattr(config, "_current", config.Config({}, data=config.current().data, fetch_logos=True))
-    queue.enqueue(tasks.KIND)
+    queue.enqueue(stored.KIND)
     job = queue.claim("test", "logos")
     job.drain()
-    assert tasks.run(job) == {"fetched": 0, "failed": 0, "left": 1}
+    assert stored.run(job) == {"fetched": 0, "failed": 0, "left": 1}
     assert site.asked == []

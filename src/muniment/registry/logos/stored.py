@@ -3,6 +3,7 @@ Fetch the logos that published listings name by URL, and remove those that are n
 
 A logo is fetched once. An attempt that failed for a passing reason is repeated after an hour, with longer pauses from
 then on; one that failed for a lasting reason after 30 days. A listing that names another address is asked for again.
+A periodic job fetches logos where the instance says so, and removes them everywhere.
 """
 
 from collections import defaultdict
@@ -14,11 +15,20 @@ from typing import Final, NamedTuple
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from muniment import config
+from muniment.jobs import queue
+from muniment.jobs.handlers import Canceled, HandedBack, Handler, LeaseLost, register
+from muniment.jobs.queue import JobRun
 from muniment.kernel.ids import now
 from muniment.registry.company import pictures
-from muniment.registry.logos.politeness import Fetched, fetch_all
+from muniment.registry.logos.fetching import Fetched, fetch_all
 from muniment.registry.models import Company, FetchedLogo, Picture, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
+from muniment.registry_toml import applied
+
+KIND: Final = "registry.logos_due"
+EVERY_S: Final = 300
+
 
 FIRST_RETRY: Final = timedelta(hours=1)
 LONGEST_RETRY: Final = timedelta(days=30)
@@ -161,3 +171,33 @@ def remove_unused() -> int:
         kept = FetchedLogo.objects.exclude(digest="").values("digest")
         removed, _ = fetched.exclude(digest__in=kept).only("pk").delete()
     return removed
+
+
+def are_wanted() -> bool:
+    """Return whether logos are fetched: as MUNIMENT_FETCH_LOGOS says where it is set, else as the registry declares."""
+    settings = config.current()
+    if settings.origins["fetch_logos"] != "default":
+        return settings.fetch_logos
+    return applied.current().registry.fetch_logos
+
+
+def run(job: JobRun) -> dict[str, int]:
+    """Fetch for a while, and continue in another job if listings are left."""
+    if not are_wanted():
+        return {"removed": remove_unused()}
+    done = fetch_due(stop=lambda: _is_stopping(job))
+    if done.left and (done.fetched or done.failed):
+        queue.enqueue(KIND)
+    return done._asdict()
+
+
+def _is_stopping(job: JobRun) -> bool:
+    try:
+        job.check()
+    except (Canceled, HandedBack, LeaseLost):
+        return True
+    return False
+
+
+HANDLER: Final = Handler(kind=KIND, work=run, lane="logos", lease_s=120, max_attempts=3, back_off_s=60)
+register(HANDLER, every_s=EVERY_S)
