@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from muniment import config as process
 from muniment.accounts.keys import key_file
-from muniment.accounts.keys.reading import is_strong, listed
+from muniment.accounts.keys.key_file import is_strong, listed
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
 from muniment.declared_fields import declarations
 from muniment.languages.catalogues import SOURCE, installed, locale_paths
@@ -108,7 +108,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "muniment.accounts.identities.only.OnlyProviders",
+    "muniment.accounts.identity_providers.OnlyProviders",
     "django.contrib.messages.middleware.MessageMiddleware",
     "muniment.web.requests.limits.LimitsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
@@ -148,7 +148,7 @@ SITE_ID = 1
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_SIGNUP_FORM_CLASS = "muniment.accounts.identities.sign_up.SignUpForm"
+ACCOUNT_SIGNUP_FORM_CLASS = "muniment.accounts.sign_up.SignUpForm"
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
 ACCOUNT_EMAIL_VERIFICATION_BY_CODE_ENABLED = True
 ACCOUNT_LOGIN_BY_CODE_ENABLED = True
@@ -176,7 +176,7 @@ MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not IS_HTTPS  # only for localhost; browser
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/manage"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
-SOCIALACCOUNT_ADAPTER = "muniment.accounts.confirming.identity_provider.IdentityAdapter"
+SOCIALACCOUNT_ADAPTER = "muniment.accounts.identity_providers.IdentityAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an address verified by a provider is not verified here
 SOCIALACCOUNT_PROVIDERS = (
     {

@@ -10,8 +10,8 @@ from django.db import connections
 
 from make import registry as make
 from make.documents import SMALL, begin, send, uploaded
+from muniment.accounts import personal_data
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data.parts import personal_data
 from muniment.documents import downloading, operations, records
 from muniment.documents.http import DownloadLink
 from muniment.kernel.actor import VISITOR

@@ -6,7 +6,7 @@ from django.utils.translation import gettext
 
 from make.accounts import PASSWORD, Letters, account
 from make.declared import declared
-from muniment.accounts.personal_data import deletion
+from muniment.accounts import personal_data
 from muniment.accounts.tokens import create_token
 from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.languages.speaking import speaking
@@ -49,7 +49,7 @@ def test_mail_about_a_token_and_a_deletion_is_in_the_language_of_the_account(own
     create_token(owner.actor("web"), "Script", permitted=SCOPES, days=30)
     assert "Name: Script" in letters.to(OWNER)[-1][1]
     assert "Token" in letters.to(OWNER)[-1][0]
-    deletion.request_deletion(owner.actor("web"))
+    personal_data.request_deletion(owner.actor("web"))
     subject, text = letters.to(OWNER)[-1]
     assert "Ihr Konto wird gelöscht" in subject
     assert "Konto" in text
@@ -58,10 +58,10 @@ def test_mail_about_a_token_and_a_deletion_is_in_the_language_of_the_account(own
 def test_an_account_without_a_language_gets_the_default(letters):
     stranger = account("stranger@harbour.example")
     with speaking("de"):
-        deletion.request_deletion(stranger.actor("web"))
+        personal_data.request_deletion(stranger.actor("web"))
     assert "Your account will be deleted" in letters.to(stranger.email)[-1][0]
     with declared(registry={"languages": ["de", "en"]}):
-        deletion.cancel_deletion(stranger.actor("web"))
+        personal_data.cancel_deletion(stranger.actor("web"))
     assert "Ihr Konto bleibt" in letters.to(stranger.email)[-1][0]
 
 
@@ -87,6 +87,6 @@ def test_a_sign_in_code_is_in_the_language_of_the_account_that_asks(owner, lette
 
 
 def test_a_former_account_has_no_language(owner):
-    deletion.delete_account(COMMAND, OWNER)
+    personal_data.delete_account(COMMAND, OWNER)
     owner.refresh_from_db()
     assert owner.language == ""

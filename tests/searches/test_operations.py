@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 from make.accounts import account
-from muniment.accounts.personal_data.parts import personal_data
+from muniment.accounts import personal_data
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.searches import operations

@@ -7,7 +7,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from muniment.accounts.keys.reading import fingerprint, new_key
+from muniment.accounts.keys.key_file import fingerprint, new_key
 from services.credentials import Credentials, wait_reported
 from services.owner import EMAIL, owned_registry
 from services.ports import free_port

@@ -26,11 +26,10 @@ from django.urls import reverse
 from django.utils.translation import gettext
 
 from muniment import config
-from muniment.accounts.confirming import identity_provider
-from muniment.accounts.identities import only, sign_up
+from muniment.accounts import identity_providers, sign_up
 from muniment.accounts.models import Account
-from muniment.accounts.security import shares, step_up
-from muniment.accounts.security.words import browser
+from muniment.accounts.security import origin, step_up
+from muniment.accounts.security.events import browser
 from muniment.encryption import seal, unseal
 from muniment.kernel.http.addresses import unmapped
 from muniment.kernel.ids import now
@@ -60,14 +59,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
         """Check no password where people sign in only at providers."""
-        if only.is_required():
+        if identity_providers.are_required():
             raise ImmediateHttpResponse(_only_at_providers(request))
         super().pre_authenticate(request, **credentials)
 
     def pre_login(self, request: HttpRequest, user: Account, **login: Any) -> HttpResponse | None:
         """Refuse every sign-in that did not come from a provider, where only these are permitted."""
-        came = "sociallogin" in (login.get("signal_kwargs") or {}) or only.came_by_provider(request, user)
-        if only.is_required() and not came:
+        came = "sociallogin" in (login.get("signal_kwargs") or {}) or identity_providers.came_by_provider(request, user)
+        if identity_providers.are_required() and not came:
             return _only_at_providers(request)
         return cast("HttpResponse | None", super().pre_login(request, user, **login))
 
@@ -134,9 +133,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]  # allauth sh
         if not isinstance(user, Account):
             return ways
         has_own = bool(ways)
-        if provider := identity_provider.provider_of(current.request, user):
+        if provider := identity_providers.provider_of(current.request, user):
             words = gettext("Sign in at %(provider)s") % {"provider": provider.name}
-            ways.append({"id": "provider", "description": words, "url": reverse(identity_provider.PAGE)})
+            ways.append({"id": "provider", "description": words, "url": reverse(identity_providers.PAGE)})
         if not has_own:
             ways.append({"id": "email", "description": gettext("Email me a code"), "url": reverse(BY_EMAIL)})
         return ways
@@ -173,7 +172,7 @@ def _hold_visitors_to_rate() -> None:
     at = now()
     wait_s = 3_600 - at.minute * 60 - at.second
     hint = Phrase("Try again in {minutes} minutes.", minutes=wait_s // 60 + 1)
-    if not shares.take_share("mails", in_all=VISITORS_MAILS_AN_HOUR, least=MAILS_OF_A_CLIENT, hours=1):
+    if not origin.take_share("mails", in_all=VISITORS_MAILS_AN_HOUR, least=MAILS_OF_A_CLIENT, hours=1):
         raise TooMany("This registry sends no more codes to your network in this hour.", hint, retry_after_s=wait_s)
     key = f"visitors-mails:{at:%Y%m%d%H}"
     cache.add(key, 0, timeout=3_700)

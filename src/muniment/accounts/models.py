@@ -1,4 +1,4 @@
-"""Account and token tables: who signs in, and what an account may do beyond its own listings."""
+"""The tables of accounts, tokens, secret keys and the first set-up."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -8,8 +8,6 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.accounts.first_run.tables import SetupLink as SetupLink  # noqa: PLC0414 - Django finds tables here
-from muniment.accounts.first_run.tables import SetupStep as SetupStep  # noqa: PLC0414 - Django finds tables here
 from muniment.accounts.security.models import SecurityEvent as SecurityEvent  # noqa: PLC0414 - Django finds tables here
 from muniment.kernel.actor import Actor, Via
 from muniment.kernel.ids import now
@@ -198,3 +196,33 @@ class KeyHolder(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class SetupLink(models.Model):
+    """
+    The one link that sets up an instance without an operator; only digests are stored.
+
+    Args:
+        node: the data folder, on its host, of the process that made it.
+        opened_by: the digest of the secret of the browser that opened it; empty until then.
+    """
+
+    digest = models.CharField(max_length=64)
+    node = models.CharField(max_length=300, blank=True, default="")
+    made_at = models.DateTimeField(default=now)
+    expires_at = models.DateTimeField()
+    opened_by = models.CharField(max_length=64, blank=True, default="")
+
+    def __str__(self) -> str:
+        return f"until {self.expires_at:%Y-%m-%d %H:%M}"
+
+
+class SetupStep(models.Model):
+    """A step of the first set-up that an operator has taken or left out."""
+
+    name = models.CharField(max_length=20, primary_key=True)
+    is_skipped = models.BooleanField(default=False)
+    at = models.DateTimeField(default=now)
+
+    def __str__(self) -> str:
+        return f"{self.name} {'skipped' if self.is_skipped else 'saved'}"

@@ -26,7 +26,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 
 from muniment.accounts.models import Account
-from muniment.accounts.security import origin, shares
+from muniment.accounts.security import origin
 from muniment.encryption import seal, unseal_under
 from muniment.kernel import fairness
 from muniment.kernel.fairness import VISITOR_SESSIONS_AN_HOUR, too_many
@@ -117,7 +117,7 @@ class SessionStore(Rows):
         try:
             fairness.current().take("visitor_sessions", rate_key(origin.current().address))
             most, least = MAX_VISITOR_SESSIONS, VISITOR_SESSIONS_AN_HOUR
-            if not shares.take_share("sessions", in_all=most, least=least, hours=HOURS):
+            if not origin.take_share("sessions", in_all=most, least=least, hours=HOURS):
                 fairness.current().count_refusal("visitor_sessions")
                 raise too_many("visitor_sessions", 3_600)
         except TooMany:

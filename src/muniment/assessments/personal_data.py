@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from muniment.accounts import personal_data
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data.parts import ArchiveEntry, Part, personal_data
+from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.assessments.models import Application, Report, ReportRun, ShareLink
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp

@@ -18,7 +18,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from muniment import __version__
 from muniment.accounts.keys import key_file
-from muniment.accounts.keys.reading import candidates, fingerprint
+from muniment.accounts.keys.key_file import candidates, fingerprint
 from muniment.accounts.models import SecretKey
 from muniment.backup import contents, rows
 from muniment.backup.container import Damaged

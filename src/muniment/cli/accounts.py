@@ -135,7 +135,7 @@ def user_sign_in_link(email: str) -> None:
     It works also where people sign in only at an identity provider. Second factors are still asked for.
     """
     migrated()
-    from muniment.accounts.identities.only import sign_in_link
+    from muniment.accounts.identity_providers import sign_in_link
     from muniment.mail.places import base_url
 
     with problems_as_errors():
@@ -153,8 +153,8 @@ def user_export(email: str, file: Path) -> None:
     FILE is a ZIP archive with a JSON file for each kind of thing, and the account's documents. Readable by you only.
     """
     migrated()
+    from muniment.accounts import personal_data
     from muniment.accounts.operations import find_account
-    from muniment.accounts.personal_data.parts import personal_data
     from muniment.accounts.security.events import Event
     from muniment.accounts.security.log import record
 
@@ -180,7 +180,7 @@ def user_delete(email: str, *, yes: bool) -> None:
     public profile stays (see `muniment person erase`), and the ledger keeps the account's number.
     """
     migrated()
-    from muniment.accounts.personal_data.deletion import delete_account
+    from muniment.accounts.personal_data import delete_account
 
     if not yes:
         click.confirm(f"Delete {email}? This cannot be undone.", abort=True, err=True)

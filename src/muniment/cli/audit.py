@@ -25,22 +25,31 @@ def audit(since: str, *, as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise click.UsageError("--json and --csv cannot be combined.")
     migrated()
-    from muniment.accounts.security import reading, words
+    from muniment.accounts.security.events import details_of, title_of
+    from muniment.accounts.security.log import (
+        COLUMNS,
+        AuditFilter,
+        audit_events,
+        csv_cells,
+        event_wire,
+        read_since,
+        stream_events,
+    )
 
     with problems_as_errors():
-        start = reading.read_since(since) if since else None
-        events = reading.stream(reading.audit_events(COMMAND, reading.AuditFilter(since=start)))
+        start = read_since(since) if since else None
+        events = stream_events(audit_events(COMMAND, AuditFilter(since=start)))
         out = csv.writer(sys.stdout)
         if as_csv:
-            out.writerow(reading.COLUMNS)
+            out.writerow(COLUMNS)
         for event in events:
-            values = reading.wire(event)
+            values = event_wire(event)
             if as_json:
                 click.echo(msgspec.json.encode(values).decode())
             elif as_csv:
-                out.writerow(reading.cells(values))
+                out.writerow(csv_cells(values))
             else:
-                click.echo(_line(values, words.title_of(event), words.details_of(event)))
+                click.echo(_line(values, title_of(event), details_of(event)))
 
 
 def _line(values: dict[str, Any], title: str, details: list[tuple[str, str]]) -> str:

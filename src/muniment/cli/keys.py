@@ -3,7 +3,7 @@
 import click
 
 from muniment import config
-from muniment.accounts.keys.reading import new_key
+from muniment.accounts.keys.key_file import new_key
 from muniment.cli.command import main, migrated, problems_as_errors, use_django
 from muniment.kernel.actor import COMMAND
 

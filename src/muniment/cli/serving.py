@@ -169,7 +169,7 @@ def setup_link() -> None:
     is an operator.
     """
     migrated()
-    from muniment.accounts.first_run.operations import make_link
+    from muniment.accounts.first_run import make_link
     from muniment.kernel.actor import COMMAND
 
     with problems_as_errors():
@@ -182,7 +182,7 @@ def tell_setup_link() -> None:
     from allauth.account.models import EmailAddress
     from django.db import DatabaseError
 
-    from muniment.accounts.first_run.operations import offer_link
+    from muniment.accounts.first_run import offer_link
     from muniment.registry.demo_accounts import OWNER
 
     try:

@@ -13,7 +13,7 @@ class CreditsConfig(AppConfig):
     verbose_name = "Credits"
 
     def ready(self) -> None:
-        from muniment.accounts.personal_data.parts import personal_data
+        from muniment.accounts import personal_data
         from muniment.credits import ledger_check, own_data
         from muniment.scrub.checks import register
 

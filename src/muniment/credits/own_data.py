@@ -7,7 +7,7 @@ Ledger rows are never changed or deleted: those of a deleted account stay under 
 from collections.abc import Iterator
 
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.credits.models import Hold, LedgerAccount, Purchase
 from muniment.credits.operations import get_balance
 from muniment.kernel.wire import timestamp

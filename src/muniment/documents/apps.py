@@ -4,8 +4,6 @@ from datetime import timedelta
 
 from django.apps import AppConfig
 
-from muniment.accounts.keys import signed
-
 
 class DocumentsConfig(AppConfig):
     """Owners' files."""
@@ -15,10 +13,11 @@ class DocumentsConfig(AppConfig):
 
     def ready(self) -> None:
         import muniment.documents.tasks  # noqa: F401 - importing it registers them
+        from muniment.accounts.keys import kept
         from muniment.documents import cleanup, personal_data
         from muniment.documents.downloading import LINK_S
         from muniment.scrub.checks import register
 
         personal_data.register()
         register(cleanup.BLOBS)
-        signed.register("download links", timedelta(seconds=LINK_S))
+        kept.accept_signed("download links", timedelta(seconds=LINK_S))

@@ -16,9 +16,9 @@ from urllib.parse import quote
 from django.core import signing
 from django.core.cache import cache
 
+from muniment.accounts import personal_data
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of
-from muniment.accounts.personal_data.parts import personal_data
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.step_up import require_confirmed

@@ -9,8 +9,9 @@ from functools import partial
 
 from django.db import transaction
 
+from muniment.accounts import personal_data
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data.parts import ArchiveEntry, Part, personal_data
+from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.documents.downloading import remove_archives
 from muniment.documents.models import Document, Page, Pin
 from muniment.documents.records import fault_of_file, storage, to_wire

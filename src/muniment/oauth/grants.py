@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 
 from muniment.accounts import revocation, scopes
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.accounts.security import mailing
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record

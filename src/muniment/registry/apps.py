@@ -5,7 +5,6 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from muniment.accounts.keys import signed
 from muniment.jobs.handlers import Handler, register, watch_clock
 
 
@@ -29,8 +28,8 @@ class RegistryConfig(AppConfig):
         import muniment.registry.inbox.reviewers
         import muniment.registry.logos.stored
         import muniment.registry.people.erasing  # noqa: F401 - importing it registers them
+        from muniment.accounts import personal_data
         from muniment.accounts.keys import kept
-        from muniment.accounts.personal_data.parts import personal_data
         from muniment.mail import html
         from muniment.plugins import loading
         from muniment.registry import own_data
@@ -47,7 +46,7 @@ class RegistryConfig(AppConfig):
         html.declared_mark = declared_mark
         personal_data.register(own_data.PART)
         kept.register(suppression.SECRET)
-        signed.register("codes that prove a domain", CODE_VALID_FOR)
+        kept.accept_signed("codes that prove a domain", CODE_VALID_FOR)
         checks.register(republishing.CHECK)
         checks.register(republishing.CHAIN)
         checks.register(pictures.CHECK)

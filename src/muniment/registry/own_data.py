@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry import history

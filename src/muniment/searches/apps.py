@@ -11,7 +11,7 @@ class SearchesConfig(AppConfig):
     verbose_name = "Saved searches"
 
     def ready(self) -> None:
-        from muniment.accounts.personal_data.parts import personal_data
+        from muniment.accounts import personal_data
         from muniment.searches import own_data
 
         personal_data.register(own_data.PART)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data.parts import ArchiveEntry, Part
+from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.kernel.wire import timestamp
 from muniment.searches.models import SavedSearch
 

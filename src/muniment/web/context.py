@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext
 
 from muniment import config
-from muniment.accounts.identities import only, sign_up
+from muniment.accounts import identity_providers, sign_up
 from muniment.accounts.models import Account
 from muniment.languages.names import own_name
 from muniment.languages.offered import base_direction, offered
@@ -34,7 +34,7 @@ def site(request: HttpRequest) -> dict[str, object]:
         "brand": branding(),
         "base_url": address(request),
         "signup_open": sign_up.is_open(),
-        "only_providers": only.is_required(),
+        "only_providers": identity_providers.are_required(),
     }
 
 

@@ -4,8 +4,7 @@ from allauth.account.decorators import reauthentication_required
 from allauth.account.views import password_set
 from django.urls import include, path, re_path
 
-from muniment.accounts import adapters
-from muniment.accounts.confirming import identity_provider
+from muniment.accounts import adapters, identity_providers
 from muniment.credits.billing import WEBHOOK
 from muniment.web.public_pages import PUBLIC
 from muniment.web.requests import errors
@@ -36,7 +35,7 @@ urlpatterns = [
     path("accounts/data/", own_data.data, name="own_data"),
     path("accounts/data/archive", own_data.archive),
     path("accounts/password/set/", reauthentication_required(password_set)),
-    path("accounts/reauthenticate/provider/", confirming.by_provider, name=identity_provider.PAGE),
+    path("accounts/reauthenticate/provider/", confirming.by_provider, name=identity_providers.PAGE),
     path("accounts/reauthenticate/email/", confirming.by_email, name=adapters.BY_EMAIL),
     path("accounts/confirm-email/", mailed_codes.of_email_address),
     path("accounts/login/code/confirm/", mailed_codes.of_sign_in),

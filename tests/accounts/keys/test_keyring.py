@@ -9,8 +9,8 @@ from django.contrib.sessions.models import Session
 
 from make.accounts import PASSWORD, Letters, account, signed_in
 from muniment import config
-from muniment.accounts.keys import holders, key_file, keyring, rotation
-from muniment.accounts.keys.reading import fingerprint
+from muniment.accounts.keys import key_file, keyring, rotation
+from muniment.accounts.keys.key_file import fingerprint
 from muniment.accounts.models import KeptSecret, KeyHolder, SecretKey
 from muniment.accounts.security.models import SecurityEvent
 from muniment.accounts.sessions import SessionStore
@@ -320,9 +320,9 @@ def test_of_two_rotations_at_once_one_is_told(node):
 def test_a_process_reports_its_keys_and_its_end(node, caplog):
     node(OLD)
     keyring.settle(is_new=True)
-    reporter = holders.Reporter()
+    reporter = rotation.Reporter()
     reporter.look()
-    (found,) = holders.live()
+    (found,) = rotation.live_processes()
     assert (found.keys, found.signs_with) == ({fingerprint(OLD)}, fingerprint(OLD))
     SecretKey.objects.update(state="former")
     SecretKey.objects.create(fingerprint=fingerprint(NEW), state="current")
@@ -331,4 +331,4 @@ def test_a_process_reports_its_keys_and_its_end(node, caplog):
         reporter.look()
     assert caplog.text.count("current secret key is missing here") == 1
     reporter.leave()
-    assert holders.live() == []
+    assert rotation.live_processes() == []

@@ -9,8 +9,7 @@ from muniment.accounts.keys import kept
 from muniment.accounts.models import SecurityEvent
 from muniment.accounts.security import effective_settings
 from muniment.accounts.security.effective_settings import record_settings
-from muniment.accounts.security.events import Event
-from muniment.accounts.security.words import details_of
+from muniment.accounts.security.events import Event, details_of
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from muniment.accounts.models import SecurityEvent
-from muniment.accounts.security import origin, reading
+from muniment.accounts.security import log, origin
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND, VISITOR, Actor
@@ -65,13 +65,13 @@ def test_operators_read_the_audit_log_and_reviewers_their_own_entries(people, pa
 def test_no_token_and_no_app_reads_a_log(people):
     for via in ("token", "app"):
         actor = Actor(people["operator"].pk, "operator", via)
-        for read in (reading.own_events, reading.audit_events):
+        for read in (log.own_events, log.audit_events):
             with pytest.raises(Forbidden):
                 read(actor)
     with pytest.raises(Forbidden):
-        reading.own_events(VISITOR)
+        log.own_events(VISITOR)
     with pytest.raises(Forbidden):
-        reading.audit_events(people["owner"].actor("web"))
+        log.audit_events(people["owner"].actor("web"))
 
 
 def test_the_account_does_not_see_where_an_operator_was(people):
@@ -93,13 +93,13 @@ def test_the_download_of_an_account_names_its_own_credentials_and_no_others(peop
     record(Event.TOKEN_REVOKED, account=owner, actor=Actor(owner.pk, "owner", "token", "my laptop"))
     record(Event.ACCOUNT_DISABLED, account=owner, actor=Actor(operator.pk, "operator", "token", "operator's console"))
     record(Event.SIGN_IN_FAILED, account=owner, by=None)
-    rows = {event.event: reading.own_wire(event) for event in reading.events_of(owner)}
+    rows = {event.event: log.own_wire(event) for event in log.events_of(owner)}
     assert rows["token_revoked"]["credential"] == "my laptop"
     assert rows["account_disabled"]["credential"] == ""
     assert rows["sign_in_failed"]["credential"] == ""
     assert not {"account", "actor"} & rows["account_disabled"].keys()
-    [audited] = [event for event in reading.audit_events(operator.actor("web")) if event.event == "account_disabled"]
-    assert reading.wire(audited)["credential"] == "operator's console"
+    [audited] = [event for event in log.audit_events(operator.actor("web")) if event.event == "account_disabled"]
+    assert log.event_wire(audited)["credential"] == "operator's console"
 
 
 def test_failed_sign_ins_in_a_row_are_one_line_of_the_page_and_all_in_the_file(people):
@@ -129,8 +129,8 @@ def test_a_download_has_every_event_in_both_forms(people):
 
 
 def test_a_cell_of_csv_is_no_formula():
-    values = dict.fromkeys(reading.COLUMNS, "")
-    shown = dict(zip(reading.COLUMNS, reading.cells({**values, "id": 7, "credential": "=1+1"}), strict=True))
+    values = dict.fromkeys(log.COLUMNS, "")
+    shown = dict(zip(log.COLUMNS, log.csv_cells({**values, "id": 7, "credential": "=1+1"}), strict=True))
     assert (shown["credential"], shown["id"], shown["detail"]) == ("'=1+1", "7", "")
 
 
@@ -147,16 +147,15 @@ def test_the_audit_log_begins_at_a_moment_or_an_age(people):
     operator = people["operator"].actor("web")
     record(Event.UNLISTED, actor=operator, subject="companies/quillmere")
     tomorrow = now() + timedelta(days=1)
-    assert reading.audit_events(COMMAND, reading.AuditFilter(since=tomorrow)).count() == 0
+    assert log.audit_events(COMMAND, log.AuditFilter(since=tomorrow)).count() == 0
     assert (
-        reading.audit_events(COMMAND, reading.AuditFilter(since=reading.read_since("1h"))).count()
-        == SecurityEvent.objects.count()
+        log.audit_events(COMMAND, log.AuditFilter(since=log.read_since("1h"))).count() == SecurityEvent.objects.count()
     )
-    assert reading.read_since("2026-11-21").isoformat() == "2026-11-21T00:00:00+00:00"
-    assert reading.read_since("2026-11-21T10:00:00Z").hour == 10
+    assert log.read_since("2026-11-21").isoformat() == "2026-11-21T00:00:00+00:00"
+    assert log.read_since("2026-11-21T10:00:00Z").hour == 10
     for wrong in ("", "yesterday", "7w", "2026-13-01"):
         with pytest.raises(BadRequest):
-            reading.read_since(wrong)
+            log.read_since(wrong)
     client = signed_in(people["operator"])
     page = client.get("/review/audit?since=1h").content.decode()
     assert "quillmere" in page

@@ -11,10 +11,9 @@ import pytest
 import muniment
 from make.accounts import account
 from make.registry import owner, published, reviewer
+from muniment.accounts import personal_data
 from muniment.accounts.models import Account, SecurityEvent
-from muniment.accounts.personal_data import deletion
-from muniment.accounts.personal_data.parts import personal_data
-from muniment.accounts.security import origin, retention
+from muniment.accounts.security import log, origin
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import COMMAND
@@ -31,9 +30,9 @@ def test_events_end_after_four_hundred_days_and_the_audit_log_only_forgets_where
     with origin.at("192.0.2.7", "Browser", "request"):
         own = record(Event.SIGNED_IN, account=me)
         audited = record(Event.ROLE_CHANGED, account=me, actor=COMMAND, detail={"role": "reviewer"})
-    assert retention.sweep_events() == 0
-    later = now() + retention.KEPT_FOR + timedelta(minutes=1)
-    assert retention.sweep_events(at=later) == 1
+    assert log.sweep_events() == 0
+    later = now() + log.KEPT_FOR + timedelta(minutes=1)
+    assert log.sweep_events(at=later) == 1
     assert not SecurityEvent.objects.filter(pk=own.pk).exists()
     left = SecurityEvent.objects.get(pk=audited.pk)
     assert (left.address, left.agent, left.request_id, left.detail) == ("", "", "", {"role": "reviewer"})
@@ -49,7 +48,7 @@ def test_a_deleted_account_leaves_its_number_in_the_audit_log_and_nothing_else()
         record(Event.UNLISTED, actor=me.actor("web", "my phone"), subject="companies/quillmere")
         record(Event.OWNER_ADDED, account=other, actor=me.actor("web", "my phone"))
         record(Event.OWNER_INVITED, account=other, detail={"email": me.email})
-    deletion.delete_account(COMMAND, me.email)
+    personal_data.delete_account(COMMAND, me.email)
     rows = list(SecurityEvent.objects.filter(is_audited=True).order_by("pk"))
     about = [each for each in rows if each.account_id == me.pk]
     assert [each.event for each in about] == ["account_created", "email_changed", "role_changed", "account_deleted"]
@@ -96,7 +95,7 @@ def test_the_export_of_an_account_has_its_log(tmp_path):
     ]
 
 
-def test_only_the_retention_takes_the_lock_off_the_rows():
+def test_only_the_log_itself_takes_the_lock_off_the_rows():
     source = Path(muniment.__file__).parent
     ways = re.compile(r"QuerySet\(SecurityEvent\)|SecurityEvent\._base_manager|accounts_securityevent")
     found = {
@@ -104,4 +103,4 @@ def test_only_the_retention_takes_the_lock_off_the_rows():
         for file in source.rglob("*.py")
         if "migrations" not in file.parts and ways.search(file.read_text())
     }
-    assert found == {"accounts/security/retention.py", "backup/rows.py"}
+    assert found == {"accounts/security/log.py", "backup/rows.py"}

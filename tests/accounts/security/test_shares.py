@@ -9,10 +9,9 @@ from django.core.cache import cache
 from django.test import Client
 
 from make.accounts import PASSWORD
-from muniment.accounts import adapters, sessions
-from muniment.accounts.identities import sign_up, unconfirmed
+from muniment.accounts import adapters, sessions, sign_up
 from muniment.accounts.models import Account
-from muniment.accounts.security import origin, shares
+from muniment.accounts.security import origin
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.mail.outgoing import KIND
@@ -29,7 +28,7 @@ def moment(monkeypatch, settings):
     settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     cache.clear()
     at = [now()]
-    monkeypatch.setattr(shares, "now", lambda: at[0])
+    monkeypatch.setattr(origin, "now", lambda: at[0])
     return at
 
 
@@ -49,7 +48,7 @@ def signs_up(number, address):
 def test_a_site_takes_a_tenth_and_no_more():
     def taken(address, **bound):
         with origin.at(address, ""):
-            return shares.take_share("test", **bound)
+            return origin.take_share("test", **bound)
 
     bound = {"in_all": 129, "least": 3, "hours": 4}
     assert [taken(network(number), **bound) for number in range(4)] == [True] * 3 + [False]
@@ -60,34 +59,34 @@ def test_a_site_takes_a_tenth_and_no_more():
 
 def test_what_one_client_may_do_its_site_may_too():
     with origin.at(network(1), ""):
-        assert [shares.take_share("test", in_all=10, least=2, hours=1) for _ in range(3)] == [True, True, False]
+        assert [origin.take_share("test", in_all=10, least=2, hours=1) for _ in range(3)] == [True, True, False]
 
 
 def test_a_share_begins_again_with_the_hour(moment):
     with origin.at(network(1), ""):
-        assert [shares.take_share("test", in_all=10, least=0, hours=1) for _ in range(2)] == [True, False]
+        assert [origin.take_share("test", in_all=10, least=0, hours=1) for _ in range(2)] == [True, False]
         moment[0] += timedelta(hours=1)
-        assert [shares.take_share("test", in_all=10, least=0, hours=1) for _ in range(2)] == [True, False]
+        assert [origin.take_share("test", in_all=10, least=0, hours=1) for _ in range(2)] == [True, False]
 
 
 def test_a_flood_over_its_share_is_refused_with_a_single_look(django_assert_num_queries):
     with origin.at(network(1), ""):
-        shares.take_share("test", in_all=10, least=0, hours=1)
+        origin.take_share("test", in_all=10, least=0, hours=1)
         with django_assert_num_queries(5):
-            assert not any(shares.take_share("test", in_all=10, least=0, hours=1) for _ in range(5))
+            assert not any(origin.take_share("test", in_all=10, least=0, hours=1) for _ in range(5))
 
 
 def test_every_share_is_a_tenth_while_the_entries_last():
     """An entry of some hours counts in one more hour of the clock, because it may begin at the end of one."""
     an_hour = timedelta(hours=1)
-    assert unconfirmed.KEPT / an_hour + 1 == unconfirmed.HOURS
+    assert sign_up.UNCONFIRMED_FOR / an_hour + 1 == sign_up.UNCONFIRMED_HOURS
     assert timedelta(seconds=sessions.VISITOR_S) / an_hour + 1 == sessions.HOURS
-    assert unconfirmed.MAX_UNCONFIRMED // shares.PART // unconfirmed.HOURS > sign_up.SIGN_UPS_OF_A_CLIENT
-    assert adapters.VISITORS_MAILS_AN_HOUR // shares.PART > adapters.MAILS_OF_A_CLIENT
+    assert sign_up.MAX_UNCONFIRMED // origin.SITE_PART // sign_up.UNCONFIRMED_HOURS > sign_up.SIGN_UPS_OF_A_CLIENT
+    assert adapters.VISITORS_MAILS_AN_HOUR // origin.SITE_PART > adapters.MAILS_OF_A_CLIENT
 
 
 def test_no_site_keeps_others_from_signing_up(monkeypatch):
-    monkeypatch.setattr(unconfirmed, "MAX_UNCONFIRMED", 80)
+    monkeypatch.setattr(sign_up, "MAX_UNCONFIRMED", 80)
     monkeypatch.setattr(sign_up, "SIGN_UPS_OF_A_CLIENT", 1)
     answers = [signs_up(number, network(number)) for number in range(4)]
     assert [answer.status_code for answer in answers] == [302, 302, 200, 200]

@@ -10,7 +10,7 @@ from make.accounts import PASSWORD, Letters, account
 from muniment import config, setting_values
 from muniment.accounts.models import Account, SecurityEvent
 from muniment.accounts.operations import set_active, set_role
-from muniment.accounts.personal_data.deletion import delete_account
+from muniment.accounts.personal_data import delete_account
 from muniment.config import Config
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now

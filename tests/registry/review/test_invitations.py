@@ -7,8 +7,8 @@ import pytest
 
 from make.accounts import Letters
 from make.registry import draft, owner, published, reviewer
+from muniment.accounts import personal_data
 from muniment.accounts.models import Account
-from muniment.accounts.personal_data import deletion
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.actor import COMMAND, VISITOR
 from muniment.kernel.ids import now
@@ -136,7 +136,7 @@ def test_an_invitation_is_void_when_its_sender_stops_owning_the_listing(tokens, 
     elif end.startswith("removed"):
         held.delete()
     elif end == "deleted":
-        deletion.delete_account(COMMAND, Account.objects.get(pk=partner.account_id).email)
+        personal_data.delete_account(COMMAND, Account.objects.get(pk=partner.account_id).email)
     else:
         Account.objects.filter(pk=partner.account_id).update(is_active=False)
     if end.endswith("back"):

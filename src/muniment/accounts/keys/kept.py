@@ -3,10 +3,13 @@ Secrets that stay when the secret key is rotated, for keyed digests whose texts 
 
 Until the first rotation such a secret is derived from the secret key; the rotation stores it, sealed under the new
 key. Digests made before and after therefore match.
+
+What is signed and not sealed needs its key for as long as it is accepted: each feature registers that time.
 """
 
 import hashlib
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Final
 
 from cryptography.fernet import InvalidToken
@@ -45,3 +48,14 @@ def keep(former: str, current: str) -> None:
 
 def _derived(key: str, name: str) -> bytes:
     return hashlib.blake2b(key.encode(), digest_size=32, person=name.encode()).digest()
+
+
+_lifetimes: dict[str, timedelta] = {}
+
+
+def accept_signed(what: str, lifetime: timedelta) -> None:
+    _lifetimes[what] = lifetime
+
+
+def longest_signed() -> timedelta:
+    return max(_lifetimes.values(), default=timedelta())

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 
 from muniment import config
 from muniment.accounts.keys import key_file, sealed
-from muniment.accounts.keys.reading import candidates, fingerprint, is_plain, is_strong, listed, parts
+from muniment.accounts.keys.key_file import candidates, fingerprint, is_plain, is_strong, listed, parts
 from muniment.accounts.models import SecretKey
 
 log = logging.getLogger(__name__)

@@ -7,27 +7,82 @@ until all sign with it, and then seals everything again in batches. Each step ca
 Source: decision 39.
 """
 
+import logging
+import os
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db import transaction
+from django.db.models.functions import Now
 
 from muniment import config
-from muniment.accounts.keys import holders, kept, key_file, keyring, sealed, signed
-from muniment.accounts.keys.holders import Holder
-from muniment.accounts.keys.reading import fingerprint, is_strong, listed, new_key
-from muniment.accounts.models import KeptSecret, SecretKey
+from muniment.accounts.keys import kept, key_file, keyring, sealed
+from muniment.accounts.keys.key_file import fingerprint, is_strong, listed, new_key
+from muniment.accounts.models import KeptSecret, KeyHolder, SecretKey
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Conflict
+
+LIVE_FOR: Final = timedelta(seconds=45)
+AGAIN_S: Final = 15.0
+log = logging.getLogger(__name__)
+
+
+class Holder(NamedTuple):
+    """A process that reported within the last 45 seconds."""
+
+    name: str
+    keys: frozenset[str]
+    signs_with: str
+
+
+class Reporter:
+    """Follows the database's current key, and reports the keys of this process when they change and every 15 s."""
+
+    def __init__(self) -> None:
+        self._reported: tuple[str, str] | None = None
+        self._again_at = 0.0
+        self._is_lacking = False
+
+    def look(self) -> None:
+        """Follow and report; the worker of each process calls this every few seconds."""
+        has_current = keyring.follow()
+        if not has_current and not self._is_lacking:
+            log.error("the database's current secret key is missing here; give this node both keys and restart it")
+        self._is_lacking = not has_current
+        state = (" ".join(keyring.own_keys()), fingerprint(settings.SECRET_KEY))
+        if state == self._reported and time.monotonic() < self._again_at:
+            return
+        KeyHolder.objects.update_or_create(
+            name=_process_name(), defaults={"fingerprints": state[0], "signs_with": state[1], "seen_at": Now()}
+        )
+        self._reported, self._again_at = state, time.monotonic() + AGAIN_S
+
+    def leave(self) -> None:
+        """Report the end of this process."""
+        if self._reported is not None:
+            KeyHolder.objects.filter(name=_process_name()).delete()
+
+
+def live_processes() -> list[Holder]:
+    """Return the processes that are running; those that were silent for a day are forgotten."""
+    KeyHolder.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
+    rows = KeyHolder.objects.filter(seen_at__gt=Now() - LIVE_FOR).order_by("name")
+    return [Holder(row.name, frozenset(row.fingerprints.split()), row.signs_with) for row in rows]
+
+
+def _process_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}"[:200]
+
 
 WAIT_S: Final = 90.0
 LOOK_S: Final = 0.5
@@ -76,9 +131,9 @@ def status() -> Status:
         row = rows.get(each)
         needed = {words: count[own[each]] for words, count in counts.items()} if each in own else {}
         is_former = row is not None and row.state == SecretKey.State.FORMER
-        until = row.since + signed.longest() if row is not None and is_former else None
+        until = row.since + kept.longest_signed() if row is not None and is_former else None
         found.append(KeyStatus(each, row.state if row else "", each in own, needed, until))
-    return Status(found, {words: count[""] for words, count in counts.items()}, holders.live())
+    return Status(found, {words: count[""] for words, count in counts.items()}, live_processes())
 
 
 def adopt(actor: Actor, *, replace: bool = False) -> str:
@@ -196,7 +251,7 @@ def _switch(actor: Actor, former: str, new: str) -> None:
 
 def _wait_for(is_done: Callable[[Holder], bool], what: str, wait_s: float) -> None:
     deadline = time.monotonic() + wait_s
-    while waiting := [each.name for each in holders.live() if not is_done(each)]:
+    while waiting := [each.name for each in live_processes() if not is_done(each)]:
         if time.monotonic() > deadline:
             raise Conflict(
                 f"A running process {what}: {', '.join(waiting)}.",

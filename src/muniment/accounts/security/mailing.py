@@ -1,12 +1,19 @@
-"""Mail about security events, each kind of event at most five times a day to an account."""
+"""
+Mail about security events, each kind of event at most five times a day to an account.
 
-from collections.abc import Iterable
+After a new password, the account is also told what it does not end: personal access tokens and connected apps.
+"""
+
+from collections.abc import Callable, Iterable
 from typing import Final
 
+from django.contrib import messages
 from django.core.cache import cache
-from django.utils.translation import gettext
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
 
-from muniment.accounts.security import origin, remaining, words
+from muniment.accounts.security import events, origin
 from muniment.accounts.security.events import MEANINGS, Event
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.ids import now
@@ -53,7 +60,7 @@ def _subject_of(event: SecurityEvent, name: str) -> str:
         "email": str(event.detail.get("email", "")),
     }
     is_complete = all(values[each] for each in values if f"%({each})s" in template)
-    return template % values if template and is_complete else words.title_of(event)
+    return template % values if template and is_complete else events.title_of(event)
 
 
 def text_of(event: SecurityEvent, name: str = "") -> str:
@@ -64,10 +71,10 @@ def text_of(event: SecurityEvent, name: str = "") -> str:
         lines.append(gettext("Listing: %(name)s") % {"name": shown})
     elif event.subject:
         lines.append(gettext("About: %(page)s") % {"page": places.place(f"/{event.subject}")})
-    lines += [f"{label}: {value}" for label, value in words.facts_of(event)]
+    lines += [f"{label}: {value}" for label, value in events.facts_of(event)]
     lines += [_time(event), *_place(event)]
     if event.event in _OF_PASSWORDS and event.account_id is not None:
-        lines += remaining.lines_of(event.account_id)
+        lines += lines_of_credentials(event.account_id)
     return "\n".join([*lines, "", *_reaction(event), "", _log(), ""])
 
 
@@ -77,7 +84,7 @@ def _lines_of_request() -> list[str]:
     if here.address:
         lines.append(gettext("IP address: %(address)s") % {"address": here.address})
     if here.agent:
-        lines.append(gettext("Device: %(browser)s") % {"browser": words.browser(here.agent)})
+        lines.append(gettext("Device: %(browser)s") % {"browser": events.browser(here.agent)})
     return lines
 
 
@@ -103,7 +110,7 @@ def _place(event: SecurityEvent) -> list[str]:
     lines = []
     if event.address and not event.is_by_other:
         lines.append(gettext("IP address: %(address)s") % {"address": event.address})
-    means = words.means_of(event)
+    means = events.means_of(event)
     if event.via == "web" and event.agent and not event.is_by_other:
         lines.append(gettext("Device: %(browser)s") % {"browser": means})
     elif event.via == "command":
@@ -136,3 +143,38 @@ def _reaction(event: SecurityEvent) -> list[str]:
 
 def _log() -> str:
     return places.link(gettext("Open your security log"), "/manage/security")
+
+
+CREDENTIALS_SHOWN: Final = 20
+credential_sources: Final[list[Callable[[int], list[str]]]] = []
+"""Each returns the names of an account's credentials of one kind; registered by the features that have them."""
+
+
+def credential_names(account_id: int) -> list[str]:
+    return [name for source in credential_sources for name in source(account_id)]
+
+
+def lines_of_credentials(account_id: int) -> list[str]:
+    """Return the lines about them for a mail; none if there are none. Apps choose their names themselves."""
+    names = credential_names(account_id)
+    if not names:
+        return []
+    shown = [f"- {outgoing.without_links(name)}" for name in names[:CREDENTIALS_SHOWN]]
+    if len(names) > CREDENTIALS_SHOWN:
+        shown.append(gettext("- and %(count)d more") % {"count": len(names) - CREDENTIALS_SHOWN})
+    said = gettext("These still work, because a new password doesn't end them:")
+    return ["", said, "", *shown, "", places.link(gettext("Review your tokens and apps"), "/manage/tokens")]
+
+
+def show_credentials(request: HttpRequest | None, account_id: int) -> None:
+    """Show on the next page how many there are, and where they are revoked."""
+    count = len(credential_names(account_id))
+    if request is None or not count:
+        return
+    said = ngettext(
+        "%(count)d token or app still works with your account: a new password doesn't end it.",
+        "%(count)d tokens and apps still work with your account: a new password doesn't end them.",
+        count,
+    )
+    link = format_html('<a href="/manage/tokens">{}</a>', gettext("Review your tokens and apps"))
+    messages.warning(request, format_html("{} {}", said % {"count": count}, link))

@@ -16,9 +16,9 @@ from django.contrib.auth.signals import user_login_failed
 from django.core.cache import cache
 from django.http import HttpRequest
 
-from muniment.accounts.identities.roles import set_role_from
+from muniment.accounts.identity_providers import set_role_from
 from muniment.accounts.models import Account
-from muniment.accounts.security import mailing, remaining
+from muniment.accounts.security import mailing
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.accounts.security.models import SecurityEvent
@@ -128,12 +128,12 @@ def _is_recorded(attempts: int) -> bool:
 
 def _password_changed(user: Account, request: HttpRequest | None = None, **_: Any) -> None:
     record(Event.PASSWORD_CHANGED, account=user)
-    remaining.tell(request, user.pk)
+    mailing.show_credentials(request, user.pk)
 
 
 def _password_reset(user: Account, request: HttpRequest | None = None, **_: Any) -> None:
     record(Event.PASSWORD_RESET, account=user)
-    remaining.tell(request, user.pk)
+    mailing.show_credentials(request, user.pk)
 
 
 def _email_changed(

@@ -18,9 +18,8 @@ from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
 from muniment import config
-from muniment.accounts.security import retention
 from muniment.accounts.security.events import Event
-from muniment.accounts.security.log import record
+from muniment.accounts.security.log import forget_person, record
 from muniment.jobs import handlers
 from muniment.jobs.models import Job, Step
 from muniment.jobs.models import State as JobState
@@ -343,7 +342,7 @@ def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey
         companies |= remove_from_values(Named(each, name), companies)
     slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
     suppression.suppress(key, (slug, *former), person.document_id, name, slugs)
-    retention.forget_person((slug, *former))
+    forget_person((slug, *former))
     for each in (slug, *former):
         scrub.forget(f"people/{each}")
     GivenSlug.objects.filter(kind="person", slug__in=[slug, *former]).delete()

@@ -197,7 +197,7 @@ class Startup:
         connections.close_all()
 
     def _bring_up_database(self) -> None:
-        from muniment.accounts.identities.only import missing_operator
+        from muniment.accounts.identity_providers import missing_operator
         from muniment.accounts.keys.keyring import WrongKey
         from muniment.registry.currency import OtherCurrency
         from muniment.registry.publishing import publisher

@@ -18,7 +18,7 @@ from django.utils.timesince import timesince
 from django.utils.translation import gettext, ngettext
 
 from muniment.accounts.adapters import sentence_case
-from muniment.accounts.security.words import browser
+from muniment.accounts.security.events import browser
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject

@@ -16,8 +16,8 @@ from django.http.response import HttpResponseBase
 from django.utils.translation import gettext
 from django.views.generic.edit import FormView
 
-from muniment.accounts.confirming import identity_provider
-from muniment.accounts.confirming.mailed_code import MailedCode
+from muniment.accounts import identity_providers
+from muniment.accounts.security.step_up import MailedCode
 from muniment.kernel.json import JSONObject
 from muniment.web.requests.access import account_of
 from muniment.web.requests.security_headers import without_form_action
@@ -73,7 +73,7 @@ class ByProvider(_Confirm):
 
     def form_valid(self, form: Form) -> HttpResponse:  # noqa: ARG002 - it has no fields
         try:
-            return identity_provider.send_to_confirm(self.request, account_of(self.request), self.get_next_url())
+            return identity_providers.send_to_confirm(self.request, account_of(self.request), self.get_next_url())
         except (OSError, KeyError) as error:
             log.warning("identity provider unreachable: %s", type(error).__name__)
             messages.error(self.request, gettext("The identity provider can't be reached. Try again in a minute."))
@@ -81,7 +81,7 @@ class ByProvider(_Confirm):
 
     def get_context_data(self, **context: Any) -> JSONObject:
         """Add the provider's name."""
-        provider = identity_provider.provider_of(self.request, account_of(self.request))
+        provider = identity_providers.provider_of(self.request, account_of(self.request))
         return {**super().get_context_data(**context), "provider_name": provider.name}
 
 

@@ -16,7 +16,7 @@ from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from muniment.accounts.security import shares
+from muniment.accounts.security import origin
 from muniment.kernel import fairness
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.fairness import REGISTRATIONS_AN_HOUR
@@ -207,7 +207,7 @@ def _hold_to_rate(request: HttpRequest) -> None:
     """
     limits, client = fairness.current(), rate_key(request.META.get("REMOTE_ADDR", ""))
     most, least = clients.MAX_UNUSED, REGISTRATIONS_AN_HOUR
-    if limits.registrations.take(client).allowed and shares.take_share("apps", in_all=most, least=least, hours=2):
+    if limits.registrations.take(client).allowed and origin.take_share("apps", in_all=most, least=least, hours=2):
         key = f"oauth-register:{digest(client.encode())}:{now():%Y%m%d%H}"
         cache.add(key, 0, timeout=3_700)
         if cache.incr(key) <= REGISTRATIONS_AN_HOUR:

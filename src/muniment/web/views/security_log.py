@@ -12,7 +12,20 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.html import format_html
 from django.utils.translation import gettext
 
-from muniment.accounts.security import reading, words
+from muniment.accounts.security.events import details_of, means_of, title_of
+from muniment.accounts.security.log import (
+    COLUMNS,
+    AuditFilter,
+    audit_events,
+    csv_cells,
+    event_wire,
+    list_audit,
+    list_own_events,
+    own_events,
+    own_wire,
+    read_since,
+    stream_events,
+)
 from muniment.accounts.security.models import SecurityEvent
 from muniment.kernel.json import JSONObject
 from muniment.registry.models import Company, Framework, Person
@@ -29,7 +42,7 @@ _PIECE: Final = 200
 @signed_in("GET", "HEAD")
 def log(request: HttpRequest) -> HttpResponse:
     """Show the account's own events."""
-    found = reading.list_own_events(actor_of(request), page=asked_page(request.GET))
+    found = list_own_events(actor_of(request), page=asked_page(request.GET))
     context = {"tab": "security", "entries": _folded(found.items), "pager": pager(request, ("page",), found)}
     return manage_page(request, "manage/security.html", context)
 
@@ -37,8 +50,8 @@ def log(request: HttpRequest) -> HttpResponse:
 @signed_in("GET", "HEAD")
 def download(request: HttpRequest, form: str) -> HttpResponse:
     """Return all of the account's own events."""
-    events = reading.stream(reading.own_events(actor_of(request)))
-    return as_file(events, reading.own_wire, "security-log", form)
+    rows = stream_events(own_events(actor_of(request)))
+    return as_file(rows, own_wire, "security-log", form)
 
 
 @reviewer("GET", "HEAD")
@@ -46,7 +59,7 @@ def audit(request: HttpRequest) -> HttpResponse:
     """Show the audit log: all of it to operators, their own part to reviewers."""
     actor = actor_of(request)
     since = request.GET.get("since", "").strip()
-    found = reading.list_audit(actor, reading.AuditFilter(since=_start(since)), page=asked_page(request.GET))
+    found = list_audit(actor, AuditFilter(since=_start(since)), page=asked_page(request.GET))
     context = {
         "tab": "audit",
         "entries": shown_events(found.items),
@@ -61,12 +74,12 @@ def audit(request: HttpRequest) -> HttpResponse:
 def audit_download(request: HttpRequest, form: str) -> HttpResponse:
     """Return what the reader may see of the audit log, from the same moment as the page."""
     since = _start(request.GET.get("since", "").strip())
-    events = reading.stream(reading.audit_events(actor_of(request), reading.AuditFilter(since=since)))
-    return as_file(events, reading.wire, "audit-log", form)
+    rows = stream_events(audit_events(actor_of(request), AuditFilter(since=since)))
+    return as_file(rows, event_wire, "audit-log", form)
 
 
 def _start(since: str) -> datetime | None:
-    return reading.read_since(since) if since else None
+    return read_since(since) if since else None
 
 
 def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
@@ -75,8 +88,8 @@ def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
     return [
         {
             "event": event,
-            "title": words.title_of(event),
-            "means": words.means_of(event),
+            "title": title_of(event),
+            "means": means_of(event),
             "details": [
                 (label, _about(event.subject, names) if value == f"/{event.subject}" else value)
                 for label, value in _details(event)
@@ -109,9 +122,9 @@ def _details(event: SecurityEvent) -> list[tuple[str, str]]:
     """Return the details, with the settings of the registry by the labels of their form."""
     changed = event.detail.get("changed")
     if not isinstance(changed, list):
-        return words.details_of(event)
+        return details_of(event)
     names = ", ".join(label_of(str(place)) for place in changed)
-    return [*words.details_of(event, but="changed"), (gettext("Changed"), names)]
+    return [*details_of(event, but="changed"), (gettext("Changed"), names)]
 
 
 def _folded(events: list[SecurityEvent]) -> list[JSONObject]:
@@ -148,9 +161,9 @@ def _lines(events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSON
 def _csv(events: Iterator[SecurityEvent], wire: Callable[[SecurityEvent], JSONObject]) -> Iterator[str]:
     text = io.StringIO()
     out = csv.writer(text)
-    out.writerow(reading.COLUMNS)
+    out.writerow(COLUMNS)
     for number, event in enumerate(events, 1):
-        out.writerow(reading.cells(wire(event)))
+        out.writerow(csv_cells(wire(event)))
         if number % _PIECE == 0:
             yield text.getvalue()
             text.seek(0)

@@ -19,7 +19,7 @@ from django.utils.cache import add_never_cache_headers, patch_vary_headers
 from django.utils.translation import gettext
 
 from muniment import config
-from muniment.accounts.identities.only import LINK, link_tokens
+from muniment.accounts.identity_providers import LINK, link_tokens
 from muniment.accounts.models import Account
 from muniment.kernel.problems import NotFound
 from muniment.web import context
@@ -67,7 +67,7 @@ def by_provider(request: HttpRequest, provider_id: str) -> HttpResponseBase:
         raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
     from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 
-    from muniment.accounts.identities.provider_answers import ProviderAnswers  # its HTTP client takes long to import
+    from muniment.accounts.provider_answers import ProviderAnswers  # its HTTP client takes long to import
 
     try:
         answer: HttpResponseBase = OAuth2CallbackView.adapter_view(ProviderAnswers(request, provider_id))(request)

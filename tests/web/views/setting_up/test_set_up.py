@@ -7,7 +7,7 @@ from django.test import Client
 
 from make.accounts import PASSWORD, account, signed_in
 from make.registry import draft, owner
-from muniment.accounts.first_run import operations
+from muniment.accounts import first_run
 from muniment.accounts.models import Account
 from muniment.kernel.actor import COMMAND
 from muniment.masking import masked
@@ -24,7 +24,7 @@ STEPS = "/operate/setup"
 
 @pytest.fixture
 def link() -> str:
-    return operations.make_link(COMMAND)
+    return first_run.make_link(COMMAND)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_each_step_saves_its_part_and_leaves_the_others(operator):
     assert (answer.status_code, answer["Location"]) == (302, f"{STEPS}/words")
     found = latest_version().settings
     assert (found.brand.accent, found.texts.footer, found.sections.token) == ("#0b5d3b", "Since 1801", False)
-    assert operations.steps_taken() == {"brand": False}
+    assert first_run.steps_taken() == {"brand": False}
 
 
 def test_a_step_with_a_fault_saves_nothing_and_keeps_what_was_entered(operator):
@@ -89,7 +89,7 @@ def test_a_step_with_a_fault_saves_nothing_and_keeps_what_was_entered(operator):
     assert b"4.5:1 is needed" in answer.content
     assert b'value="#7fd0a8"' in answer.content
     assert not RegistryVersion.objects.exists()
-    assert operations.steps_taken() == {}
+    assert first_run.steps_taken() == {}
 
 
 def test_a_preset_is_only_inserted(operator):

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 
-from muniment.accounts.personal_data import deletion
+from muniment.accounts import personal_data
 from muniment.documents.downloading import create_archive
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.registry.own_data import describe_deletion
@@ -26,12 +26,12 @@ def data(request: HttpRequest) -> HttpResponse:
         match request.POST.get("do", ""):
             case "delete" if request.POST.get("confirm", "").strip().lower() == account.email:
                 with problems_shown(request):
-                    deletion.request_deletion(actor_of(request))
+                    personal_data.request_deletion(actor_of(request))
                 return HttpResponseRedirect(HOME)
             case "delete":
                 fault = gettext("Type your email address exactly as shown.")
             case "keep":
-                deletion.cancel_deletion(actor_of(request))
+                personal_data.cancel_deletion(actor_of(request))
                 messages.success(request, gettext("Your account stays."))
                 return HttpResponseRedirect(HOME)
             case _:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.accounts import operations
 from muniment.accounts.models import PersonalToken
-from muniment.accounts.personal_data.deletion import delete_account
+from muniment.accounts.personal_data import delete_account
 from muniment.accounts.tokens import revoke_all
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now

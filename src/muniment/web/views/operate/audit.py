@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.utils.translation import gettext
 
-from muniment.accounts.security import reading
 from muniment.accounts.security.events import MEANINGS, Event
-from muniment.accounts.security.reading import AuditFilter
+from muniment.accounts.security.log import AuditFilter, audit_events, event_wire, list_audit, stream_events
 from muniment.kernel.problems import BadRequest
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.pagination import asked_page, chosen, pager
@@ -33,7 +32,7 @@ class AuditQuery(NamedTuple):
 def audit(request: HttpRequest) -> HttpResponse:
     """Show the entries that a filter finds."""
     given = _given(request.GET)
-    found = reading.list_audit(actor_of(request), _filter(given), page=asked_page(request.GET))
+    found = list_audit(actor_of(request), _filter(given), page=asked_page(request.GET))
     context = {
         "lines": shown_events(found.items),
         "given": given,
@@ -47,8 +46,8 @@ def audit(request: HttpRequest) -> HttpResponse:
 @operator("GET", "HEAD")
 def download(request: HttpRequest, form: str) -> HttpResponse:
     """Return the entries that a filter finds as a file."""
-    events = reading.stream(reading.audit_events(actor_of(request), _filter(_given(request.GET))))
-    return as_file(events, reading.wire, "audit-log", form)
+    rows = stream_events(audit_events(actor_of(request), _filter(_given(request.GET))))
+    return as_file(rows, event_wire, "audit-log", form)
 
 
 def _given(query: QueryDict) -> AuditQuery:

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy
 
 from muniment import config
-from muniment.accounts.first_run.operations import is_unfinished
+from muniment.accounts.first_run import is_unfinished
 from muniment.kernel.json import JSONObject
 from muniment.web.requests.pages import Words, manage_page
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.accounts.first_run import operations
+from muniment.accounts import first_run
 from muniment.accounts.models import Account
 from muniment.kernel.problems import BadRequest, Conflict, MethodNotAllowed, NotFound
 from muniment.web.requests.access import account_of
@@ -48,12 +48,12 @@ def open_link(request: HttpRequest, token: str) -> HttpResponse:
         raise MethodNotAllowed(str(request.method), "GET")
     if _is_operator(request):
         return HttpResponseRedirect(STEPS)
-    secret = operations.open_link(token, request.COOKIES.get(COOKIE, ""))
+    secret = first_run.open_link(token, request.COOKIES.get(COOKIE, ""))
     response = HttpResponseRedirect(PAGE, headers=REFERRER)
     response.set_cookie(
         COOKIE,
         secret,
-        max_age=int(operations.VALID_FOR.total_seconds()),
+        max_age=int(first_run.VALID_FOR.total_seconds()),
         path=PAGE,
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
@@ -69,8 +69,8 @@ def first_account(request: HttpRequest) -> HttpResponse:
     if _is_operator(request):
         return HttpResponseRedirect(STEPS)
     browser = request.COOKIES.get(COOKIE, "")
-    if not operations.may_set_up(browser):
-        if operations.has_operator():
+    if not first_run.may_set_up(browser):
+        if first_run.has_operator():
             raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
         raise NotFound(
             gettext("This page needs the set-up link."),
@@ -79,7 +79,7 @@ def first_account(request: HttpRequest) -> HttpResponse:
     form = FirstAccountForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         try:
-            account = operations.create_operator(browser, form.cleaned_data["email"], form.cleaned_data["password"])
+            account = first_run.create_operator(browser, form.cleaned_data["email"], form.cleaned_data["password"])
         except (BadRequest, Conflict) as refusal:
             field = "email" if isinstance(refusal, Conflict) or "email address" in refusal.message else "password"
             form.add_error(field, f"{refusal.message} {refusal.hint}")

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment import config
-from muniment.accounts.first_run.operations import mark_step, steps_taken
+from muniment.accounts.first_run import mark_step, steps_taken
 from muniment.accounts.waiting_jobs import send_test_message
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound, Problem

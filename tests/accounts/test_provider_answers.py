@@ -5,9 +5,9 @@ from allauth.account.models import EmailAddress
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from django.core.cache import cache
 
-from accounts.identities.test_providers import EMAIL, come_by, is_in, staff
-from muniment.accounts.identities.provider_answers import ProviderAnswers
+from accounts.test_identity_providers import EMAIL, come_by, is_in, staff
 from muniment.accounts.models import Account
+from muniment.accounts.provider_answers import ProviderAnswers
 
 __all__ = ["staff"]
 pytestmark = pytest.mark.django_db

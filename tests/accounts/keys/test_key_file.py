@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.accounts.keys.key_file import path_of, secret_text
-from muniment.accounts.keys.reading import candidates, fingerprint, listed, new_key
+from muniment.accounts.keys.key_file import candidates, fingerprint, listed, new_key, path_of, secret_text
 from muniment.config import Config, ConfigError
 
 LONG, OTHER = "a" * 32, "b" * 40

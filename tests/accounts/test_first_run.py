@@ -6,9 +6,8 @@ import pytest
 
 from make.accounts import account
 from muniment import config
-from muniment.accounts.first_run import operations
-from muniment.accounts.first_run.tables import SetupLink
-from muniment.accounts.models import Account, SecurityEvent
+from muniment.accounts import first_run
+from muniment.accounts.models import Account, SecurityEvent, SetupLink
 from muniment.accounts.operations import create_account
 from muniment.cli.serving import tell_setup_link
 from muniment.config import Config
@@ -22,12 +21,12 @@ EMAIL, PASSWORD = "office@guild.example", "four harbours, one tide"
 
 
 def token() -> str:
-    return operations.make_link(COMMAND).removeprefix("/setup/")
+    return first_run.make_link(COMMAND).removeprefix("/setup/")
 
 
 def test_only_digests_of_the_link_and_of_its_browser_are_stored():
     text = token()
-    secret = operations.open_link(text)
+    secret = first_run.open_link(text)
     row = SetupLink.objects.get()
     assert text not in repr(vars(row))
     assert secret not in repr(vars(row))
@@ -36,102 +35,102 @@ def test_only_digests_of_the_link_and_of_its_browser_are_stored():
 
 def test_the_browser_that_opens_the_link_first_creates_the_operator():
     text = token()
-    first = operations.open_link(text)
-    assert operations.open_link(text, first) == first  # the same browser may open it again
+    first = first_run.open_link(text)
+    assert first_run.open_link(text, first) == first  # the same browser may open it again
     for browser in ("", "another"):
         with pytest.raises(NotFound, match="used in another browser"):
-            operations.open_link(text, browser)
-    made = operations.create_operator(first, EMAIL.upper(), PASSWORD)
+            first_run.open_link(text, browser)
+    made = first_run.create_operator(first, EMAIL.upper(), PASSWORD)
     assert (made.email, made.role) == (EMAIL, "operator")
     assert made.check_password(PASSWORD)
     assert made.emailaddress_set.get().verified
     with pytest.raises(NotFound):
-        operations.create_operator(first, "second@guild.example", PASSWORD)
+        first_run.create_operator(first, "second@guild.example", PASSWORD)
     assert Account.objects.count() == 1
-    assert operations.is_unfinished()
+    assert first_run.is_unfinished()
 
 
 def test_a_stranger_without_the_link_creates_nothing():
     token()
     for browser in ("", "x" * 43, "x" * 400):
-        assert not operations.may_set_up(browser)
+        assert not first_run.may_set_up(browser)
         with pytest.raises(NotFound):
-            operations.create_operator(browser, EMAIL, PASSWORD)
+            first_run.create_operator(browser, EMAIL, PASSWORD)
     with pytest.raises(Forbidden):
-        operations.make_link(account().actor("web"))
+        first_run.make_link(account().actor("web"))
     with pytest.raises(NotFound):
-        operations.open_link("x" * 400)
+        first_run.open_link("x" * 400)
 
 
 def test_a_link_ends_after_a_day_and_with_the_next_one():
     former, latest = token(), token()
     with pytest.raises(NotFound):
-        operations.open_link(former)
-    secret = operations.open_link(latest)
+        first_run.open_link(former)
+    secret = first_run.open_link(latest)
     SetupLink.objects.update(expires_at=now() - timedelta(seconds=1))
-    assert not operations.may_set_up(secret)
+    assert not first_run.may_set_up(secret)
     with pytest.raises(NotFound):
-        operations.open_link(latest)
+        first_run.open_link(latest)
     with pytest.raises(NotFound):
-        operations.create_operator(secret, EMAIL, PASSWORD)
+        first_run.create_operator(secret, EMAIL, PASSWORD)
 
 
 def test_once_there_is_an_operator_no_link_is_made_or_works():
     text = token()
-    secret = operations.open_link(text)
+    secret = first_run.open_link(text)
     account(EMAIL, "operator")
-    assert operations.offer_link() == ""
+    assert first_run.offer_link() == ""
     with pytest.raises(Conflict, match="already has an operator"):
-        operations.make_link(COMMAND)
+        first_run.make_link(COMMAND)
     with pytest.raises(NotFound):
-        operations.open_link(text, secret)
+        first_run.open_link(text, secret)
     with pytest.raises(NotFound):
-        operations.create_operator(secret, "second@guild.example", PASSWORD)
+        first_run.create_operator(secret, "second@guild.example", PASSWORD)
 
 
 def test_a_weak_password_or_a_taken_address_leaves_the_link_as_it_was():
     account(EMAIL)
-    secret = operations.open_link(token())
+    secret = first_run.open_link(token())
     with pytest.raises(BadRequest):
-        operations.create_operator(secret, "second@guild.example", "password")
+        first_run.create_operator(secret, "second@guild.example", "password")
     with pytest.raises(Conflict, match="already has an account"):
-        operations.create_operator(secret, EMAIL, PASSWORD)
-    assert operations.may_set_up(secret)
+        first_run.create_operator(secret, EMAIL, PASSWORD)
+    assert first_run.may_set_up(secret)
 
 
 def test_attempts_with_one_link_are_limited():
-    secret = operations.open_link(token())
-    for _ in range(operations.MAX_TRIES):
+    secret = first_run.open_link(token())
+    for _ in range(first_run.MAX_TRIES):
         with pytest.raises(BadRequest):
-            operations.create_operator(secret, "not an address", PASSWORD)
+            first_run.create_operator(secret, "not an address", PASSWORD)
     with pytest.raises(TooMany):
-        operations.create_operator(secret, EMAIL, PASSWORD)
+        first_run.create_operator(secret, EMAIL, PASSWORD)
 
 
 def test_nodes_that_start_together_print_one_link(monkeypatch):
     settings = config.current()
     monkeypatch.setattr(config, "current", lambda: Config({}, data=settings.data, database_url="postgresql://x/y"))
-    assert operations.offer_link().startswith("/setup/")
-    assert operations.offer_link().startswith("/setup/")  # a new start of the same node
+    assert first_run.offer_link().startswith("/setup/")
+    assert first_run.offer_link().startswith("/setup/")  # a new start of the same node
     SetupLink.objects.update(node="another:place")
-    assert operations.offer_link() == ""
+    assert first_run.offer_link() == ""
     SetupLink.objects.update(made_at=now() - timedelta(minutes=11))
-    assert operations.offer_link().startswith("/setup/")
+    assert first_run.offer_link().startswith("/setup/")
 
 
 def test_where_people_sign_in_only_at_providers_there_is_no_link(monkeypatch):
     only = Config({}, sign_in="providers", oidc_providers=config.current().oidc_providers)
     monkeypatch.setattr("muniment.config.current", lambda: only)
-    assert operations.offer_link() == ""
+    assert first_run.offer_link() == ""
     with pytest.raises(Conflict, match="identity providers"):
-        operations.make_link(COMMAND)
+        first_run.make_link(COMMAND)
 
 
 def test_a_step_that_was_left_out_can_be_taken_later():
-    operations.mark_step("brand", is_skipped=True)
-    operations.mark_step("brand")
-    operations.mark_step("brand", is_skipped=True)
-    assert operations.steps_taken() == {"brand": False}
+    first_run.mark_step("brand", is_skipped=True)
+    first_run.mark_step("brand")
+    first_run.mark_step("brand", is_skipped=True)
+    assert first_run.steps_taken() == {"brand": False}
 
 
 def test_a_stranger_with_the_address_of_the_demo_does_not_keep_the_link_from_the_machine(capsys):
@@ -145,9 +144,9 @@ def test_a_stranger_with_the_address_of_the_demo_does_not_keep_the_link_from_the
 
 
 def test_of_two_forms_of_one_browser_that_are_sent_at_once_one_creates_the_operator(monkeypatch):
-    browser = operations.open_link(token())
-    monkeypatch.setattr(operations, "may_set_up", lambda _: True)  # both were asked before one of them wrote
-    operations.create_operator(browser, EMAIL, PASSWORD)
+    browser = first_run.open_link(token())
+    monkeypatch.setattr(first_run, "may_set_up", lambda _: True)  # both were asked before one of them wrote
+    first_run.create_operator(browser, EMAIL, PASSWORD)
     with pytest.raises(NotFound, match="used in another browser"):
-        operations.create_operator(browser, "second@guild.example", PASSWORD)
+        first_run.create_operator(browser, "second@guild.example", PASSWORD)
     assert Account.objects.count() == 1

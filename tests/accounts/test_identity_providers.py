@@ -9,7 +9,7 @@ from django.test import Client
 
 from make.accounts import PASSWORD, Letters, account, sign_in
 from muniment import config
-from muniment.accounts.identities import only, roles
+from muniment.accounts import identity_providers
 from muniment.accounts.models import Account
 from muniment.accounts.operations import set_role
 from muniment.accounts.security.events import Event
@@ -131,15 +131,17 @@ def test_a_role_that_no_group_gives_stays(staff):
         ({"id_token": {"groups": {"desk": True}}}, "owner"),
         ({"id_token": {"groups": [["desk"]]}}, "owner"),
         ({"id_token": None, "userinfo": "desk"}, "owner"),
-        ({"userinfo": {"groups": ["x"] * roles.MOST_GROUPS + ["desk"]}}, "owner"),
+        ({"userinfo": {"groups": ["x"] * identity_providers.MOST_GROUPS + ["desk"]}}, "owner"),
         ({}, "owner"),
     ],
 )
 def test_claims_of_any_shape_give_a_role_only_by_a_named_group(claims, role):
     desk = Provider("staff", "Staff", "https://x.example", "id", "secret", roles=(("reviewer", ("desk",)),))
-    assert roles.role_for(desk, claims, "owner") == role
+    assert identity_providers.role_for(desk, claims, "owner") == role
     dotted = Provider("staff", "S", "https://x.example", "i", "s", "https://x.example/groups", desk.roles)
-    assert roles.role_for(dotted, {"id_token": {"https://x.example/groups": ["desk"]}}, "owner") == "reviewer"
+    assert (
+        identity_providers.role_for(dotted, {"id_token": {"https://x.example/groups": ["desk"]}}, "owner") == "reviewer"
+    )
 
 
 @pytest.mark.sqlite  # the sign-in page is kept by the edition of the database file
@@ -217,7 +219,7 @@ def test_a_link_of_the_command_line_lets_an_account_in_once(staff, monkeypatch):
     _, use = staff
     account(EMAIL, password=PASSWORD, role="operator")
     use(sign_in="providers")
-    link = only.sign_in_link(COMMAND, EMAIL)
+    link = identity_providers.sign_in_link(COMMAND, EMAIL)
     client = Client()
     page = client.get(link)
     assert EMAIL in page.content.decode()
@@ -228,8 +230,8 @@ def test_a_link_of_the_command_line_lets_an_account_in_once(staff, monkeypatch):
     again = Client()
     assert again.post(link)["Location"] == "/accounts/login/"
     assert not is_in(again)
-    late = only.sign_in_link(COMMAND, EMAIL)
-    monkeypatch.setattr(only, "LINK_LASTS_S", -1)
+    late = identity_providers.sign_in_link(COMMAND, EMAIL)
+    monkeypatch.setattr(identity_providers, "LINK_LASTS_S", -1)
     assert Client().get(late).status_code == 302
 
 
@@ -241,7 +243,10 @@ def test_a_spoilt_link_lets_no_one_in(staff, spoilt):
     account(EMAIL, password=PASSWORD)
     if spoilt.get("account") == "another":
         spoilt = {"account": str(other.pk)}
-    query = {name: values[0] for name, values in parse_qs(urlsplit(only.sign_in_link(COMMAND, EMAIL)).query).items()}
+    query = {
+        name: values[0]
+        for name, values in parse_qs(urlsplit(identity_providers.sign_in_link(COMMAND, EMAIL)).query).items()
+    }
     client = Client()
     assert client.post("/accounts/link/", query_params=query | spoilt).status_code == 302
     assert not is_in(client)
@@ -249,22 +254,22 @@ def test_a_spoilt_link_lets_no_one_in(staff, spoilt):
 
 def test_a_link_is_for_operators_and_known_addresses():
     with pytest.raises(Forbidden):
-        only.sign_in_link(Actor(1, "reviewer", "web"), EMAIL)
+        identity_providers.sign_in_link(Actor(1, "reviewer", "web"), EMAIL)
     with pytest.raises(NotFound):
-        only.sign_in_link(COMMAND, EMAIL)
+        identity_providers.sign_in_link(COMMAND, EMAIL)
 
 
 def test_the_registry_does_not_lock_its_operators_out(staff):
     issuer, use = staff
     come_by(issuer)
     use(sign_in="providers")
-    assert "would lock every operator out" in only.missing_operator()
+    assert "would lock every operator out" in identity_providers.missing_operator()
     set_role(COMMAND, EMAIL, "operator")
-    assert only.missing_operator() == ""
+    assert identity_providers.missing_operator() == ""
     Account.objects.update(is_active=False)
-    assert only.missing_operator()
+    assert identity_providers.missing_operator()
     use()
-    assert only.missing_operator() == ""
+    assert identity_providers.missing_operator() == ""
 
 
 def test_a_process_refuses_to_serve_before_an_operator_has_signed_in_at_a_provider(tmp_path):

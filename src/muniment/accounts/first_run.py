@@ -16,8 +16,7 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from muniment import config
-from muniment.accounts.first_run.tables import SetupLink, SetupStep
-from muniment.accounts.models import Account
+from muniment.accounts.models import Account, SetupLink, SetupStep
 from muniment.accounts.operations import create_account, require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record

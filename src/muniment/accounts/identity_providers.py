@@ -1,10 +1,22 @@
-"""Sign-in and confirmation at the identity provider of the operators."""
+"""
+Identity providers of organizations: the roles that their groups have, signing in only there, and confirming there.
 
+The groups set the role at each sign-in. A provider without groups for roles changes none. With them, a person in none
+of the groups loses the roles that it gives, and keeps any other.
+
+MUNIMENT_SIGN_IN=providers lets people sign in only at providers. Whatever way an account signs in, allauth asks the
+adapter before it does; and a session that began another way counts as signed out. Only a link from the command line
+lets an account in without a provider.
+"""
+
+import functools
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from allauth.account.authentication import get_authentication_records
 from allauth.account.internal.flows.login import record_authentication
 from allauth.account.internal.flows.reauthentication import resume_request
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -14,15 +26,141 @@ from allauth.socialaccount.providers import registry as provider_kinds
 from allauth.socialaccount.providers.base.constants import AuthProcess
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
+from django.utils.http import base36_to_int
 from django.utils.translation import gettext
 
-from muniment.accounts.identities.sign_up import is_open_at
+from muniment import config
 from muniment.accounts.models import Account
+from muniment.accounts.operations import find_account, require_operator, set_role
 from muniment.accounts.security import step_up
+from muniment.accounts.sign_up import configured_provider, is_open_at
+from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.json import JSONObject
 from muniment.languages import writing
+from muniment.setting_values import Provider
+
+MOST_GROUPS: Final = 5_000
+"""A person may be in this many; of more, the first count."""
+
+
+def set_role_from(sociallogin: SocialLogin, account: Account) -> None:
+    """Set the role of an account by the claims of its sign-in, which the audit log shows."""
+    provider = configured_provider(sociallogin)
+    if provider is None or not provider.roles:
+        return
+    role = role_for(provider, sociallogin.account.extra_data or {}, account.role)
+    if role != account.role:
+        account.role = set_role(SYSTEM, account.email, role).role
+
+
+def role_for(provider: Provider, claims: JSONObject, present: str) -> str:
+    """
+    Return the role by the groups of an ID token or of the user information.
+
+    Args:
+        claims: both, by allauth's names id_token and userinfo.
+        present: the role until now.
+    """
+    sources = (claims.get("id_token"), claims.get("userinfo"))
+    groups = {group for source in sources for group in _groups(source, provider.role_claim)}
+    for role, names in provider.roles:  # operators first
+        if not groups.isdisjoint(names):
+            return role
+    return "owner" if present in dict(provider.roles) else present
+
+
+def _groups(source: Any, claim: str) -> list[str]:
+    found = source.get(claim) if isinstance(source, dict) and claim in source else _at(source, claim.split("."))
+    listed = [found] if isinstance(found, str) else found if isinstance(found, list) else []
+    return [each for each in listed[:MOST_GROUPS] if isinstance(each, str)]
+
+
+def _at(found: Any, names: list[str]) -> Any:
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+LINK: Final = "link"
+"""The method of a sign-in by a link from the command line."""
+LINK_LASTS_S: Final = 15 * 60
+
+
+def are_required() -> bool:
+    return config.current().sign_in == "providers"
+
+
+def came_by_provider(request: HttpRequest, account: Account) -> bool:
+    """Return whether the session began at a provider, or with a link."""
+    methods = {each.get("method") for each in get_authentication_records(request, account)}
+    return not methods.isdisjoint({"socialaccount", LINK})
+
+
+def missing_operator() -> str:
+    """Return why signing in cannot be left to the providers yet, or an empty string."""
+    keys = [each.key for each in config.current().oidc_providers]
+    operators = Account.objects.filter(role=Account.Role.OPERATOR, is_active=True, deleted_at=None)
+    if not are_required() or SocialAccount.objects.filter(provider__in=keys, user__in=operators).exists():
+        return ""
+    return (
+        "MUNIMENT_SIGN_IN=providers would lock every operator out: none has signed in at an identity provider yet."
+        " Start with MUNIMENT_SIGN_IN=all, sign in at the provider, make that account an operator with muniment user"
+        " role, or map a group to operators, and then set it again."
+    )
+
+
+class OnlyProviders:
+    """Middleware: takes an account as signed out if its session began without a provider."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self._get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if are_required():
+            request.user = SimpleLazyObject(functools.partial(_permitted, request, request.user))  # type: ignore[assignment]  # as Django does
+        return self._get_response(request)
+
+
+def _permitted(request: HttpRequest, known: object) -> Account | AnonymousUser:
+    if isinstance(known, Account) and came_by_provider(request, known):
+        return known
+    visitor = AnonymousUser()
+    vars(request)["_cached_user"] = visitor  # Django's, which tells the pages' menu
+    return visitor
+
+
+class LinkTokens(PasswordResetTokenGenerator):
+    """Secrets of sign-in links: each is good once, because a sign-in changes what it is made of."""
+
+    key_salt = "muniment.accounts.identity_providers.LinkTokens"
+
+    def check_token(self, user: Account | None, token: str | None) -> bool:
+        """Return whether *token* is of this account, unused and at most :data:`LINK_LASTS_S` old."""
+        if not super().check_token(user, token) or token is None:
+            return False
+        made_at = base36_to_int(token.split("-")[0])
+        return self._num_seconds(self._now()) - made_at <= LINK_LASTS_S
+
+
+link_tokens: Final = LinkTokens()
+
+
+def sign_in_link(actor: Actor, email: str) -> str:
+    """
+    Return the path of a link that signs the account in once; second factors are still asked for.
+
+    Raises:
+        NotFound: there is no such account.
+    """
+    require_operator(actor)
+    account = find_account(email)
+    return f"/accounts/link/?account={account.pk}&token={link_tokens.make_token(account)}"
+
 
 PAGE: Final = "confirm_by_provider"
 _STEP_UP: Final = "step_up"
@@ -71,7 +209,7 @@ class IdentityAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # all
 
     def populate_user(self, request: HttpRequest, sociallogin: SocialLogin, data: JSONObject) -> Account:
         """Return the account that a sign-in would create, after its answer was checked."""
-        from muniment.accounts.identities import provider_answers
+        from muniment.accounts import provider_answers
 
         provider_answers.require_one_person(sociallogin)
         provider_answers.read_verified(sociallogin)
