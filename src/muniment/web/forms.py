@@ -28,7 +28,7 @@ NEEDED: Final = {
     "description": gettext_lazy("summary"),
     "website": gettext_lazy("website"),
 }
-"""What a submission needs."""
+"""Fields that a submission needs, with their words on the page."""
 
 
 class FormStep(forms.Form):

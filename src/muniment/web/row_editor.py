@@ -34,9 +34,9 @@ NEW: Final = "?new"
 
 
 EXAMPLES: Final = {"percentage": "12.5", "tokens": "500,000", "target": "$2.5M"}
-"""What new rows show in empty cells, by column."""
+"""Examples in the empty cells of new rows, by column."""
 _DAY: Final = re.compile(r"(?:\d{4}-\d\d-\d\d)?")
-"""What a browser's date picker can show; any other stored date is edited as text."""
+"""A day that a browser's date picker can show; any other stored date is edited as text."""
 
 
 def _words(text: str) -> str:
@@ -272,7 +272,7 @@ class RowEditor:
 
     @property
     def max_new(self) -> int:
-        """How many further rows the script may add."""
+        """Return the number of rows that the script may still add."""
         return max(0, MAX_NEW_ROWS - len(self._new))
 
     @property

@@ -20,7 +20,7 @@ from muniment.schema.kinds import Anything, Boolean, Date, Day, Integer, Items, 
 from muniment.schema.record import Field, Record
 
 Cells = dict[str, str]
-"""What a form shows of a row, or gets, by the names of the columns."""
+"""The cells of a row in a form, shown or sent, by the names of the columns."""
 _NUMBER: Final = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d*)?%?")
 
 

@@ -1,1 +1,1 @@
-"""What helps owners write a listing: drafts as they will look, checks, completed addresses, pasted tables."""
+"""Help for owners who write a listing: previews of drafts, checks, completed addresses, pasted tables."""

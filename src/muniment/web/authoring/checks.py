@@ -28,9 +28,9 @@ from muniment.web.wording.states import outcome, state
 WHOLE: Final = 100
 NEARLY_WHOLE: Final = 99.5
 ROWS_NAMED: Final = 3
-"""Of the rows that a warning is about."""
+"""Maximum number of rows that a warning names."""
 ROWS_SHOWN: Final = 10
-"""Of a list; the preview has all."""
+"""Maximum number of rows of a list that are shown; the preview has all."""
 _PLACES: Final = {
     **{name: ("basics", f"id_{name}") for name in Basics.names},
     **{name: ("about", f"id_{name}") for name in About.names},

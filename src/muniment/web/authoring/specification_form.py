@@ -25,7 +25,7 @@ REPORT_WORDS: Final = {
     "titles": gettext_lazy("Also each criterion: its title, level and quotes"),
     "remediation": gettext_lazy("Also what to do about each criterion"),
 }
-"""What reports show, by the value of the specification's member."""
+"""Descriptions of what reports show, by the value of the specification's member."""
 MAX_CRITERIA: Final = 25
 """In one form; a larger specification is edited by section, in pages of as many."""
 MAX_FIELDS: Final = 9_900

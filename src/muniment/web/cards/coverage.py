@@ -1,4 +1,4 @@
-"""Which of the bundled fonts can draw a text."""
+"""The choice of a bundled font that can draw a text."""
 
 import functools
 import json

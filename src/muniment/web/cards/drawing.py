@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from PIL import ImageFont
 
 WIDTH, HEIGHT = 1_200, 630
-"""Of the layout."""
+"""The size of the layout, in its own units."""
 DRAWN_WIDTH, DRAWN_HEIGHT = 880, 462
-"""Of the picture, in pixels: other sites show it at most 600 wide, and each pixel costs time to draw and to pack."""
+"""The size of the picture in pixels: other sites show it at most 600 wide, and each pixel takes time."""
 HEAD: Final = struct.Struct(">If")
 """Before each picture: its size, and the CPU seconds that it took. A size of 0 is a failure."""
 MEMORY_BYTES: Final = 1 << 30

@@ -1,4 +1,4 @@
-"""What a card says."""
+"""The text of a card."""
 
 from itertools import islice
 from typing import Any
@@ -16,7 +16,7 @@ from muniment.web.wording.labels import label
 SUMMARY_CHARACTERS = 220
 NAME_CHARACTERS = 200
 NAMES_SHOWN = 3
-"""Of the organizations of a person."""
+"""Maximum number of organizations of a person that a card names."""
 
 
 def company_card(bundle: JSONObject) -> JSONObject:

@@ -1,1 +1,1 @@
-"""How clients connect to the tool servers of an instance: links, commands, and bundles for desktop apps."""
+"""Connecting clients to the tool servers of an instance: links, commands, and bundles for desktop apps."""

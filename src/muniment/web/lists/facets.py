@@ -77,7 +77,7 @@ class Panel(NamedTuple):
     facets: list[Facet]
     typed: list[Typed]
     hidden: list[tuple[str, str]]
-    """What the form repeats: everything that is chosen by links."""
+    """The pairs that the form repeats: everything that is chosen by links."""
     chosen: int
 
 

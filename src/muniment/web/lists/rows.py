@@ -18,7 +18,7 @@ from muniment.web.wording.places import month_or_text
 
 SUMMARY_CHARACTERS = 180
 POSITIONS_SHOWN = 2
-"""Of a person, in different organizations."""
+"""Maximum number of positions of a person that are shown, in different organizations."""
 
 
 class _CompanyItem(msgspec.Struct, rename="camel"):

@@ -1,4 +1,4 @@
-"""What is asked of a list: its parameters, read from an address and written in the canonical order."""
+"""The query of a list: its parameters, read from an address and written in the canonical order."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +16,7 @@ from muniment.web.wording.labels import labelled
 
 MAX_CHARACTERS: Final = 200
 MAX_VALUES: Final = 20
-"""Of one parameter, on a page."""
+"""Maximum number of values of one parameter on a page."""
 DEFAULT: Final = ""
 """The order of a list without one: by relevance with search words, its own without."""
 ListName = Literal["companies", "people", "frameworks"]

@@ -19,7 +19,7 @@ from muniment.languages.writing import digits, number
 from muniment.schema.item_lists import SHARES_TOLERANCE
 
 TINTS = 6
-"""How many tints the stylesheet knows; the last one is the remainder's."""
+"""Number of tints in the stylesheet; the last one is the remainder's."""
 REST = f"tint{TINTS - 1}"
 WHOLE = 100
 """Percent."""

@@ -33,10 +33,10 @@ _SOCIAL_STARTS = {
     "facebook": "https://www.facebook.com/",
     "tiktok": "https://www.tiktok.com/",
 }
-"""What a name on a network is short for, in the order of the page."""
+"""The beginnings of addresses that a name on a network stands for, in the order of the page."""
 _NO_ADDRESSES = frozenset({"email", "phone_number"})
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+/")
-"""How a web address without a scheme begins."""
+"""The beginning of a web address without a scheme."""
 MAX_FURTHER = 20
 MAX_NOTE = 40
 """Characters that fit below a figure."""

@@ -19,26 +19,26 @@ from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.requests.pagination import Pager, pager_of
 
 TITLES_SHOWN: Final = 3
-"""Of one person, where people are shown with their titles; their own page has all."""
+"""Maximum titles of one person, where people are shown with their titles; their own page has all."""
 TITLES_OF_ORGANIZATION: Final = 8
 MAX_PLACES: Final = 6
 """Decimals to which the shares of a table are filled up with zeros."""
 TOP: Final = 10
-"""How many of the largest holders count as the top."""
+"""Number of the largest holders that count as the top."""
 WHOLE: Final = Decimal(100)
 ROUNDING: Final = Decimal("0.5")
 """By how much shares that were rounded one by one may miss the whole."""
 UNDECIDED: Final = frozenset({"active", "pending"})
 """The states of a proposal before its vote has an outcome."""
 ENDED: Final = "ended"
-"""What pages call a proposal that has ended without an outcome."""
+"""The state on pages of a proposal that has ended without an outcome."""
 STATES: Final = ("active", "pending", "passed", "failed", ENDED)
-"""Of proposals, in the order of the page."""
+"""The states of proposals, in the order of the page."""
 LINE_CHARACTERS: Final = 80
+"""Minimum characters that a line of a text counts: short lines take as much room on a page as full ones."""
 REPEATED_WORDS: Final = 12
 """As many equal words at the beginning are a repetition."""
 _SENTENCE: Final = re.compile(r"(?<=[^\W\d_]{3}[.!?])\s+(?=[^\W\da-z_])")
-"""What a line of a text counts at least: short lines take as much room on a page as full ones."""
 _ITEM: Final = re.compile(r"[-*+] |  +\S")
 _HEADING: Final = re.compile(r"#{1,6} .*")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")

@@ -27,7 +27,7 @@ _LABELS = {
     "fundingRounds": gettext_noop("Funding rounds"),
     "unlistedBy": gettext_noop("Unlisted by"),
 }
-"""What history names beside fields of the schema."""
+"""Labels of members in the history that are not fields of the schema."""
 MAX_SHOWN: Final = 6_000
 """Characters of one side of a field."""
 MAX_UNCUT: Final = 1_500
@@ -35,9 +35,9 @@ MAX_UNCUT: Final = 1_500
 MIN_SHOWN: Final = 100
 """Characters of one side of a field where the page has no room left."""
 PAGE_CHARACTERS: Final = 150_000
-"""Of all fields of a page, beside `MIN_SHOWN` of each."""
+"""Maximum characters of all fields of a page, beside `MIN_SHOWN` of each."""
 MAX_WHOLE: Final = 25
-"""Of longer lists, only the rows that differ are shown; in the history, the first of them."""
+"""Maximum rows of a list shown whole; a longer one shows the rows that differ; in the history, the first of them."""
 _AROUND: Final = 200
 """Characters that are shown in front of the first difference and behind the last."""
 _encode = msgspec.json.Encoder(order="sorted").encode

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from muniment.languages.writing import number
 
 SHOWN_LINES: Final = 5
-"""Of a longer text on a page for reviewers; the others are one click away."""
+"""Number of lines of a longer text on a page for reviewers; the others are one click away."""
 UNFOLDED_LINES: Final = 10
 _ROOM: Final = re.compile(r"(?<![\w/:.])(/(?:manage|review|docs|connect|companies|people|frameworks)(?:/[a-z-]+)*)\b")
 _URL: Final = re.compile(r"(https?://[^\s<>\"'()]+[^\s<>\"'().,;:!?])")

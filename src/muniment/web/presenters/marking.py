@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString, mark_safe
 STEPS: Final = 60_000
 """Words read and compared for one page."""
 STEPS_OF_ONE: Final = 20_000
-"""Of them, for one pair of texts."""
+"""Words read and compared for one pair of texts, out of those of the page."""
 _WORDS: Final = re.compile(r"\s+|\S+")
 _LINES: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _EDGE: Final = re.compile(r"\s")

@@ -43,9 +43,9 @@ FIRST: Final = ("not_met", "insufficient", "partial")
 MOST_FIRST: Final = 5
 MAX_QUOTE: Final = 4_000
 SUPPORTED: Final = "The evidence below supports this level."
-"""What evaluators say where the quotes alone tell why; a page shows only these."""
+"""The rationale that evaluators give where the quotes alone tell why; a page shows only the quotes."""
 EXCLUDED: Final = "Does not apply to this organization."
-"""What rules say of a criterion whose state says the same."""
+"""The rationale that rules give for a criterion whose state says the same."""
 _VALUE: Final = re.compile(r"(?:^|; )([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*): ")
 """The beginning of a fact in a quote from a listing: its path, as the snapshot of a run names it."""
 SHOW_IT: Final = gettext_lazy("Add evidence to the listing or upload a document, then run the framework again.")

@@ -19,7 +19,7 @@ from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import STATES, outcome
 
 DAY_CHARACTERS = 10
-"""Of a day of the wire; an end date may have a time too, which is shown as it was given."""
+"""Characters of a day on the wire; an end date may have a time too, which is shown as it was given."""
 
 
 def field_of(name: str, kind: str = "company") -> Field | None:

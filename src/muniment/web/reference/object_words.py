@@ -1,4 +1,4 @@
-"""What each object of the REST API is, in a line, by the group under which the reference shows it."""
+"""Descriptions of the objects of the REST API, one line each, by the group under which the reference shows them."""
 
 from typing import Final
 

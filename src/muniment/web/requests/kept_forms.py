@@ -18,7 +18,7 @@ from muniment.kernel.json import JSONObject
 
 KEPT_S = 3600
 MAX_KEPT_BYTES = 200_000
-"""Of all kept forms of an account together; the oldest are dropped."""
+"""Maximum size of all kept forms of an account together; the oldest are dropped."""
 MAX_KEPT_FORMS = 8
 HINT_COOKIE = "kept_form"
 """Tells that there may be a kept form, so that other requests do not look for one. It proves nothing."""

@@ -29,7 +29,7 @@ _ALWAYS: Final = re.compile(r"/(?:accounts/logout|manage/security)/?")
 _CHANGES_NOTHING: Final = re.compile(r"/review/frameworks/[^/]+/validate|/manage/companies/[^/]+/preview(?:/live)?")
 MAX_FIELDS: Final = 1_000
 MAX_VISITOR_FORM_BYTES: Final = 64 << 10
-"""Of a form of someone who is not signed in. A browser whose account was signed out may send more: it pays for it."""
+"""Maximum form size of a signed-out visitor. A browser whose account was signed out may send more: it pays for it."""
 _LIMITED_THEMSELVES: Final = re.compile(r"/oauth/(?:token|register|revoke)/?")
 """They answer in the form of OAuth, check no token of a form, and read no more than their own limit."""
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})

@@ -1,1 +1,1 @@
-"""What the first set-up offers: its steps, presets of words and values, and texts to begin legal pages with."""
+"""The first setup: its steps, presets of words and values, and draft texts of legal pages."""

@@ -1,4 +1,4 @@
-"""What is broken, or may break with the next version, in the templates of the site folder: for `muniment doctor`."""
+"""Notes on templates of the site folder that are broken, or may break with the next version: for `muniment doctor`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ STABLE: Final = {
 
 
 class TemplateNote(NamedTuple):
-    """What `muniment doctor` says of a template of the site folder."""
+    """A message of `muniment doctor` about a template of the site folder."""
 
     says: str
     is_fault: bool

@@ -201,7 +201,7 @@ _ADVICE: Final = {
     "Map one of the columns": gettext_lazy("Choose another field for one of the columns."),
     "To keep such texts": gettext_lazy("To keep such texts, choose an additional field for the column."),
 }
-"""What the page says instead of advice about the mapping's file, by the beginning of that."""
+"""Advice of the page that replaces advice about the mapping's file, by the beginning of that advice."""
 
 
 def with_advice(report: JSONObject) -> JSONObject:

@@ -23,7 +23,7 @@ from muniment.kernel.json import JSONObject
 
 PAUSE_S: Final = 30
 MAX_AGAIN: Final = 3
-"""How often a process sends another code after the first one."""
+"""Maximum number of further codes that a process sends after the first one."""
 SENT_AT: Final = "sent_at"
 
 

@@ -1,4 +1,4 @@
-"""What a search says where little or nothing is found, in the language of the page; the API says it in English."""
+"""Guidance for a search that finds little or nothing, in the language of the page; the API gives it in English."""
 
 import re
 from collections.abc import Mapping

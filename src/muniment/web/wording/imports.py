@@ -1,4 +1,4 @@
-"""What an import did, in words: its stored result without the numbers that are zero."""
+"""The result of an import in words: its stored result without the numbers that are zero."""
 
 from django.utils.translation import gettext
 

@@ -1,4 +1,4 @@
-"""How pages write values that people enter in small letters or with hyphens, such as types and themes."""
+"""Labels for values that people enter in small letters or with hyphens, such as types and themes."""
 
 import re
 from functools import lru_cache
@@ -26,7 +26,7 @@ def theme(value: str) -> str:
 
 
 WORDS: Final = {"type": label, "industry": label, "orgKind": label, "theme": theme, "themes": theme}
-"""How values of these members and filters are written."""
+"""The functions that write the values of these members and filters."""
 
 
 def labelled(name: str, value: str) -> str:

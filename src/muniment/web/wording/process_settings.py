@@ -191,7 +191,7 @@ _EFFECTS: Final[dict[str, Callable[[Config], str] | str | Promise]] = {
     "model_url": gettext_lazy("No language model: fixed rules are used"),
     "evaluator": lambda config: gettext("The language model") if config.model_url else gettext("Rules"),
 }
-"""What is in effect where a setting has no value."""
+"""The values in effect where a setting has no value."""
 
 
 def _note(config: Config, name: str) -> str:

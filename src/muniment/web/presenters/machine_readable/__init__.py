@@ -1,1 +1,1 @@
-"""What other programs read of the pages: JSON-LD in the vocabulary of schema.org, and Atom."""
+"""Pages for other programs: JSON-LD in the vocabulary of schema.org, and Atom."""

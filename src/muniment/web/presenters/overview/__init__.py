@@ -1,1 +1,1 @@
-"""What the pages over many listings show."""
+"""Presenters of the pages over many listings."""

@@ -1,4 +1,4 @@
-"""What a framework is, in public words; its specification stays private."""
+"""The public description of a framework; its specification stays private."""
 
 from django.utils.translation import gettext
 

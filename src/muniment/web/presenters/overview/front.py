@@ -24,10 +24,10 @@ from muniment.web.wording.labels import labelled
 from muniment.web.wording.places import month_or_text
 
 TITLES_SHOWN: Final = 2
-"""Of a company's votes that end on the same day."""
+"""Maximum titles shown of a company's votes that end on the same day."""
 LINE_CHARACTERS: Final = 160
 FIELDS_SHOWN: Final = 4
-"""Of those that a change names."""
+"""Maximum number of fields shown of those that a change names."""
 
 
 class Item(msgspec.Struct, rename="camel"):

@@ -26,7 +26,7 @@ MARGIN: Final = 24
 ROUNDS: Final = 4
 LABEL_CHARACTERS: Final = 34
 OWN_CHARACTERS: Final = 20
-"""Of one line of the organization's own name: it ends where the picture does."""
+"""Maximum characters in one line of the organization's own name: it ends where the picture does."""
 OWN_LINES: Final = 5
 OWN_LEADING: Final = 20
 OWN_LETTER: Final = 9

@@ -1,1 +1,1 @@
-"""What plugins add to pages."""
+"""The parts of pages that plugins add."""

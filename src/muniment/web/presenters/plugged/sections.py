@@ -36,7 +36,7 @@ _late: dict[str, threading.Thread] = {}
 
 
 class Plugged(NamedTuple):
-    """What plugins add to a page: each section as the template shows it, and whether all of them answered."""
+    """The sections that plugins add to a page, as the template shows them, and whether every plugin answered."""
 
     sections: list[JSONObject]
     is_complete: bool

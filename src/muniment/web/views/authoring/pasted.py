@@ -28,7 +28,7 @@ from muniment.web.views.authoring.listing_form import TITLES
 from muniment.web.views.manage.companies import asked_version, frame, say
 
 SHOWN_ROWS: Final = 200
-"""Of the preview; beyond, only rows with errors."""
+"""Maximum rows of the preview; beyond them, it shows only rows with errors."""
 _STEPS: Final = {TEAM.name: "team", PLACES.name: "team"}
 _EXAMPLES: Final = {
     TEAM.name: "Name\tPosition\nAda Reef\tChair\nBo Marsh\tTreasurer",

@@ -51,7 +51,7 @@ STATES: Final = {
 OF_OWNERS: Final = ("owner added", "owner left", "owner removed")
 SHORT_LINES: Final = 2
 SHORT: Final = 80
-"""Of a change that the history shows unfolded: its lines, and the characters of a value."""
+"""Maximum characters of a line, or of a value, of a change that the history shows unfolded."""
 
 
 @signed_in("GET", "HEAD")

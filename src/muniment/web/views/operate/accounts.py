@@ -37,7 +37,7 @@ LISTINGS: Final = 20
 
 
 class AccountAction(NamedTuple):
-    """What an operator does with an account after a question."""
+    """An action of an operator on an account, after a question."""
 
     act: Callable[[Actor, str], object]
     title: Words

@@ -1,4 +1,4 @@
-"""What packages above the pages contribute to the console; they set it when Django loads."""
+"""Parts of the console that packages above the pages contribute; they set them when Django loads."""
 
 from collections.abc import Callable
 from datetime import datetime

@@ -35,7 +35,7 @@ TONES: Final = {State.RUNNING: "wait", State.SUCCEEDED: "good", State.FAILED: "b
 _WRITTEN: Final = gettext_lazy("Written to the folder")
 MOST_CHARACTERS: Final = 300
 _OF_DELIVERY: Final = ("the mail server ", "the secret key ")
-"""How the reasons begin that delivery gives itself; another error could quote the message."""
+"""The beginnings of the reasons that delivery gives itself; another error could quote the message."""
 
 
 class JobLine(NamedTuple):
@@ -52,7 +52,7 @@ class JobLine(NamedTuple):
 
 
 class JobAction(NamedTuple):
-    """What an operator does with a job."""
+    """An action of an operator on a job."""
 
     act: Callable[[Actor, str], None]
     done: Words

@@ -1,4 +1,4 @@
-"""What the registry is: a form over ``registry.toml``'s settings, with a preview, the versions, and restoring one."""
+"""The registry's settings: a form over ``registry.toml``, with a preview, the versions, and restoring one."""
 
 from typing import Any, Final
 from urllib.parse import urlencode

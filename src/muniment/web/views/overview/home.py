@@ -22,7 +22,7 @@ from muniment.web.wording.places import country_names
 
 SHOWN: Final = 6
 FEW: Final = 3
-"""Of the newest listings beside few changes, so that no half of a row is empty."""
+"""Minimum number of the newest listings shown beside a few changes, so that no half of a row is empty."""
 BARS: Final = 8
 FRAMEWORKS_SHOWN: Final = 3
 

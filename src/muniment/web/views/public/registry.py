@@ -40,7 +40,7 @@ BODY_CHARACTERS_BEFORE_LISTS = 1_600
 ITEMS_OF_TEXT = 15
 """Items of lists in a text that is rather a list, of which the beginning says enough."""
 LEAD_CHARACTERS = 400
-"""Of the summary; a longer one is cut on the page."""
+"""Maximum characters of the summary; a longer one is cut on the page."""
 ASSESSMENTS_SHOWN = 6
 MEMBERS_SHOWN = 12
 PROPOSALS_SHOWN = 5
@@ -51,7 +51,7 @@ RELATED_SHOWN = 6
 MEMBERS_COMPARED = 20
 """The people whose other positions tell which organizations are related."""
 ORGANIZATIONS_SHOWN = 30
-"""Of one person; the page of all positions has the rest."""
+"""Maximum organizations shown of one person; the page of all positions has the rest."""
 MANY_OF_ONE: Final = 4
 """Positions in an organization, on average, beside which its name would be alone in a column."""
 POSITIONS_SHOWN = 100

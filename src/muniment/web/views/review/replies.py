@@ -33,7 +33,7 @@ class ReplyForm(forms.Form):
 
 
 class WorkingForm(forms.Form):
-    """How a reviewer works."""
+    """The settings of a reviewer's work."""
 
     digest = forms.BooleanField(
         label=gettext_lazy("Email me a digest when items wait"),

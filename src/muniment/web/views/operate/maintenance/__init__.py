@@ -1,1 +1,1 @@
-"""What keeps an instance in order: keys, the change feed, fetched logos, suppressions and exports."""
+"""Maintenance of an instance: keys, the change feed, fetched logos, suppressions and exports."""

@@ -26,7 +26,7 @@ HOME: Final = "/operate/maintenance"
 
 
 class Chore(NamedTuple):
-    """What an operator does after a question; *act* returns the result that the audit log keeps."""
+    """An action of an operator after a question; *act* returns the result that the audit log keeps."""
 
     command: str
     act: Callable[[], object]
@@ -82,7 +82,7 @@ _SEALED: Final = {
     "waiting messages": gettext_lazy("Messages that wait to be sent"),
     "addresses of share links": gettext_lazy("Share links"),
 }
-"""What keys protect, by the words of :mod:`muniment.accounts.keys`."""
+"""Descriptions of the data that keys protect, by the words of :mod:`muniment.accounts.keys`."""
 
 
 @operator("GET", "HEAD")
