@@ -26,20 +26,20 @@ NOBODY: Final = 65_534
 NO_MEMORY: Final = 77
 """The exit status of a child without memory."""
 _LIBRARY_FOLDERS: Final = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib")
-"""What Python's own modules are linked with."""
+"""Folders of the libraries that Python's own modules are linked with."""
 
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 _LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
 _READ_FILE_AND_FOLDER: Final = 1 << 2 | 1 << 3
 _RIGHTS_OF_FILES: Final = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many rights each version of Landlock knows; later versions know as many as the last."""
+"""The number of rights that each version of Landlock knows; later versions know as many as the last."""
 _RIGHTS_OF_TCP: Final = 0b11
 _SCOPES: Final = 0b11
 """Abstract sockets and signals."""
 
 
 class Machine(NamedTuple):
-    """How a kind of processor numbers the system calls that a confined process may not make."""
+    """The numbers that a kind of processor gives to the system calls that a confined process may not make."""
 
     audit: int
     refused: tuple[int, ...]

@@ -23,7 +23,7 @@ _IN_WORDS: Final = (
     ),
 )
 _WORD: Final = re.compile(r"[^\s]*[%@=/\\_][^\s]*")
-"""What a secret can be in; a word without any of these characters has none."""
+"""A word that can contain a secret; a word without any of these characters contains none."""
 _MOST_ENCODED: Final = 10
 
 

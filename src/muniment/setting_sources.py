@@ -15,7 +15,7 @@ _OTHERS: Final = frozenset(
     }
 )
 _OF_A_SERVICE: Final = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(?:_\w+)?$|_PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?$")
-"""What Kubernetes and container links set in every container beside a service whose name begins with muniment."""
+"""Variables that Kubernetes and container links set for each service whose name begins with muniment."""
 
 
 def find_file(chosen: Path | None, data: Path) -> tuple[dict[str, str], Path | None]:

@@ -178,7 +178,7 @@ def backup_address(value: str) -> str:
 
 
 PERIODS: Final = ("recent", "hourly", "daily", "weekly", "monthly")
-"""What a number of backups is kept of: the newest of all, or the newest of each hour, day, week or month."""
+"""Periods with a number of backups to keep: the newest of all, or the newest of each hour, day, week or month."""
 
 
 def retention(value: str) -> dict[str, int]:

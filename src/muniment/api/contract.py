@@ -40,7 +40,7 @@ from muniment.store.search.everything import COLLECTIONS
 Part = JSONObject
 
 API_VERSION: Final = "1.0.0"
-"""Of the contract, not of the product: raise the second number when something is added to v1."""
+"""The version of the contract, not of the product: raise the second number when something is added to v1."""
 
 
 def _header(description: str, example: str, schema: Part | None = None) -> Part:

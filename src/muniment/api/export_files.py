@@ -16,7 +16,7 @@ from muniment.store.exports.files import LATEST, FoundFile
 from muniment.store.exports.shared import NotKnownYet
 
 WAIT_S: Final = 25.0
-"""How long a request waits for the first files of an instance."""
+"""Seconds that a request waits for the first files of an instance."""
 PAUSES_S: Final = (0.2, 0.5)
 """After each attempt that made none: another node may be writing the same files."""
 

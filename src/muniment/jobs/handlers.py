@@ -10,7 +10,7 @@ from muniment.kernel.json import JSONObject
 if TYPE_CHECKING:
     from muniment.jobs.queue import JobRun
 
-"""How a job can end other than with a result: outcomes that its handler asks for, or that its worker meets."""
+# Outcomes of a job other than a result: its handler asks for one, or its worker meets one.
 
 
 class LeaseLost(Exception):  # noqa: N818 - an outcome, not a fault of the job

@@ -34,7 +34,7 @@ KILLED: Final = "not tried again: its process ended {times} times while it ran"
 MAX_ERROR: Final = 4_000
 """Characters of a longer error that are kept."""
 KEPT_DAYS: Final = 7
-"""How long finished jobs are kept."""
+"""Days that finished jobs are kept."""
 
 
 class WorkSignal:
@@ -43,7 +43,7 @@ class WorkSignal:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self.count = 0
-        """How often it was set: a worker that read this before checking the queue misses no later signal."""
+        """The number of signals: a worker that read it before checking the queue misses no later signal."""
 
     def notify(self) -> None:
         with self._condition:

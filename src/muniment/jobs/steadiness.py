@@ -13,7 +13,7 @@ GRACE_S: Final = 3.0
 
 
 class Steadiness:
-    """What this process knows about jumps of the clock."""
+    """The jumps of the clock that this process has seen."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic

@@ -20,11 +20,11 @@ from muniment.store.database.retry import is_unavailable, release_connections
 
 log = logging.getLogger(__name__)
 POLL_S: Final = 1.0
-"""How often a worker polls for jobs of other processes; jobs of its own process wake it at once."""
+"""Seconds between polls for jobs of other processes; jobs of its own process wake a worker at once."""
 CLOCK_S: Final = 10.0
-"""How often periodic jobs are checked."""
+"""Seconds between checks for periodic jobs that are due."""
 WATCH_S: Final = 5.0
-"""How often features look at what other processes have changed."""
+"""Seconds between checks by features for changes that other processes made."""
 SHORTEST_PAUSE_S: Final = 0.02
 AGAIN_S: Final = 0.3
 """Pause before a failed renewal is retried; shorter for short leases."""

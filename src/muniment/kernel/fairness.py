@@ -53,7 +53,7 @@ DRAWING_MS_A_MINUTE: Final = 2_000
 BURST_OF_DRAWING: Final = 5
 """Minutes' worth of drawing that an address may use at once: about 200 cards."""
 BODY_SECONDS_A_MINUTE: Final = 600
-"""How long the request bodies of an address may take together. Most arrive at once and cost nothing."""
+"""Seconds per minute that the request bodies of an address may take together. Most arrive at once and cost nothing."""
 
 
 PAUSE: Final = "muniment.pause_s"

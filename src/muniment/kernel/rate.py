@@ -11,7 +11,7 @@ import msgspec
 MAX_CLIENTS: Final = 50_000
 """Buckets per generation. Beyond it the older half is dropped, so that memory stays bounded."""
 OVERDRAFT: Final = 1.0
-"""How far a cost charged afterwards may overdraw a bucket, in depths of the bucket."""
+"""The most that a cost charged afterwards may overdraw a bucket, in depths of the bucket."""
 _ROUNDING: Final = 1e-6
 _ceil: Final = math.ceil
 

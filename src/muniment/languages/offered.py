@@ -1,4 +1,4 @@
-"""Which languages a registry offers, and which one a visitor reads."""
+"""The languages that a registry offers, and the choice of the one that a visitor reads."""
 
 import re
 from functools import lru_cache

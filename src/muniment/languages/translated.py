@@ -1,4 +1,4 @@
-"""Texts that features say in English, in the language in which texts are now made."""
+"""Translation of texts that features write in English into the current language."""
 
 import logging
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""How days, times and numbers are written in the language in which texts are now made."""
+"""Dates, times and numbers as the current language writes them."""
 
 from datetime import date, datetime
 from typing import Final

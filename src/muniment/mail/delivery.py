@@ -36,7 +36,7 @@ SENT: Final = "sent"
 EXPIRED: Final = "expired"
 TIMEOUT_S: Final = 10
 KEPT: Final = timedelta(days=1)
-"""How long a message is known after it was sent, and how long one stays in the folder."""
+"""The time that a sent message stays known, and that a message stays in the folder."""
 MAX_IN_FOLDER: Final = 2_000
 PAUSE_S: Final = 3.0
 """Between two attempts while the mail server does not answer."""

@@ -54,7 +54,7 @@ def attach(message: EmailMultiAlternatives, mark: Mark) -> None:
 
 
 _REST: Final = r"(?:/[^\s<>\"']*(?<![.,;:!?)])|(?=[\s)]|[.,;:!?](?:\s|$)|$))"
-"""What follows a base URL: a path without the punctuation after it, or the end of the address."""
+"""The rest of an address after a base URL: a path without the punctuation after it, or the end of the address."""
 _ACCENT: Final = "#8a2b2b"
 _ACCENT_DARK: Final = "#e08a80"
 """The built-in colors of links and buttons."""

@@ -35,7 +35,7 @@ NO_MAIL: Final = "@accounts.invalid"
 _ADDRESS_SIGNS: Final = re.compile(r"(?<=\S)(?:://|[.@/:\\\u2024\u3002\uff0e\uff61])(?=\w)")
 """Signs inside of an address, with the full stops that IDNA takes as dots."""
 LASTS: Final = timedelta(hours=24)
-"""How long delivery is tried; less for a message with a code or link that expires earlier."""
+"""The time that delivery is tried; less for a message with a code or link that expires earlier."""
 
 
 def send(to: str, subject: str, text: str, *, kind: str = NOTICE, expires_at: datetime | None = None) -> None:

@@ -27,7 +27,7 @@ Check = Callable[[JSONObject], JSONObject]
 """Takes arguments; returns them for the handler, or raises BadRequest."""
 
 MAX_SHOWN_CHARACTERS: Final = 60
-"""Of a name or value in an error; names are cut before they are compared, so that the cost is bounded."""
+"""Maximum characters of a name or value in an error; names are cut before they are compared, to bound the cost."""
 _TYPES: Final[dict[str, tuple[str, type]]] = {
     "string": ("a string", str),
     "integer": ("a whole number", int),
@@ -45,9 +45,9 @@ _SUPPORTED_KEYWORDS: Final = frozenset(
 UNSHOWN: Final = "unshownProperties"
 """A keyword: the members of an object that a schema describes elsewhere; they are read, but not published."""
 MAX_ENTRIES: Final = 1_000
-"""Of a list that is read: none takes more than a hundred, save those of a change."""
+"""Maximum entries of a list that is read: no tool takes more than a hundred, except in a change."""
 MAX_ROWS: Final = 20_000
-"""Of a list in a change that is read, above every limit of rows."""
+"""Maximum entries of a list in a change that is read, above every limit of rows."""
 _VERBATIM: Final = frozenset({"text"})
 """The content of a file: its white space stays, and none at all is a file too."""
 _OF_WORDS: Final = frozenset({"fields", "ids", "documentIds"})

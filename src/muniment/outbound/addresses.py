@@ -1,4 +1,4 @@
-"""Which addresses a server that a user names may have."""
+"""The network addresses that are allowed for a server that a user names."""
 
 import ipaddress
 import socket

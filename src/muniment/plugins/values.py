@@ -1,4 +1,4 @@
-"""What hooks take and return. Fields are only added, always with a default; plugins name the fields that they set."""
+"""Values that hooks take and return. Fields are only added, always with a default; plugins name those that they set."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

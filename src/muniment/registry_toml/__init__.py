@@ -1,1 +1,1 @@
-"""What the registry is: its name, words, vocabularies, brand and texts, as ``registry.toml`` declares them."""
+"""The identity of the registry: its name, words, vocabularies, brand and texts, as ``registry.toml`` declares them."""

@@ -44,7 +44,7 @@ NONE: Final = Applied()
 
 
 class _Seen:
-    """What a process last read, and from which file."""
+    """The file that a process last read, and its content."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -15,7 +15,7 @@ class Papers(NamedTuple):
     papers: tuple[str, ...]
     base: str
     share: float
-    """Of the accent in its wash, over *base*."""
+    """The share of the accent in its wash, over *base*."""
 
 
 LIGHT: Final = Papers(("#fbfaf7", "#ffffff", "#f3f1eb"), "#ffffff", 0.08)

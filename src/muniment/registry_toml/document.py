@@ -26,7 +26,7 @@ class Registry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tr
 
 
 class Words(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What people call a company."""
+    """The words that people use for a company."""
 
     company: str = ""
     companies: str = ""

@@ -1,4 +1,4 @@
-"""What the declared vocabulary and sections mean for the fields of the schema."""
+"""The effect of the declared vocabulary and sections on the fields of the schema."""
 
 from typing import Final
 

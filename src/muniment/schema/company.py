@@ -62,9 +62,9 @@ THEMES: Final = (
     *("privacy", "public-goods", "research", "social"),
 )
 MAX_OBJECT_BYTES: Final = 256 << 10
-"""Of a company object with its distribution."""
+"""Maximum size of a company object with its distribution."""
 MAX_LISTING_BYTES: Final = 3 << 20
-"""Of a company object with all its parts."""
+"""Maximum size of a company object with all its parts."""
 UPDATED: Final = Range("updatedSince", "Changed at this time or later, RFC 3339.")
 CSV_LAST: Final = 90
 """The place of a long text in the CSV export: after all other columns."""

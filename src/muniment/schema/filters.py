@@ -29,7 +29,7 @@ _SIGN: Final = re.compile(r"^(?:[$€£¥₹₩]|R\$|[A-Z]{3}\b)\s*")
 _HUGE: Final = re.compile(r"\d{16,30}(?:\.\d+)?")
 """More than any company can have."""
 _MONEY: Final = r"^(?:[0-9]{1,15}|\$?[0-9]{1,6}(?:\.[0-9]{1,2})?[KMB]?|\$?[0-9]{1,3}(?:,[0-9]{3}){1,4})$"
-"""What clients are told; signs of currencies and other forms of numbers are taken too."""
+"""The pattern that clients are told; currency signs and other forms of numbers are accepted too."""
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _PLAIN: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
@@ -124,7 +124,7 @@ class Bounds(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """What a query selects items by."""
+    """The conditions by which a query selects items."""
 
     filters: tuple[Chosen, ...]
     ranges: tuple[Bounds, ...]

@@ -28,7 +28,7 @@ COMPANY_OF_FRAMEWORK: Final = Record(
     ),
     others="ignore",
 )
-"""Of an imported framework only the company's slug is read."""
+"""The company of a framework; an import reads only its slug."""
 
 RANKED_SCORE: Final = Record(
     "RankedScore",

@@ -206,7 +206,7 @@ class Record(Kind, frozen=True, dict=True):
 
     @cached_property
     def _empty(self) -> JSONObject:
-        """What these columns hold when there is no value."""
+        """Return the content of these columns when there is no value."""
         return {column: self.by_column[column].kind.empty for column in self._column.values()}
 
     @cached_property

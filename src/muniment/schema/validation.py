@@ -38,7 +38,7 @@ class Fault(NamedTuple):
 
     @property
     def hint(self) -> str:
-        """What to send instead; "" where the rule or the form options say it."""
+        """Return the value or form to send instead; "" where the rule or the form options say it."""
         return ""
 
     @property

@@ -23,7 +23,7 @@ from muniment.setting_values import Provider
 from muniment.store.database.migrations import has_begun, pending
 
 SHOWN: Final = 10
-"""How many damages of one check are listed."""
+"""Maximum number of damages of one check that are listed."""
 _PROBE_S: Final = 10
 
 

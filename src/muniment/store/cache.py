@@ -35,7 +35,7 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         self.ready: dict[Hashable, Any] = {}
         """The values by key, for reading without a lock; only this class changes it."""
         self.by_request: dict[bytes, Any] = {}
-        """What whole requests, by their exact bytes, were given of cached values; read and changed like ``ready``."""
+        """Responses to whole requests from cached values, by the exact bytes of the request; used like ``ready``."""
         self._requests: dict[Hashable, list[bytes]] = {}
         self._request_bytes = 0
         self.version = 0

@@ -21,7 +21,7 @@ from typing import Any, Final
 from muniment.kernel.http.content_negotiation import http_date
 
 Connection = Any
-"""Of sqlite3 or of psycopg; both execute statements alike."""
+"""A connection of sqlite3 or of psycopg; both execute statements alike."""
 
 TABLE: Final = """CREATE TABLE IF NOT EXISTS published_modified (
     id integer PRIMARY KEY CHECK (id = 1), edition bigint NOT NULL, at text NOT NULL)"""

@@ -52,7 +52,7 @@ class ReplicaStatus(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What the file holds: its edition, the epoch of its source, and its latest link of the chain."""
+    """The state of the file: its edition, the epoch of its source, and its latest link of the chain."""
 
     edition: int
     epoch: str
@@ -64,7 +64,7 @@ class _Held(NamedTuple):
 
 
 class _Join(Enum):
-    """How a file and a feed fit together."""
+    """The relation of a file and a feed."""
 
     SAME = "the feed continues the file"
     DIVERGED = "the feed has another history under the same numbers"
@@ -100,14 +100,14 @@ class Replica:
         self._thread: threading.Thread | None = None
         self._source: Connection | None = None
         self._lost: _Held | None = None
-        """What the file held of a history that the database no longer had, until the feed is renewed."""
+        """The state of the file in a history that the database no longer has, until the feed is renewed."""
         self._renew_at = 0.0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = node_copy.open_copy(path)
         self._is_released = False
         self._identity = node_copy.identity(path)
         self.rebuilds = Counter({"damaged": 0, "diverged": 0, "gap": 0})
-        """How often the file was rebuilt: it was damaged, its history differed, or the feed does not reach back."""
+        """The number of rebuilds by reason: a damaged file, a different history, a feed that does not reach back."""
         self._status = ReplicaStatus(self._head().edition, None, 0.0, is_building=False)
         self._level_at = time.monotonic()
         """When the file was last known to match the feed."""

@@ -18,7 +18,7 @@ Headers = list[tuple[bytes, bytes]]
 
 MAX_BODY_BYTES = 1 << 20
 MAX_PUBLIC_BODY_BYTES = 64 << 10
-"""Of the public tools, whose arguments are short."""
+"""Maximum body of a request to the public tools, whose arguments are short."""
 _ROUTING = frozenset({b"mcp-protocol-version", b"mcp-method", b"mcp-name"})
 ALLOW = "POST, OPTIONS"
 EXPOSED = (

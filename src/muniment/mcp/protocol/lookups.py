@@ -32,7 +32,7 @@ from muniment.mcp.protocol.messages import (
 )
 
 TOOL: Final = "tools/call"
-"""The method of a look-up of a tool that there is not."""
+"""The method of a look-up of an unknown tool."""
 MAX_COMPLETIONS: Final = 100
 _JSON: Final = "application/json"
 _encode = msgspec.json.encode

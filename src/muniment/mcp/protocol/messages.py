@@ -215,27 +215,27 @@ class _PromptRef(Struct, tag_field="type", tag="ref/prompt"):
 
 
 class _Typed(Struct):
-    """What a user has typed of an argument."""
+    """The part of an argument that a user has typed."""
 
     name: str
     value: str
 
 
 class UriParams(Struct):
-    """What names a resource or a skill."""
+    """The parameters of a request for a resource or a skill: its URI."""
 
     uri: str
 
 
 class NameParams(Struct):
-    """What names a prompt, and its arguments."""
+    """The parameters of a request for a prompt: its name and its arguments."""
 
     name: str
     arguments: dict[str, str] | None = None
 
 
 class CompletionParams(Struct):
-    """What names an argument, and how its value begins."""
+    """The parameters of a completion: the argument, and the beginning of its value."""
 
     ref: _ResourceRef | _PromptRef
     argument: _Typed

@@ -15,7 +15,7 @@ from muniment.mcp.declarations import Arguments, Caller, Tool
 from muniment.store.search.everything import COLLECTIONS
 
 MAX_CHARACTERS: Final = 2_000
-"""Of a slug or an address in a call."""
+"""Maximum characters of a slug or an address in a call."""
 _KINDS: Final = {collection: kind for kind, collection in COLLECTIONS.items()}
 _MAX_SHOWN: Final = 100
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
@@ -25,7 +25,7 @@ _READERS: Final = {
     "framework": ("get_framework",),
 }
 _ARGUMENTS: Final = {"company": "slug", "person": "slug", "framework": "frameworkId"}
-"""What these take."""
+"""The argument of the tools that read each kind."""
 _LISTS: Final = {
     "company": ("list_companies", "list_my_companies"),
     "person": ("list_people",),

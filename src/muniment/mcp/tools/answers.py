@@ -244,7 +244,7 @@ def framework_items(
 
 
 SUMMARY_CHARACTERS: Final = 120
-"""Of a long text in the summary of a list item."""
+"""Maximum characters of a long text in the summary of a list item."""
 DETAIL: Final[dict[str, JSONMapping]] = {"detail": {"enum": ["summary", "full"], "default": "summary"}}
 FIELDS: Final[dict[str, JSONMapping]] = {
     "fields": {"type": "array", "items": {"type": "string", "maxLength": 60}, "maxItems": 60}
@@ -263,7 +263,7 @@ _MAX_SHOWN: Final = 60
 
 
 class Form(NamedTuple):
-    """What a call asks for: everything, or a summary; of either only some *fields*, in order, if it names any."""
+    """The amount that a call asks for: everything or a summary, limited to *fields*, in order, if it names any."""
 
     full: bool = False
     fields: tuple[str, ...] | None = None

@@ -47,11 +47,11 @@ _FINDING: Final = {
     "person": "Call list_people with q.",
     "framework": "Call list_frameworks for valid ones.",
 }
-"""How to find a document, by its kind."""
+"""Hints for finding a document, by its kind."""
 
 
 class Shapes:
-    """How the public tools show each kind."""
+    """The shape in which the public tools show each kind."""
 
     def __init__(self, schema: Schema) -> None:
         self.bundle = Shape(schema.company, parts=answers.SHOWN_PARTS)

@@ -162,7 +162,7 @@ def _hint_of(found: Everything) -> str:
 
 MAX_CHARACTERS: Final = 20_000
 MAX_BODY_CHARACTERS: Final = 8_000
-"""Of the long description, so that facts and lists still fit."""
+"""Maximum characters of the long description, so that facts and lists still fit."""
 MAX_ROWS: Final = 100
 _HIDDEN: Final = frozenset(
     {"id", "slug", "documentId", "frameworkId", "name", "frameworkName", "icon", "logo", "picture"}

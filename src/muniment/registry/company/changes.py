@@ -40,7 +40,7 @@ from muniment.schema.validation import MAX_FAULTS, Breach, Fault, Path, Validati
 HINT: Final = "list_company_form_options lists the accepted values and lengths."
 ROWS_HINT: Final = "get_my_company shows the rows of its lists with their ids."
 _LIKENESS: Final = 0.75
-"""Of an unknown name and the field that it may mean; "state" is not "status"."""
+"""The least similarity of an unknown name to the field that it may mean; "state" is not "status"."""
 _MAX_UNKNOWN: Final = 5
 """Unknown names that are compared with known ones, by their first characters."""
 _MAX_CHARACTERS: Final = 60

@@ -26,7 +26,7 @@ SMALLEST: Final = 16
 """Pixels; smaller pictures are counters of visits, not logos."""
 OK: Final = b"ok\n"
 LENGTH: Final = struct.Struct(">I")
-"""Of the small picture, before both."""
+"""The size of the small picture, sent before both pictures."""
 HINT: Final = "Send a PNG, JPEG or WebP of at most 2 MB and 16 megapixels."
 _MARGIN: Final = 0.06
 _LIGHT, _DARK = (255, 255, 255), (30, 32, 36)

@@ -21,7 +21,7 @@ from muniment.schema.objects import Schema
 from muniment.schema.validation import ABSENT, Breach, Fault, Path, Validation
 
 MAX_REPORTED: Final = 50
-"""Of one row; a row with a thousand bad values is reported by its first."""
+"""Maximum faults reported for one row; of a row with a thousand bad values, only the first ones are."""
 
 
 class Corrected(NamedTuple):

@@ -181,7 +181,7 @@ def _merge_rows(
 
 @dataclass(slots=True)
 class _Edited:
-    """What people changed of one row: by member, the first change since an import brought it and those after it."""
+    """The changes that people made to one row: by member, the first one since an import set it and those after it."""
 
     first: dict[str, tuple[str, list[Change]]] = field(default_factory=dict)
 

@@ -82,7 +82,7 @@ class Summary:
 
     @property
     def words(self) -> str:
-        """What was imported; the numbers of each kind are the values of a phrase made of :data:`IMPORTED`."""
+        """Return a summary of the import; the numbers of each kind are values of a phrase made of :data:`IMPORTED`."""
         if self.is_empty:
             return marked("no rows found")
         parts: list[str] = [
@@ -252,7 +252,7 @@ def _give_way() -> bool:
 
 @dataclass(slots=True)
 class _Faults:
-    """What one attempt to write some rows of a file reports."""
+    """The faults reported by one attempt to write some rows of a file."""
 
     file: str
     faults: list[RowFault] = field(default_factory=list)

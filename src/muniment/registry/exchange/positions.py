@@ -30,7 +30,7 @@ NO_ONE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class KnownPerson(NamedTuple):
-    """What a batch asks about a stored person."""
+    """The facts about a stored person that a batch needs."""
 
     pk: int
     slug: str

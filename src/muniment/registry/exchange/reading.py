@@ -98,7 +98,7 @@ class RowFault(NamedTuple):
 
 
 class RowFinding(NamedTuple):
-    """What was found in a line: a fault, which refuses it, or a warning."""
+    """A finding in a line: a fault, which refuses the line, or a warning."""
 
     fault: RowFault
     warns: bool

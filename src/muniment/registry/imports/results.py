@@ -1,4 +1,4 @@
-"""What imports and undos did, for the pages of operators."""
+"""Results of imports and undos, for the pages of operators."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -53,7 +53,7 @@ class Upload(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """How far a job is. ``error`` is set when it failed; ``is_known`` is false before it told anything."""
+    """The progress of a job. ``error`` is set when it failed; ``is_known`` is false before its first report."""
 
     done: int = 0
     total: int = 0

@@ -55,7 +55,7 @@ TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Pe
 
 
 def all_documents(told: Callable[[int], object] = lambda _: None) -> Iterator[PublishedDocument]:
-    """Render every public document, in the order of publication; *told* hears how many are rendered, by chunk."""
+    """Render every public document, in the order of publication; *told* gets the number rendered so far, by chunk."""
     done = 0
     for kind, model in TABLES.items():
         public = model._default_manager.filter(published=True).order_by("publication_number")  # noqa: SLF001 - Django's public name

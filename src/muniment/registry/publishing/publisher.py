@@ -91,7 +91,7 @@ class AffectedRows:
 
 
 class FeedIdentity(NamedTuple):
-    """What tells one feed, and one state of it, from another."""
+    """The identity of a feed, and of one state of it."""
 
     feed_id: str
     edition: int
@@ -189,7 +189,7 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
     Publish every public document after :func:`clear`, without feed entries; *at*: their last change on the wire.
 
     All get a new stamp, because what was served before is not known.
-    Call :func:`begin_chain` afterwards, unless the documents are those of the chain. *told* hears the progress.
+    Call :func:`begin_chain` afterwards, unless the documents are those of the chain. *told* gets the progress.
     """
     store, raw = _feed()
     with connection.wrap_database_errors:

@@ -82,7 +82,7 @@ class PlaceView:
 
 
 class FrameworkScores(NamedTuple):
-    """How many companies have published their score of a framework, and the best of them with their rows."""
+    """The number of companies that have published their score of a framework, and the best of them with their rows."""
 
     total: int
     best: list[JSONObject]

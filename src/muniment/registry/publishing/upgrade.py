@@ -20,7 +20,7 @@ from muniment.store.sqlite import lost
 
 KIND: Final = "registry.upgraded"
 AFTER_S: Final = 600
-"""How long after an upgrade, and after each find, documents of nodes of the earlier version are looked for."""
+"""Seconds between an upgrade, or a find, and the next search for documents of nodes of the earlier version."""
 
 
 class Upgrade(NamedTuple):

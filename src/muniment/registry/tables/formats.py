@@ -82,7 +82,7 @@ class Sheet:
 
 
 class Reading:
-    """How a file is read, and what its tables hold so far: limits count them together."""
+    """The options for reading a file, and the size of its tables so far: limits count them together."""
 
     def __init__(self, name: str, file_bytes: int, encoding: str, delimiter: str) -> None:
         self.name, self.encoding, self.delimiter = name, encoding, delimiter

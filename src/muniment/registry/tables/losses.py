@@ -1,4 +1,4 @@
-"""What an import of a table leaves out: each loss with its row, grouped for people. Pure."""
+"""Losses: parts of a table that an import leaves out, each with its row, grouped for people. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator

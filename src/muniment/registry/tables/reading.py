@@ -25,7 +25,7 @@ FETCH_S: Final = 120.0
 _SPLIT_IT: Final = "Nothing was imported. Split the file, or save it as CSV."
 
 connection: Connection = {}
-"""How servers are connected to; empty in production."""
+"""Options of connections to servers; empty in production."""
 
 
 class TableFile(NamedTuple):

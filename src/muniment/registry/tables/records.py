@@ -66,7 +66,7 @@ class PersonRecord:
 
 @dataclass(slots=True)
 class Records:
-    """What tables give: lines by kind, each with its row, and what is left out."""
+    """The records in tables: lines by kind, each with its row, and the losses."""
 
     companies: list[tuple[int, JSONObject]] = field(default_factory=list)
     people: list[tuple[int, JSONObject]] = field(default_factory=list)

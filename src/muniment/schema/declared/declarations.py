@@ -25,7 +25,7 @@ from muniment.schema.record import Field
 from muniment.schema.validation import shown
 
 MAX_FIELDS: Final = 50
-"""Of companies, and of people."""
+"""Maximum number of declared fields, for companies and for people each."""
 MAX_CHOICES: Final = 100
 MAX_CHARACTERS: Final = 2_000
 MAX_LINK: Final = 500
@@ -108,7 +108,7 @@ class Declaration(Struct, frozen=True):
 
 
 class _Made(NamedTuple):
-    """What a kind makes of a declaration."""
+    """The parts of the schema that a kind makes from a declaration."""
 
     kind: Kind
     filters: tuple[Filter, ...]

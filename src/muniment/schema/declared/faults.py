@@ -1,4 +1,4 @@
-"""What is wrong with declarations."""
+"""Faults in declarations."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -12,7 +12,7 @@ _LEI: Final = re.compile(r"[0-9A-Z]{18}[0-9]{2}")
 _ISIN: Final = re.compile(r"[A-Z]{2}[0-9A-Z]{9}[0-9]")
 _EVM: Final = re.compile(r"0x[0-9a-fA-F]{40}")
 _CONTRACT: Final = re.compile(r"0x(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{60,64})|(?!0[xX])[0-9A-Za-z][0-9A-Za-z._:-]{4,99}")
-"""Of EVM chains; of Starknet and other chains with addresses of 32 bytes; in letters and digits of any other chain."""
+"""Contract addresses: of EVM chains; of 32 bytes, as on Starknet; in letters and digits of any other chain."""
 _CODE: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z ./:_-]*")
 
 

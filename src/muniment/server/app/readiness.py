@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from muniment.store.replica import ReplicaStatus
 
 PROBE_WAIT_S: Final = 3.0
-"""How long a health check waits for a probe."""
+"""Seconds that a health check waits for a probe."""
 PROBE_EVERY_S: Final = 1.0
 
 

@@ -25,7 +25,7 @@ RETRY_S: Final = 2.0
 FIRST_PAGES: Final = ("/", "/accounts/login/")
 """Rendered once in advance, so that templates and views are loaded before the first visitor."""
 WAIT_S: Final = 25.0
-"""How long a request waits for start-up."""
+"""Seconds that a request waits for startup."""
 LOOK_S: Final = 0.05
 DATABASE_AWAY: Final = "the database does not answer"
 log = logging.getLogger("muniment.server")
@@ -77,7 +77,7 @@ class Startup:
         """Whether all migrations are applied, and whether pages are served."""
         self._stopping = threading.Event()
         self.fault = ""
-        """What failed, for the operator; empty if nothing did."""
+        """The reason why startup failed, for the operator; empty if it did not fail."""
         self.is_away = False
         """Whether it failed because the database cannot be used now; public reads do not need it."""
         self._thread = threading.Thread(target=self._run, name="warm-up", daemon=True)

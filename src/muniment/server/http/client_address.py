@@ -25,7 +25,7 @@ log = logging.getLogger("muniment.server")
 
 
 class OtherHeader(NamedTuple):
-    """What was seen: *proxy* sent the header *found* without *expected*, last *at* that time in seconds."""
+    """A header that was seen: *proxy* sent *found* without *expected*, last *at* that time in seconds."""
 
     proxy: str
     found: str

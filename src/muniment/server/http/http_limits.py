@@ -62,7 +62,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _pause: asyncio.TimerHandle | None = None
     """Ends the pause of a client over its limit, in which nothing is read from it."""
     _unread = b""
-    """What was received during a pause, or while a request was being answered."""
+    """Bytes received during a pause, or while a request was being answered."""
     _has_ended = False
     """Whether the client has half-closed the connection after what is unread."""
 

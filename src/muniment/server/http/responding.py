@@ -1,4 +1,4 @@
-"""How a connection refuses a request, and how its response is written."""
+"""Refused requests of a connection, and the bytes of its responses."""
 
 import asyncio
 import re

@@ -18,7 +18,7 @@ from muniment.store.database import commits
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
-"""How often whole tables are summed: credits and documents."""
+"""Seconds between sums over whole tables: credits and documents."""
 PATIENCE_S: Final = 1.0
 
 

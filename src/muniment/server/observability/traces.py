@@ -27,7 +27,7 @@ from muniment.kernel.json import JSONMapping
 from muniment.masking import masked
 
 LAST_BATCH_S: Final = 3.0
-"""How long shutdown waits for the collector to take the last spans."""
+"""Seconds that shutdown waits for the collector to take the last spans."""
 
 
 class Traces:

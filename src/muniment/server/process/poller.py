@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 POLL_S: Final = 0.1
-"""How long a change by another process of this machine may go unnoticed."""
+"""Maximum seconds before a change by another process of this machine is noticed."""
 SECOND_S: Final = 1.0
 log = logging.getLogger("muniment.server")
 

@@ -15,7 +15,7 @@ from muniment.store.chain.hashes import Link, StateDigest, body_digest, chain_of
 from muniment.store.writing import rows
 
 Connection = Any
-"""Of sqlite3 or of psycopg; both execute statements alike."""
+"""A connection of sqlite3 or of psycopg; both execute statements alike."""
 
 SQLITE_TABLE: Final = """CREATE TABLE IF NOT EXISTS published_chain (
     sequence INTEGER PRIMARY KEY, chain BLOB NOT NULL, leaf BLOB, salt BLOB, digest BLOB)"""

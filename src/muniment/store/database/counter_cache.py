@@ -24,7 +24,7 @@ MAX_ENTRIES: Final = 20_000
 MAX_OF_A_KIND: Final = 20_000
 """Beyond it, live entries of the kind are evicted too: more than a guessing attacker can fill."""
 _PARTS_OF_A_KIND: Final = {"allauth": 4, "once": 2, "share": 2}
-"""How many parts of a key name its kind: the action of a rate limit, the account of a form, the bound of a share."""
+"""The number of key parts that name a kind: the action of a rate limit, the account of a form, the bound of a share."""
 
 
 class CounterCache(DatabaseCache):

@@ -19,7 +19,7 @@ from typing import Any, Final
 from urllib.parse import quote, unquote
 
 WAIT_S: Final = 0.2
-"""How long new connections wait for the end of the others' uses, which take milliseconds."""
+"""Seconds that new connections wait for other uses to end, which take milliseconds."""
 LOOK_S: Final = 0.002
 
 _gate: Final = threading.RLock()

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 FIRST_AFTER_S: Final = 5.0
 """Delay of the first export after the start, and between checks until there is a registry."""
 LOADING_LOOKS: Final = 24
-"""How many times the first files wait for a registry that is being loaded: two minutes."""
+"""Maximum number of checks that the first files wait for a registry that is being loaded: two minutes."""
 ERASURE_EVERY_S: Final = 5.0
 """Interval between checks whether a person was erased from the files. They are not served from that moment on."""
 SHARED_EVERY_S: Final = 15.0
@@ -43,7 +43,7 @@ BREATH_S: Final = 0.01
 """Pause after each batch, so that an export takes a tenth of one core instead of a half, unless a reader waits."""
 _LOCK_S: Final = 0.05
 _CLOSE_S: Final = 10.0
-"""How long the end of the process waits for an export; the document store may hang."""
+"""Seconds that the end of the process waits for an export; the document store may hang."""
 
 
 class Stopped(Exception):  # noqa: N818 - a signal, not an error

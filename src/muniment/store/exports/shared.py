@@ -17,9 +17,9 @@ from muniment.store.exports.files import ExportFile
 SETS: Final = "exports/sets/"
 FILES: Final = "exports/files/"
 KEPT_FOR: Final = timedelta(minutes=10)
-"""How long the files of a replaced edition stay: another node may still list them."""
+"""The time that the files of a replaced edition stay: another node may still list them."""
 OTHERS_KEPT_FOR: Final = timedelta(days=1)
-"""How long sets of another public URL stay; a node that still has this URL puts its set back."""
+"""The time that sets of another public URL stay; a node that still has this URL puts its set back."""
 LOOKS_A_MINUTE: Final = 60
 LOOKS_AT_ONCE: Final = 10
 """Look-ups of the lists for names that no known set has, which anybody can ask for."""

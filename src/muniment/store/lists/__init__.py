@@ -1,1 +1,1 @@
-"""Which documents a list query selects, in which order, and how many of them have each value of a filter."""
+"""List queries: the documents that a query selects, their order, and how many of them have each value of a filter."""

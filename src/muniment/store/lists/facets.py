@@ -102,7 +102,7 @@ class _Form(NamedTuple):
 
 _Counts: TypeAlias = "tuple[int | None, dict[str, Facet]]"
 _Asked: TypeAlias = "tuple[Selection, tuple[str, ...], int]"
-"""What is counted: a selection in any order, the filters, and how many values of each."""
+"""The key of a count: a selection in any order, the filters, and how many values of each."""
 
 
 class Documents:

@@ -1,4 +1,4 @@
-"""Which documents a selection finds, in order: one statement that scans one index and probes the others."""
+"""The documents that a selection finds, in order: one statement that scans one index and probes the others."""
 
 import sqlite3
 from array import array

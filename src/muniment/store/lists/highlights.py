@@ -1,4 +1,4 @@
-"""What a registry shows first: listings that raise, votes that end soon, the latest changes, the largest treasuries."""
+"""Highlights of a registry: listings that raise, votes that end soon, the latest changes, the largest treasuries."""
 
 import sqlite3
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from muniment.store.published_file import PublishedFile
 VOTES_END: Final = "votes.end"
 """Under this name, companies have the days on which their open votes end, like the values of a filter."""
 CHANGES_READ: Final = 300
-"""Of the latest changes; a registry that was just imported has thousands that are no updates."""
+"""Number of the latest changes that are read; a registry that was just imported has thousands that are no updates."""
 
 
 class Vote(NamedTuple):

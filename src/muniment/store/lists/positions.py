@@ -1,4 +1,4 @@
-"""What selections find, cached, and where a page of it begins."""
+"""The results of selections, cached, and the position where a page of them begins."""
 
 import contextlib
 import sqlite3

@@ -16,9 +16,9 @@ NAME: Final = "\u2261"
 SYMBOL: Final = "\u2237"
 SITE: Final = "\u2234"
 MARKS: Final = (NAME, SYMBOL, SITE)
-"""Of slugs and names, of symbols, and of domains, handles and identifiers; a sign is never part of a word."""
+"""The marks of slugs and names, of symbols, and of domains, handles and identifiers; a sign is never part of a word."""
 FORMER: Final = "\u2235"
-"""Of former names, whose documents come after what has the name now."""
+"""The mark of former names, whose documents come after those that have the name now."""
 NAMES: Final = (NAME, FORMER)
 """The marks of keys that a query is corrected by."""
 NAMED: Final = "\u2299"

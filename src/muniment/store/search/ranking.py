@@ -51,7 +51,7 @@ MAX_OF_TIER: Final = 300
 
 
 class Tier(IntEnum):
-    """How well a document answers a query, the best first."""
+    """The quality of a document as an answer to a query, the best first."""
 
     EXACT = 0
     """The query is its name, slug, symbol, domain, handle or identifier."""

@@ -18,7 +18,7 @@ from muniment.store.search.vocabulary import Words, words_of
 from muniment.store.search_text import indexed
 
 WEIGHTS: Final = "10.0, 6.0, 4.0, 3.0, 2.0, 2.0, 1.0, 0.0"
-"""Of the columns, in their order."""
+"""The weights of the columns, in their order."""
 
 OF_A_LEVEL: Final = 4
 """Segments of about one size that a writer merges at once."""

@@ -23,7 +23,7 @@ _COLUMNS: Final = (
 _PLACE: Final = "SELECT position FROM published_document WHERE kind = '{kind}'"
 _feed_decoder = msgspec.msgpack.Decoder(PublishedDocument)
 _FEED_FIELDS: Final = [name for name in PublishedDocument.__struct_fields__ if name not in {"schema", "modified_at"}]
-"""What rendering gives; the stamp is of the last change."""
+"""Fields that rendering produces; the stamp is of the last change."""
 
 
 class RowFaults(NamedTuple):

@@ -17,7 +17,7 @@ from muniment.store.database.handles import open_counted
 
 WHOLE: Final = "the whole file"
 _MOST: Final = 20
-"""How many messages of SQLite are read: a damaged tree has thousands."""
+"""Maximum number of messages that are read from SQLite: a damaged tree has thousands."""
 _CONTENT: Final = re.compile(r"content = '(\w+)'")
 _FULL_TEXT: Final = "USING fts5"
 _SHADOWS: Final = ("data", "idx", "content", "docsize", "config")

@@ -1,4 +1,4 @@
-"""What is counted of the published documents: totals, facet values, and items in blocks of positions."""
+"""Counts of the published documents: totals, facet values, and items in blocks of positions."""
 
 import sqlite3
 from bisect import bisect_right, insort

@@ -40,7 +40,7 @@ CHANGES: Final[dict[str, Any]] = {
     "destructive": True,
     "idempotent": True,
 }
-"""How tools with a change are declared."""
+"""The declaration shared by tools that take a change."""
 
 
 def page_of(arguments: Arguments) -> JSONObject:

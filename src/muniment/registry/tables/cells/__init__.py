@@ -1,1 +1,1 @@
-"""What single cells are: dates, countries, people, and which fields the values of a column fit."""
+"""The meaning of single cells: dates, countries, people, and the fields that the values of a column fit."""

@@ -18,7 +18,7 @@ LIKELY: Final = (
     *("cp1252", "iso8859_15", "mac_roman", "cp850", "cp1250", "iso8859_2", "mac_latin2", "cp1257", "cp1254", "cp1251"),
     *("koi8_r", "iso8859_5", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1255", "cp1256"),
 )
-"""The usual ones before their sisters: of encodings that fit alike, the first is taken."""
+"""Common encodings before similar ones: of encodings that fit equally well, the first is used."""
 _ALPHABETS: Final = (
     *("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü", "àèéìíòóùú", "ãáâàçéêíóõôú", "éëïóöüáèê", "ąćęłńóśźż", "åäöé"),
     *("æøåé", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîșțşţ", "çğıöşüâî", "čšžćđ", "āčēģīķļņšūž"),
@@ -32,7 +32,7 @@ _HEADINGS: Final = 200
 _HEADING_BONUS: Final = 3.0
 _COHERENCE: Final = 0.3
 _RARE: Final = {"mac_roman": 0.4, "mac_latin2": 0.4, "cp850": 0.2}
-"""What encodings of former systems must be better by; a table of today is rarely in one."""
+"""The lead that encodings of former systems need over others; a table of today is rarely in one."""
 
 
 def guess(lines: Sequence[bytes], head: bytes) -> str:
