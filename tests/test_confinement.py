@@ -14,7 +14,7 @@ from muniment import child_process, confinement
 from muniment.server.doctor import confinement_finding
 
 ESCAPES = """
-import fcntl, json, os, socket, sys, threading
+import fcntl, json, os, socket, struct, sys, threading
 from pathlib import Path
 from muniment import confinement
 
@@ -43,6 +43,10 @@ attempt("shorten", lambda: os.truncate(secret, 0))
 attempt("priority", lambda: os.setpriority(os.PRIO_PROCESS, 0, 19))
 attempt("processors", lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))
 attempt("signals of a pipe", lambda: fcntl.fcntl(1, fcntl.F_SETOWN, parent))
+attempt("lease", lambda: fcntl.fcntl(0, fcntl.F_SETLEASE, fcntl.F_RDLCK))
+attempt("lock of a range", lambda: fcntl.lockf(0, fcntl.LOCK_SH))
+attempt("lock", lambda: fcntl.flock(0, fcntl.LOCK_EX))
+attempt("flags of an open file", lambda: fcntl.ioctl(0, 0x40086602, struct.pack("l", 0x40)))
 attempt("remove", lambda: Path(secret).unlink())
 attempt("link", lambda: os.symlink(secret, folder / "link"))
 attempt("tcp", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
@@ -61,6 +65,7 @@ PROGRAMS = {"fork", "exec", "signal"}
 BESIDE_CONTENT = {
     *("mode", "mode of an open file", "owner", "times", "attribute", "shorten"),
     *("priority", "processors", "signals of a pipe"),
+    *("lease", "lock of a range", "lock", "flags of an open file"),
 }
 
 
@@ -76,7 +81,10 @@ def escapes(folder: Path, prepare: str = "") -> tuple[list[str], set[str], list[
     """Return what a confined child says is missing, what it could do, and whether it reads its libraries."""
     code = ESCAPES.replace("PREPARE", prepare)
     command = [sys.executable, "-I", "-c", code, str(folder / "secret_key"), str(folder)]
-    said = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    given = folder.parent / "given"
+    given.write_bytes(b"an untrusted file")
+    with given.open("rb") as file:
+        said = subprocess.run(command, stdin=file, capture_output=True, text=True, check=False, timeout=60)
     assert said.stdout, said.stderr
     first, *rest = said.stdout.splitlines()
     missing, done, libraries = json.loads(first)
@@ -104,7 +112,7 @@ def test_without_landlock_and_seccomp_the_child_says_what_is_open(instance):
     )
     missing, done, libraries = escapes(instance, prepare)
     assert missing == [confinement.FILES, confinement.NETWORK, confinement.PROGRAMS]
-    assert {"read", "tcp", "exec", "signal", "mode", "times", "priority", "signals of a pipe"} <= done
+    assert {"read", "tcp", "exec", "signal", "mode", "times", "priority", "signals of a pipe", "lease", "lock"} <= done
     assert libraries == [True, "€", None]
 
 
@@ -190,10 +198,14 @@ def test_the_filter_of_each_machine_refuses_what_leads_out(name):
     for number in machine.signals:
         assert judge(machine, number, (4_711,)) == "allow"
         assert judge(machine, number, (4_712,)) == "refuse"
-    for command in (8, 15):
+    for command in (5, 6, 7, 8, 9, 14, 15, 16, 37, 1024, 1026, 1029, 1031):
         assert judge(machine, machine.fcntl, (1, command, 4_712)) == "refuse"
-    for command in (1, 2, 3, 4, 7, 9, 14, 16):
+    for command in (0, 1, 2, 3, 4, 1030):
         assert judge(machine, machine.fcntl, (1, command)) == "allow"
+    for request in (0x40086602, 0x401C5820, 0x40806685, 0x5400, 0x5402, 0x5412, 0x5452, 0x8901):
+        assert judge(machine, machine.ioctl, (0, request)) == "refuse"
+    for request in (0x5401, 0x5413, 0x541B, 0x5450, 0x5451, 0x802C542A):
+        assert judge(machine, machine.ioctl, (0, request)) == "allow"
     assert judge(machine, machine.prlimit, (0, 9, 0)) == "allow"
     assert judge(machine, machine.prlimit, (0, 9, 1)) == "refuse"
     assert judge(machine, machine.prlimit, (0, 9, 1 << 32)) == "refuse"

@@ -49,6 +49,7 @@ class Machine(NamedTuple):
     """Allowed to the process itself, which aborts by one."""
     prlimit: int
     fcntl: int
+    ioctl: int
 
 
 # The calls that are refused, in this order:
@@ -61,7 +62,8 @@ class Machine(NamedTuple):
 # truncate; chmod, fchmod, fchmodat, fchmodat2, chown, fchown, lchown, fchownat; utime, utimes, futimesat, utimensat,
 # setxattr, lsetxattr, fsetxattr, setxattrat, removexattr, lremovexattr, fremovexattr, removexattrat, file_setattr:
 # Landlock hides what is in a file, not its mode, owner and times, and truncate from its third version on;
-# setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr, ioprio_set.
+# setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr, ioprio_set;
+# flock; sync, syncfs, which write what every other process has changed.
 _MACHINES: Final = {
     "x86_64": Machine(
         audit=0xC000003E,
@@ -74,12 +76,14 @@ _MACHINES: Final = {
             *(76, 90, 91, 268, 452, 92, 93, 94, 260),
             *(132, 235, 261, 280, 188, 189, 190, 463, 197, 198, 199, 466, 469),
             *(141, 142, 144, 203, 314, 251),
+            *(73, 162, 306),
         ),
         clone=56,
         clone3=435,
         signals=(62, 234),
         prlimit=302,
         fcntl=72,
+        ioctl=16,
     ),
     "aarch64": Machine(
         audit=0xC00000B7,
@@ -92,18 +96,31 @@ _MACHINES: Final = {
             *(45, 52, 53, 452, 55, 54),
             *(88, 5, 6, 7, 463, 14, 15, 16, 466, 469),
             *(140, 118, 119, 122, 274, 30),
+            *(32, 81, 267),
         ),
         clone=220,
         clone3=435,
         signals=(129, 131),
         prlimit=261,
         fcntl=25,
+        ioctl=29,
     ),
 }
 _X32_BIT: Final = 0x40000000
 _CLONE_THREAD: Final = 0x00010000
-_F_SETOWN, _F_SETOWN_EX = 8, 15
-"""They name a process that the kernel then sends signals to."""
+_OF_DESCRIPTORS: Final = (0, 1, 2, 3, 4, 1030)
+"""
+F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL and F_DUPFD_CLOEXEC, the commands of fcntl that libraries need.
+
+Others reach the file itself and other processes: a lease makes every process that opens the file wait for 45 s, a lock
+makes others wait too, and any process can be made the owner of signals.
+"""
+_OF_STREAMS: Final = (0x5401, 0x5413, 0x541B, 0x5450, 0x5451, 0x802C542A)
+"""
+TCGETS, TIOCGWINSZ, FIONREAD, FIONCLEX, FIOCLEX and TCGETS2, the requests of ioctl that libraries need.
+
+Others change attributes of the file also where it is open for reading alone, some for good.
+"""
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -231,8 +248,10 @@ def call_filter(machine: Machine, pid: int) -> bytes:
     steps += [(_EQUAL, 0, 4, machine.clone), (_LOAD, 0, 0, _ARGUMENTS), (_HAS_BITS, 0, 1, _CLONE_THREAD), allow, refuse]
     for number in machine.signals:
         steps += [(_EQUAL, 0, 4, number), (_LOAD, 0, 0, _ARGUMENTS), (_EQUAL, 0, 1, pid), allow, refuse]
-    steps += [(_EQUAL, 0, 5, machine.fcntl), (_LOAD, 0, 0, _ARGUMENTS + 8), (_EQUAL, 1, 0, _F_SETOWN)]
-    steps += [(_EQUAL, 0, 1, _F_SETOWN_EX), refuse, allow]
+    for number, commands in ((machine.fcntl, _OF_DESCRIPTORS), (machine.ioctl, _OF_STREAMS)):
+        steps += [(_EQUAL, 0, len(commands) + 3, number), (_LOAD, 0, 0, _ARGUMENTS + 8)]
+        steps += [(_EQUAL, len(commands) - at, 0, command) for at, command in enumerate(commands)]
+        steps += [refuse, allow]
     new_limit = _ARGUMENTS + 16
     steps += [(_EQUAL, 0, 6, machine.prlimit), (_LOAD, 0, 0, new_limit), (_EQUAL, 0, 3, 0)]
     steps += [(_LOAD, 0, 0, new_limit + 4), (_EQUAL, 0, 1, 0), allow, refuse, allow]
