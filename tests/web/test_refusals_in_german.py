@@ -13,7 +13,7 @@ from muniment.kernel.problems import Conflict, NotFound
 from muniment.languages.speaking import speaking
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
-from muniment.searches.operations import MAX_NAME_CHARACTERS, save_search
+from muniment.searches.saved_searches import MAX_NAME_CHARACTERS, save_search
 from muniment.web.requests.errors import problem_page
 
 GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de"}

@@ -12,6 +12,6 @@ class SearchesConfig(AppConfig):
 
     def ready(self) -> None:
         from muniment.accounts import personal_data
-        from muniment.searches import own_data
+        from muniment.searches import saved_searches
 
-        personal_data.register(own_data.PART)
+        personal_data.register(saved_searches.PART)

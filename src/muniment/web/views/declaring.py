@@ -27,7 +27,7 @@ from muniment.schema.declared.declarations import (
 from muniment.schema.declared.faults import FieldsError
 from muniment.schema.declared.presets import OF_COMPANIES, PRESETS
 from muniment.schema.record import Record
-from muniment.searches.operations import count_searches_by
+from muniment.searches.saved_searches import count_searches_by
 from muniment.web.authoring.field_form import KINDS, PLACES, FieldForm, values_of
 from muniment.web.form_fields import form_field
 from muniment.web.presenters.company import further_fields

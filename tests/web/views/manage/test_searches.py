@@ -9,7 +9,7 @@ from django.test import Client
 from make.accounts import account, signed_in
 from make.pages import fields_of, valid
 from muniment.searches.models import SavedSearch
-from muniment.searches.operations import save_search
+from muniment.searches.saved_searches import save_search
 
 pytestmark = pytest.mark.django_db
 NEW = "/manage/searches/new?list=companies&q=tide&type=DAO"

@@ -18,7 +18,7 @@ from muniment.registry.publishing import publisher
 from muniment.registry.settings.versions import apply_settings, latest_version, restore_version
 from muniment.registry_toml.document import RegistrySettings
 from muniment.schema.objects import registry_schema
-from muniment.searches.operations import save_search
+from muniment.searches.saved_searches import save_search
 
 pytestmark = pytest.mark.django_db
 HOME = "/operate/fields"

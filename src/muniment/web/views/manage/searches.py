@@ -11,7 +11,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, Problem
 from muniment.languages.translated import told
-from muniment.searches import operations
+from muniment.searches import saved_searches
 from muniment.searches.models import SavedSearch
 from muniment.web.context import address
 from muniment.web.lists import links
@@ -29,7 +29,7 @@ class SearchForm(forms.Form):
     """The name of a search."""
 
     name = forms.CharField(
-        max_length=operations.MAX_NAME_CHARACTERS,
+        max_length=saved_searches.MAX_NAME_CHARACTERS,
         label=gettext_lazy("Name"),
         help_text=gettext_lazy("Only you see this name."),
     )
@@ -38,8 +38,8 @@ class SearchForm(forms.Form):
 @signed_in("GET", "HEAD")
 def searches(request: HttpRequest) -> HttpResponse:
     """List the saved searches, each with its Atom feed."""
-    mine = [_shown(request, each) for each in operations.list_searches(actor_of(request))]
-    return manage_page(request, "manage/searches.html", {"searches": mine, "maximum": operations.MAX_SEARCHES})
+    mine = [_shown(request, each) for each in saved_searches.list_searches(actor_of(request))]
+    return manage_page(request, "manage/searches.html", {"searches": mine, "maximum": saved_searches.MAX_SEARCHES})
 
 
 @signed_in()
@@ -47,11 +47,13 @@ def searches(request: HttpRequest) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     """Save the search of the address under a name."""
     search = _search(request.GET.get("list", ""), request.GET)
-    form = SearchForm(form_data(request), initial={"name": links.title(search)[: operations.MAX_NAME_CHARACTERS]})
+    form = SearchForm(form_data(request), initial={"name": links.title(search)[: saved_searches.MAX_NAME_CHARACTERS]})
     status = 0
     if request.method == "POST" and form.is_valid():
         try:
-            saved = operations.save_search(actor_of(request), search.of.name, _query(search), form.cleaned_data["name"])
+            saved = saved_searches.save_search(
+                actor_of(request), search.of.name, _query(search), form.cleaned_data["name"]
+            )
         except (BadRequest, Conflict) as problem:
             form.add_error(None, told(problem))
             status = problem.status
@@ -71,7 +73,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @once
 def rename(request: HttpRequest, number: int) -> HttpResponse:
     with problems_shown(request, BadRequest):
-        renamed = operations.rename_search(actor_of(request), number, request.POST.get("name", ""))
+        renamed = saved_searches.rename_search(actor_of(request), number, request.POST.get("name", ""))
         messages.success(request, gettext("Renamed to “%(name)s”.") % {"name": renamed.name})
     return HttpResponseRedirect(HOME)
 
@@ -80,7 +82,7 @@ def rename(request: HttpRequest, number: int) -> HttpResponse:
 @once
 def delete(request: HttpRequest, number: int) -> HttpResponse:
     """Delete a search; the notice links to where it can be saved again."""
-    gone = operations.delete_search(actor_of(request), number)
+    gone = saved_searches.delete_search(actor_of(request), number)
     again = joined(f"{HOME}/new", [("list", gone.list)])
     again += f"&{gone.query}" if gone.query else ""
     said = gettext("“%(name)s” deleted.") % {"name": gone.name}

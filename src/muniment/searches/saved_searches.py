@@ -1,6 +1,6 @@
-"""Save, list, rename and delete searches."""
+"""Save, list, rename and delete searches; export them with the account's data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 from urllib import parse
 
@@ -8,10 +8,12 @@ from django.db import transaction
 
 from muniment.accounts.models import Account
 from muniment.accounts.operations import account_of
+from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.kernel.texts import line_fault
+from muniment.kernel.wire import timestamp
 from muniment.searches.models import SavedSearch
 
 LISTS: Final = ("companies", "people", "frameworks")
@@ -102,3 +104,19 @@ def _name(name: str) -> str:
             "Name it after what it finds, such as DAOs in Spain.",
         )
     return label
+
+
+def _export_searches(account: Account) -> Iterator[ArchiveEntry]:
+    mine = SavedSearch.objects.filter(account=account).order_by("pk")
+    searches = [
+        {"name": search.name, "list": search.list, "query": search.query, "savedAt": timestamp(search.saved_at)}
+        for search in mine
+    ]
+    yield ArchiveEntry("saved-searches.json", searches)
+
+
+def _delete_searches(account: Account) -> None:
+    SavedSearch.objects.filter(account=account).delete()
+
+
+PART = Part(name="searches", export=_export_searches, delete=_delete_searches)

@@ -10,9 +10,9 @@ from make.accounts import account
 from muniment.accounts import personal_data
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
-from muniment.searches import operations
+from muniment.searches import saved_searches
 from muniment.searches.models import SavedSearch
-from muniment.searches.operations import delete_search, list_searches, rename_search, save_search
+from muniment.searches.saved_searches import delete_search, list_searches, rename_search, save_search
 
 pytestmark = pytest.mark.django_db
 
@@ -42,7 +42,7 @@ def test_a_search_is_saved_once_and_names_what_it_is_saved_as(owner):
 
 
 def test_an_account_saves_a_bounded_number_of_searches(owner, monkeypatch):
-    monkeypatch.setattr(operations, "MAX_SEARCHES", 2)
+    monkeypatch.setattr(saved_searches, "MAX_SEARCHES", 2)
     for number in (1, 2):
         save_search(owner, "companies", f"q={number}", "A search")
     with pytest.raises(Conflict, match="2 saved searches"):
