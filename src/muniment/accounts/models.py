@@ -36,7 +36,7 @@ class Account(AbstractBaseUser):
     """
 
     class Role(models.TextChoices):
-        """What an account may do beyond its own listings."""
+        """The permissions of an account beyond its own listings."""
 
         OWNER = "owner", gettext_lazy("Owner")
         REVIEWER = "reviewer", gettext_lazy("Reviewer")

@@ -42,9 +42,9 @@ HINT_COOKIE = "signed_in"
 """Tells scripts that an account may be signed in. It proves nothing and names no account."""
 PURPOSE = "session"
 VISITOR_S: Final = 2 * 3600
-"""How long the session of a visitor without an account lasts after its last change."""
+"""Seconds that the session of a visitor without an account lasts after its last change."""
 MAX_VISITOR_CHARACTERS: Final = 8_000
-"""Of the data of such a session, as it is stored."""
+"""Maximum characters of the data of such a session, as it is stored."""
 MAX_VISITOR_SESSIONS: Final = 10_000
 """Beyond it, those that end first are removed."""
 HOURS: Final = 3

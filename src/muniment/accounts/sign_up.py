@@ -53,7 +53,7 @@ def configured_provider(sociallogin: SocialLogin) -> Provider | None:
 
 
 class SignUpForm(forms.Form):
-    """What every form that creates an account checks; allauth makes it their base."""
+    """The checks of every form that creates an account; allauth makes this form their base."""
 
     def clean(self) -> dict[str, Any]:
         """Refuse an address outside the domains that may sign up."""

@@ -1,4 +1,4 @@
-"""What an operator does with jobs: list them, try one again, cancel one, or drop a message."""
+"""Actions of operators on jobs: list them, try one again, cancel one, or drop a message."""
 
 from collections.abc import Sequence
 

@@ -52,7 +52,7 @@ MAX_KEY: Final = 100
 JUDGED_CHARACTERS: Final = 200_000
 """The most text of documents that is judged before a run is paid."""
 JUDGED_S: Final = 0.5
-"""How long that may take."""
+"""Maximum seconds that this judgment may take."""
 _NOT_BY_RULES: Final = marked(
     "What the documents hold is judged only when the run is executed: missing evidence names sources that are absent."
 )

@@ -57,7 +57,7 @@ class RunView:
 
 
 class Standing(NamedTuple):
-    """How far a run is. One that is not active is over, or needs its owner."""
+    """The progress of a run. A run that is not active is over, or needs its owner."""
 
     is_active: bool
     done: int

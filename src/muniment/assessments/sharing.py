@@ -21,7 +21,7 @@ PURPOSE: Final = "share link"
 MAX_LINKS: Final = 20
 MAX_NAME: Final = 80
 _NOTED_EVERY: Final = timedelta(minutes=1)
-"""How exactly the last opening of a link is kept: readers write a row at most so often."""
+"""Minimum time between updates of a link's last opening: a reader writes to the row no more often."""
 
 
 class Link(NamedTuple):

@@ -1,4 +1,4 @@
-"""What an operator reads of the ledger and of purchases."""
+"""The ledger and purchases, as operators read them."""
 
 from django.db.models import Q
 

@@ -30,7 +30,7 @@ from muniment.kernel.wire import format_price
 from muniment.registry_toml import applied
 
 PAGE_LIFETIME: Final = timedelta(hours=1)
-"""How long a payment page stays open."""
+"""The time that a payment page stays open."""
 CHECK_AFTER: Final = timedelta(minutes=3)
 """By then an event has normally arrived."""
 MAX_CHECK_INTERVAL: Final = timedelta(hours=6)

@@ -29,7 +29,7 @@ DOWNLOADS: Final = "/downloads/"
 MAX_AT_ONCE: Final = 16
 """Concurrent uploads per process; each uses about 10 MB."""
 MAX_OF_ADDRESS: Final = 8
-"""Of these, uploads of one client address."""
+"""Maximum number of these uploads from one client address."""
 PIECE_BYTES: Final = 1 << 20
 _OF_BODY: Final = frozenset({b"content-type", b"content-length", b"transfer-encoding"})
 OUTCOME: Final = "muniment.upload"

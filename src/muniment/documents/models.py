@@ -45,7 +45,7 @@ class Document(models.Model):
     filename = Text()
     content_type = models.CharField(max_length=100)
     size_bytes = models.BigIntegerField()
-    """Of a pending upload, what it reserves: the announced size, or little as long as the size is unknown."""
+    """The size of the file; of a pending upload, the bytes reserved: the announced size, or few if it is unknown."""
     has_any_size = models.BooleanField(default=False, db_default=False)
     sha256 = models.CharField(max_length=64, blank=True, default="")
     expected_sha256 = models.CharField(max_length=64, blank=True, default="")

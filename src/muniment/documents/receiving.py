@@ -50,7 +50,7 @@ class IncomingUpload:
 
 @dataclass(frozen=True, slots=True)
 class OpenLink:
-    """What the page of an upload link shows; ``company`` is the name of the listing."""
+    """The facts on the page of an upload link; ``company`` is the name of the listing."""
 
     company: str
     filename: str

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 SMALL_BYTES: Final = 8_192
 LINK_MINUTES: Final = 15
 RESERVED_BYTES: Final = SMALL_BYTES
-"""What an upload link reserves for a file of unknown size until the file arrives: smaller ones need no link."""
+"""Bytes that an upload link reserves for a file of unknown size until it arrives: smaller files need no link."""
 RESTORE_DAYS: Final = 30
 RECEIVING_S: Final = 120
-"""How long an upload counts as alive without a renewal."""
+"""Seconds that an upload counts as alive without a renewal."""
 ALIVE_EVERY_S: Final = RECEIVING_S / 4
-"""How often a running upload renews its lease."""
+"""Seconds between renewals of the lease of a running upload."""
 
 
 PLACEHOLDER: Final = "PATH-OF-THE-FILE"

@@ -29,7 +29,7 @@ from muniment.registry_toml import applied
 GRANT_TYPES: Final = ("authorization_code", "refresh_token")
 MAX_REDIRECTS: Final = 20
 MAX_REDIRECT_CHARACTERS: Final = 4_000
-"""Of all redirect addresses of a client together."""
+"""Maximum characters of the redirect addresses of a client, all together."""
 MAX_UNUSED: Final = 5_000
 """Clients that registered themselves and have no connection; beyond it, those that were added first make room."""
 MAX_NAME_CHARACTERS: Final = 100

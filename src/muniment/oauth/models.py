@@ -20,7 +20,7 @@ class Client(models.Model):
     """
 
     class Kind(models.TextChoices):
-        """How the client became known."""
+        """The way in which the client became known."""
 
         REGISTERED = "registered"
         DOCUMENT = "document"

@@ -25,9 +25,9 @@ KIND: Final = "instance.health_asked"
 COMMAND: Final = (sys.executable, "-m", "muniment", "doctor", "--json", "--packed")
 TIMEOUT_S: Final = 120
 FRESH_S: Final = 3_600
-"""How old a result may be before the overview asks for another one."""
+"""Maximum age in seconds of a result before the overview asks for another one."""
 AT_MOST_EVERY_S: Final = 60
-"""How often a check runs when an operator asks for one."""
+"""Minimum seconds between checks when an operator asks for one."""
 
 
 class HealthFinding(msgspec.Struct, frozen=True):

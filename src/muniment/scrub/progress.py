@@ -19,7 +19,7 @@ _ON_TIME: Final = 0.9
 """A pass is done after this part of its time, so that the next one begins when it should."""
 _LIMIT: Final = 20
 _MOST: Final = 100
-"""How many damages are remembered."""
+"""Maximum number of damages that are remembered."""
 _BREATH_S: Final = 0.005
 
 

@@ -15,7 +15,7 @@ from muniment.config import Config, ConfigError
 from muniment.durable_files import replacing, sync
 
 MIN_CHARACTERS: Final = 32
-"""Of the first key of a list; also of any other key that is used without the database naming it."""
+"""Minimum characters of the first key of a list, and of any other key used without the database naming it."""
 _SEPARATORS: Final = re.compile(r"[,\r\n]")
 _FIRST: Final = re.compile(rf"[A-Za-z0-9_-]{{{MIN_CHARACTERS},}}")
 

@@ -18,7 +18,7 @@ from muniment.languages.translated import translated
 
 
 class Event(StrEnum):
-    """What happened."""
+    """The name of an event."""
 
     SIGNED_IN = "signed_in"
     SIGN_IN_FAILED = "sign_in_failed"

@@ -1,4 +1,4 @@
-"""What rules make of a specification before anything is charged. Nothing is stored."""
+"""A preview of a specification, judged by rules before anything is charged. Nothing is stored."""
 
 import math
 import time

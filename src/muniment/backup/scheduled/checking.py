@@ -18,7 +18,7 @@ from muniment.backup.scheduled.place import ARCHIVE, FILES, BackupRecord, Index,
 from muniment.kernel.phrases.phrase import Phrase, marked
 
 CHECK_BYTES: Final = 64 << 20
-"""How much a run reads back beyond its own backup."""
+"""Maximum bytes that a run reads back beyond its own backup."""
 _AGAIN_AFTER: Final = timedelta(hours=24)
 
 

@@ -23,7 +23,7 @@ from muniment.kernel.phrases.phrase import Phrase
 
 COMMAND: Final = (sys.executable, "-m", "muniment", "backup", "--scheduled")
 LOOK_S: Final = 0.5
-"""How often the job looks whether it must stop."""
+"""Seconds between checks of the job for a request to stop."""
 LONGEST_S: Final = 6 * 3600.0
 ERROR_CHARACTERS: Final = 600
 log = logging.getLogger(__name__)

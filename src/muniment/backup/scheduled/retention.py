@@ -1,4 +1,4 @@
-"""Which backups are kept: the newest, and the newest of each hour, day, week and month that has one."""
+"""Retention of backups: the newest, and the newest of each hour, day, week and month that has one."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime

@@ -21,16 +21,16 @@ from muniment.kernel.phrases.phrase import Phrase, marked
 
 OLE: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 MAX_DESCRIPTION_BYTES: Final = 4 << 20
-"""Of the parts of an Office file that describe others; those of an ordinary file take a few kilobytes."""
+"""Maximum size of the parts of an Office file that describe others; an ordinary file's take a few kilobytes."""
 MAX_DESCRIBING_ELEMENTS: Final = 50_000
-"""Of all of these parts; a link takes more than 80 bytes."""
+"""Maximum number of elements in all of these parts; a link takes more than 80 bytes."""
 MARKUP: Final = (
     *(b"<!doctype html", b"<html", b"<head", b"<body", b"<script", b"<style", b"<meta", b"<title"),
     *(b"<svg", b"<iframe", b"<object", b"<embed", b"<?php"),
 )
-"""How a web page or a script begins."""
+"""Beginnings of web pages and scripts."""
 _PAGES: Final = (b"<!doctype html", b"<html", b"<script", b"<iframe", b"<?php")
-"""What makes a web page of a file wherever it is."""
+"""Marks that make a file a web page wherever they are in it."""
 _PROGRAMS: Final = re.compile(r"macroenabled|vbaproject|activex|oleobject|macrosheet|intlmacrosheet")
 _OPENED_BY_CLICK: Final = {"hyperlink", "video", "audio", "media"}
 """Kinds of relationships whose target is not loaded when the document is opened."""

@@ -35,11 +35,11 @@ MAX_JSON_BYTES: Final = 8 << 20
 """Larger JSON is not parsed: parsing takes ten times its size in memory."""
 _HEAD: Final = 4096
 _LONG_HEAD: Final = 1 << 16
-"""Of a text, which may begin with comments."""
+"""Bytes read from the start of a text, which may begin with comments."""
 _END_BYTES: Final = (1 << 16) + 22
 """The longest end record of a zip archive, with its comment."""
 _LOCATOR_BYTES: Final = 20
-"""Of the record before it that makes an archive a zip64 one."""
+"""The size of the record before it that makes an archive a zip64 one."""
 MAX_IMAGE_PARTS: Final = 100_000
 """Chunks of a PNG; writers make them of 8 KB and more."""
 MAX_IMAGE_DETAILS: Final = 500

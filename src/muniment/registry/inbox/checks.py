@@ -65,7 +65,7 @@ MAX_LINKS: Final = 6
 _DEAD: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 connection: Connection = {}
-"""How websites are connected to; empty in production."""
+"""Options of connections to websites; empty in production."""
 log = logging.getLogger(__name__)
 
 

@@ -42,7 +42,7 @@ class Chosen(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of an item; ``problem`` says why nothing was done with it."""
+    """The result for an item; ``problem`` says why nothing was done with it."""
 
     subject: str
     problem: Problem | None = None

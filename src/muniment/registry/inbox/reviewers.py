@@ -34,7 +34,7 @@ MAX_TITLE: Final = 80
 MAX_TEXT: Final = 5_000
 MAX_REPLIES: Final = 100
 GRACE: Final = timedelta(minutes=15)
-"""How long the oldest item waits before anyone is mailed: a reviewer may be at work."""
+"""The time that the oldest item waits before anyone is mailed: a reviewer may be at work."""
 
 
 _TASK: Final = "have these settings"

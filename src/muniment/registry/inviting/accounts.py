@@ -36,7 +36,7 @@ from muniment.registry_toml import applied
 
 VALID_FOR: Final = timedelta(days=7)
 KEPT_FOR: Final = timedelta(days=90)
-"""How long an ended invitation stays in the list; the audit log has it longer."""
+"""The time that an ended invitation stays in the list; the audit log has it longer."""
 MAX_OPEN: Final = 500
 
 

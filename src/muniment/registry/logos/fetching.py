@@ -34,7 +34,7 @@ _ACCEPT: Final = "image/png, image/webp, image/jpeg, image/svg+xml, image/gif, i
 _GONE: Final = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 451})
 
 connection: Connection = {}
-"""How sites are connected to; empty in production."""
+"""Options of connections to sites; empty in production."""
 
 
 class LogoFault(Exception):  # noqa: N818 - an outcome

@@ -33,7 +33,7 @@ EVERY_S: Final = 300
 FIRST_RETRY: Final = timedelta(hours=1)
 LONGEST_RETRY: Final = timedelta(days=30)
 RUN_S: Final = 40.0
-"""How long one run begins requests; what is left waits for the next one."""
+"""Seconds during which a run begins requests; the rest waits for the next run."""
 PER_RUN: Final = 2_000
 PUBLISHED_AT_ONCE: Final = 25
 

@@ -18,7 +18,7 @@ MAX_BYTES: Final = 200_000
 CPU_S: Final = 3
 WALL_S: Final = 10
 MEMORY_BYTES: Final = 512 << 20
-"""Of all drawings of a process together: there is one at a time."""
+"""Maximum memory of all drawings of a process together: there is one at a time."""
 SIDE: Final = 512
 MAX_PNG_BYTES: Final = 8 << 20
 """More than the pixels of a drawing take."""

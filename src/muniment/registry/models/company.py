@@ -132,7 +132,7 @@ class PositionRequest(models.Model):
     """
 
     class Decision(models.TextChoices):
-        """How a request ended. A position that was never asked for is ended by a row of its own."""
+        """The outcome of a request. A position that was never requested is ended by a row of its own."""
 
         CONFIRMED = "confirmed"
         DECLINED = "declined"
@@ -244,13 +244,13 @@ class Picture(models.Model):
 
 
 class FetchedLogo(models.Model):
-    """What came of fetching the logo of a company from the URL that its source gave."""
+    """The result of fetching the logo of a company from the URL that its source gave."""
 
     company = models.OneToOneField(Company, models.CASCADE, related_name="fetched_logo")
     source = Text()
     """The URL; once the listing names another one, this row says nothing any more."""
     digest = models.CharField(max_length=32, blank=True, default="")
-    """Of the stored picture; empty if the last attempt failed."""
+    """The digest of the stored picture; empty if the last attempt failed."""
     fault = Text(blank=True, default="")
     failures = models.PositiveIntegerField(default=0)
     asked_at = models.DateTimeField(default=now)

@@ -45,7 +45,7 @@ class ImportUpload(models.Model):
     """
 
     class Stage(models.TextChoices):
-        """What happens next; in the first, third and fifth a job works."""
+        """The next step of an import; in the first, third and fifth a job works."""
 
         READING = "reading"
         MAPPING = "mapping"

@@ -1,4 +1,4 @@
-"""What waits for reviewers or for an invited owner, invitations to get an account, and proofs of a listing's domain."""
+"""Items that wait for reviewers or for an invited owner, invitations of accounts, and proofs of a listing's domain."""
 
 from typing import ClassVar
 
@@ -125,7 +125,7 @@ class SavedReply(models.Model):
 
 
 class ReviewerSettings(models.Model):
-    """How a reviewer works; without a row, the defaults."""
+    """The settings of a reviewer's work; without a row, the defaults."""
 
     account = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     digest = models.BooleanField(default=True)

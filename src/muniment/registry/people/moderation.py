@@ -1,4 +1,4 @@
-"""What reviewers do with people besides erasing them: correct, unlist, and merge two people who are one."""
+"""Changes that reviewers make to people besides erasing them: correct, unlist, and merge two people who are one."""
 
 from typing import Final
 

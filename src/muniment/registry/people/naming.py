@@ -40,7 +40,7 @@ HINT: Final = (
 
 
 REMEMBERED: Final = timedelta(days=90)
-"""How long a listing cannot ask a person who declined or ended a position in it."""
+"""The time for which a listing cannot ask a person again who declined or ended a position in it."""
 REQUESTS_PER_DAY: Final = 10
 """Positions that an account can request in 24 hours."""
 REFUSED: Final = (PositionRequest.Decision.DECLINED, PositionRequest.Decision.ENDED)

@@ -1,1 +1,1 @@
-"""What plugins do with the registry: they check changes before, and hear of publications after."""
+"""Plugins in the registry: they check changes before they are made, and hear of publications afterwards."""

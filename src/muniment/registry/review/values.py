@@ -21,7 +21,7 @@ from muniment.schema.validation import Fault
 
 CHUNK: Final = 200
 MAX_BROKEN: Final = 20
-"""Of one listing."""
+"""Maximum number of broken values of one listing that are returned."""
 
 
 def broken_values(bundle: JSONMapping) -> list[Fault]:

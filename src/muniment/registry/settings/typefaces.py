@@ -13,11 +13,11 @@ from muniment.registry_toml.document import Brand
 
 NAMES: Final = ("font_text", "font_headings")
 MAX_BYTES: Final = 300_000
-"""Of one file: a font for Latin, Greek and Cyrillic with all weights is smaller."""
+"""Maximum size of one file: a font for Latin, Greek and Cyrillic with all weights is smaller."""
 MAX_UNPACKED_BYTES: Final = 8 << 20
 _HEADER: Final = struct.Struct(">4s4sIHHI")
 _FLAVORS: Final = (b"\x00\x01\x00\x00", b"OTTO", b"true")
-"""Of single fonts; a collection is not accepted."""
+"""The signatures of single fonts; a collection is not accepted."""
 
 
 class NotAFont(ValueError):  # noqa: N818 - its message is for the operator

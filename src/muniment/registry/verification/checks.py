@@ -33,7 +33,7 @@ _slots = BoundedSemaphore(SLOTS)
 log = logging.getLogger(__name__)
 
 connection: Connection = {}
-"""How websites are connected to; empty in production."""
+"""Options of connections to websites; empty in production."""
 
 NO_RECORD: Final = gettext_noop("There is no TXT record of this name yet. New records can take an hour to appear.")
 OTHER_RECORD: Final = gettext_noop("There is a TXT record of this name, but it doesn't contain this value.")

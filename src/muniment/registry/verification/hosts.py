@@ -1,4 +1,4 @@
-"""Which host a website has, whether others share it, and what its owner can prove. Pure, save for the shipped lists."""
+"""The host of a website, whether others share it, and what its owner can prove. Pure, except for the shipped lists."""
 
 import re
 from functools import lru_cache

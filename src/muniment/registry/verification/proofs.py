@@ -56,7 +56,7 @@ _ALPHABET: Final = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What an account can prove about a listing, and how far it is."""
+    """The proofs that an account can give about a listing, and the state of the verification."""
 
     company: Company
     claim: Claim | None
