@@ -245,7 +245,7 @@ class Config:
             raise ConfigError(message)
 
     origins: dict[str, str]
-    """Where each setting comes from, by name: the environment, the path of a file, a command, or default."""
+    """The source of each setting by name: the environment, the path of a file, a command, or default."""
     unknown: list[str]
     """A sentence for each variable and each name in the file that is no setting."""
 

@@ -1,4 +1,4 @@
-"""Where settings come from besides the environment: a TOML file; and names that no setting has."""
+"""Sources of settings besides the environment: a TOML file; and names that no setting has."""
 
 import json
 import re

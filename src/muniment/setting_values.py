@@ -1,5 +1,5 @@
 """
-How the text of a setting is read: one reader for each kind of value.
+Readers of the text of a setting: one for each kind of value.
 
 A reader takes the text and returns the value; its ValueError says what is expected, worded to follow the name of the
 setting.
@@ -226,7 +226,7 @@ def scanner(value: str) -> str:
 
 
 class SignUp(NamedTuple):
-    """Who may create an account: everyone, those with a mail address in one of the domains, or, without any, none."""
+    """The accounts that may be created: any, those with a mail address in one of the domains, or none."""
 
     is_open: bool
     domains: tuple[str, ...] = ()

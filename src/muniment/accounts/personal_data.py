@@ -49,7 +49,7 @@ class ArchiveEntry(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """
-    What one feature stores about accounts.
+    The data about accounts that one feature stores.
 
     Args:
         name: of the feature.

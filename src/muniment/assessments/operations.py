@@ -87,7 +87,7 @@ class StartedRun:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """
-    What a run would find before it is paid.
+    The preview of a run before it is paid.
 
     Args:
         missing: see :func:`missing_evidence`.

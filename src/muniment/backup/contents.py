@@ -55,7 +55,7 @@ class Count(msgspec.Struct, frozen=True):
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    What the backup must contain.
+    The required content of the backup.
 
     Args:
         published: the published documents: kind, key and ETag of each.

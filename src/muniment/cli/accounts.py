@@ -10,7 +10,7 @@ from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.kernel.actor import COMMAND, SCOPES
 
 LISTENING = "http://127.0.0.1:8000"
-"""Where a server listens by default."""
+"""The address on which a server listens by default."""
 
 
 @main.group()

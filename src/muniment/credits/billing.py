@@ -15,7 +15,7 @@ NEEDED: Final = {
 }
 """The variables that billing requires, and their names in Django's settings."""
 API_BASE: Final = ""
-"""Where the API is; empty is the address that Stripe's library knows. Tests ask a small Stripe of their own."""
+"""The address of the API; empty for the one that Stripe's library knows. Tests use a small Stripe of their own."""
 WEBHOOK: Final = "/billing/stripe/webhook"
 
 SessionState = Literal["open", "pending", "paid", "expired", "failed"]

@@ -56,7 +56,7 @@ Ended = Callable[[str, JSONObject, Ending, str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
     """
-    How one kind of job runs.
+    A kind of job: its work, its limits and its lane.
 
     Args:
         kind: ``feature.past_event``.

@@ -22,7 +22,7 @@ class Steadiness:
         self._jumped_at = float("-inf")
         self.jumps = 0
         self.set_back_s = 0.0
-        """By how much the clock was set back, all in all."""
+        """Total seconds by which the clock was set back."""
 
     def note(self, moment: datetime) -> None:
         """Compare *moment*, which the clock has just told, with what is known."""

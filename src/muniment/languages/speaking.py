@@ -1,4 +1,4 @@
-"""The language in which texts are now made: that of a visitor, or of the receiver of a message."""
+"""The current language of texts: that of a visitor, or of the receiver of a message."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

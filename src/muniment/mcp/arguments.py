@@ -77,7 +77,7 @@ _KEYS: Final = frozenset({"slug", "companySlug", "frameworkId", "documentId", "r
 
 class _Value:
     """
-    How one value is read and checked.
+    A value of the arguments: its type and its checks.
 
     Args:
         is_later: it belongs to an object that an operation validates, so that nothing is checked here.

@@ -1,5 +1,5 @@
 """
-What a tool server declares for extensions of the protocol: views for people (MCP Apps), and skills.
+The declarations of a tool server for extensions of the protocol: views for people (MCP Apps), and skills.
 
 Source: `io.modelcontextprotocol/ui` of 2026-01-26; `io.modelcontextprotocol/skills`, SEP-2640.
 """

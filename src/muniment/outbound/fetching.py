@@ -31,7 +31,7 @@ Receive = Callable[[socket.socket, float], bytes]
 
 class Connection(TypedDict, total=False):
     """
-    What a caller may replace.
+    The options that a caller may replace.
 
     Args:
         resolve: returns the addresses of a name.

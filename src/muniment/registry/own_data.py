@@ -41,7 +41,7 @@ def abandoned_drafts(account: Account) -> QuerySet[Company]:
 
 class DeletionMeaning(NamedTuple):
     """
-    What the deletion of an account means for its listings and profile.
+    The effect of deleting an account on its listings and profile.
 
     Args:
         deleted: names of drafts that go with the account.

@@ -52,7 +52,7 @@ LOGO: Final = Record(
 _NAME: Final = Text(line=True)
 _SHARE: Final = Number(0, 100)
 _VOTES: Final = Number(0, 1e40)
-"""Where tokens vote, votes are fractions, or counted in the token's smallest unit."""
+"""Votes of tokens are fractions, or counted in the token's smallest unit."""
 _ROW_BYTES: Final = 4 << 10
 PROPOSAL_STATUSES: Final = ("active", "passed", "failed", "pending")
 

@@ -1,5 +1,5 @@
 """
-How the list of one kind is filtered, bounded and sorted.
+The filters, ranges and orders of the list of one kind.
 
 Each filter, range and order is declared on its field. Every surface derives its parameters from a :class:`Listing`, and
 gives it what a client has sent.
@@ -36,7 +36,7 @@ _PLAIN: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
 class Filter(Struct, frozen=True):
     """
-    How lists are filtered by a field.
+    A filter of lists by a field.
 
     Args:
         help: which items it selects.
@@ -63,7 +63,7 @@ class Filter(Struct, frozen=True):
 
 class Range(Struct, frozen=True):
     """
-    How lists are bounded by a field: from *low* to *high*, both included; an item without a value is in no range.
+    A range of lists by a field: from *low* to *high*, both included; an item without a value is in no range.
 
     Args:
         low: the parameter of the lower bound.

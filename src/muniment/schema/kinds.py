@@ -44,7 +44,7 @@ JsonSchema = JSONObject
 
 class View(Struct, frozen=True):
     """
-    Which JSON Schema is derived.
+    The JSON Schema to derive.
 
     Args:
         change: of an owner's change: editable members with their limits. Otherwise of a published answer.

@@ -41,7 +41,7 @@ class HealthFinding(msgspec.Struct, frozen=True):
 
 class Health(msgspec.Struct, frozen=True):
     """
-    What is known about the health of the instance.
+    The known state of the instance's health.
 
     Args:
         at: when the last check ended; None if there was none in the last days.

@@ -110,7 +110,7 @@ class Replica:
         """The number of rebuilds by reason: a damaged file, a different history, a feed that does not reach back."""
         self._status = ReplicaStatus(self._head().edition, None, 0.0, is_building=False)
         self._level_at = time.monotonic()
-        """When the file was last known to match the feed."""
+        """The time at which the file was last known to match the feed."""
 
     @property
     def status(self) -> ReplicaStatus:

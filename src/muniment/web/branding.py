@@ -31,7 +31,7 @@ class Logo(NamedTuple):
 
 class Branding(NamedTuple):
     """
-    What templates show of the settings.
+    The part of the settings that templates show.
 
     Args:
         css: the address of the style sheet with the declared colors and fonts; empty for the built-in ones.

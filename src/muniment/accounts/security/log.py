@@ -120,7 +120,7 @@ def own_events(actor: Actor) -> QuerySet[SecurityEvent]:
 
 class AuditFilter(NamedTuple):
     """
-    Which entries of the audit log to read.
+    The selection of audit log entries to read.
 
     Args:
         by: part of the address of the account that acted, or of the name of its credential.

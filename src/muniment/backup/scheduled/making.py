@@ -33,7 +33,7 @@ SCRATCH: Final = ".backup-draft-"
 @dataclass(slots=True)
 class Outcome:
     """
-    What a run did.
+    The result of a run.
 
     Args:
         name: the new backup; None if nothing has changed since the newest one.

@@ -32,7 +32,7 @@ _LEFT_AFTER: Final = timedelta(hours=24)
 
 class BackupRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """
-    What is known about a backup without reading it.
+    The facts known about a backup without reading it.
 
     Args:
         lost: documents whose file was missing or damaged in the instance.
@@ -64,7 +64,7 @@ class StoredFile(msgspec.Struct, kw_only=True, rename="camel"):
 
 class Index(msgspec.Struct, kw_only=True, rename="camel"):
     """
-    What is known about the place beyond the records. If it is lost, it is made again.
+    The facts known about the place beyond the records. If this index is lost, it is made again.
 
     Args:
         covered_at: nothing had changed between the newest backup and this time.

@@ -1,5 +1,5 @@
 """
-What an answer shows, and its truncation to fit a model's context: at most 60 KB, with links to the full data.
+The content of an answer, and its truncation to fit a model's context: at most 60 KB, with links to the full data.
 
 - Truncation shortens what is too long, and says where the rest is.
 - `Members` and `Shape` choose a summary, all that REST shows, or only the fields that the call names. A summary leaves
@@ -317,7 +317,7 @@ class Members:
 
 class Shape(Members):
     """
-    How answers show the items of one record.
+    The form in which answers show the items of one record.
 
     Args:
         without: members that these answers lack.

@@ -311,7 +311,7 @@ def is_short(rows: Sequence[JSONObject]) -> bool:
 @dataclass(frozen=True, slots=True)
 class ListGuard:
     """
-    What the caller knows of the lists that a change replaces.
+    The caller's knowledge of the lists that a change replaces.
 
     Args:
         company: the listing.

@@ -110,7 +110,7 @@ class Summary:
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
     """
-    How an import treats rows.
+    The options of an import.
 
     Args:
         draft: leave new rows unpublished, and published ones unchanged.

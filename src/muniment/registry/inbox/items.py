@@ -113,7 +113,7 @@ def assignee(subject: str) -> str:
 @dataclass(frozen=True, slots=True)
 class InboxFilter:
     """
-    Which items are asked for.
+    The query for items.
 
     Args:
         kind: one of `KINDS`; empty for all.

@@ -1,5 +1,5 @@
 """
-What reviewers set for themselves: digest mail, keyboard shortcuts, and saved replies, which all reviewers share.
+The settings of reviewers: digest mail, keyboard shortcuts, and saved replies, which all reviewers share.
 
 A digest has the number of waiting items of each kind and the oldest item. It is sent at most once in so many hours to
 each reviewer, and not while nothing waits, or while every item came a few minutes ago.

@@ -97,7 +97,7 @@ class Taking(models.Model):
 
 class ItemChecks(models.Model):
     """
-    What the checks of an item in the review queue found last; a job makes it.
+    The latest results of the checks of an item in the review queue; a job stores them.
 
     ``stamp`` names what was checked; ``attention`` the checks that did not pass, each between spaces.
     """

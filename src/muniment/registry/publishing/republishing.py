@@ -204,7 +204,7 @@ _CHUNK: Final = 200
 
 class Republished(NamedTuple):
     """
-    What was published again.
+    The result of publishing again.
 
     Args:
         examined: the documents rendered.

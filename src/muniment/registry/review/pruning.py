@@ -47,7 +47,7 @@ class Missing(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Pruning:
     """
-    What a pruning unlists.
+    The listings that a pruning unlists.
 
     Args:
         refusal: why it needs a higher limit; empty if it does not.

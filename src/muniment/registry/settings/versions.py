@@ -61,7 +61,7 @@ class VersionItem(NamedTuple):
 
 class FileResult(NamedTuple):
     """
-    What became of the file.
+    The result of applying the file.
 
     Args:
         number: of the version that it made; None if it made none.

@@ -21,7 +21,7 @@ _SEGMENT: Final = re.compile(r"(?!\.{1,2}(?:/|$))[A-Za-z0-9@._~!$&'()*+,;=-]+")
 
 class Site(NamedTuple):
     """
-    What of a website's URL counts.
+    The parts of a website's URL that count.
 
     Args:
         host: in lower case and ASCII (IDNA 2008).
@@ -96,7 +96,7 @@ def registrable_domain(host: str) -> str:
 
 class Claim(NamedTuple):
     """
-    What can be proven about a website, and how.
+    The domain of a website that can be proven, and the ways to prove it.
 
     Args:
         domain: as it is shown: the host, with the path where others share the host.

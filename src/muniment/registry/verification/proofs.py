@@ -296,7 +296,7 @@ def _code_digest(proof: DomainProof, code: str, key: str = "") -> str:
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """
-    What supports the claim of a listing, as the reviewer sees it.
+    The evidence for the claim of a listing, as the reviewer sees it.
 
     Args:
         domain: what can be proven about the website; "" if nothing can.

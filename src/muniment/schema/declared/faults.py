@@ -8,7 +8,7 @@ from muniment.kernel.phrases.phrase import Joined, Phrase
 
 class DeclarationFault(NamedTuple):
     """
-    What is wrong with a declaration.
+    A fault in a declaration.
 
     Args:
         number: of the declaration, from 1.

@@ -31,7 +31,7 @@ _BUILT_IN: Final = frozenset({*COLUMNS, "listed"})
 
 class Matches(NamedTuple):
     """
-    What a selection finds, in order.
+    The documents of a selection, in order.
 
     Args:
         closest: what is close, if nothing or little is found.

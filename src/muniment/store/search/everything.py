@@ -62,7 +62,7 @@ class Result(NamedTuple):
 
 class Everything(NamedTuple):
     """
-    What a search finds.
+    The result of a search.
 
     Args:
         results: of all kinds, the best first; those of one kind are in the order of its list.

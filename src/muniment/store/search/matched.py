@@ -1,4 +1,4 @@
-"""By which of its values a search has found a document, in a few words: a domain, a former name, a person."""
+"""The value by which a search has found a document, in a few words: a domain, a former name, a person."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

@@ -65,7 +65,7 @@ class Tier(IntEnum):
 
 class Plan(NamedTuple):
     """
-    How a query is answered: by *first* and everything that *match* finds.
+    The answer to a query: *first*, and everything that *match* finds.
 
     Args:
         match: the expression of the full-text index; None if nothing is searchable.

@@ -34,7 +34,7 @@ _Worded = tuple[str, str, str, str, str]
 
 class SearchTexts(msgspec.Struct, frozen=True, kw_only=True):
     """
-    What a document is found by besides its name, slug and ``texts``.
+    The words that find a document besides its name, slug and ``texts``.
 
     Args:
         keys: marked keys, as of :mod:`muniment.store.search.keys`; those of name and slug are added.

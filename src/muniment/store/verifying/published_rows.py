@@ -28,7 +28,7 @@ _FEED_FIELDS: Final = [name for name in PublishedDocument.__struct_fields__ if n
 
 class RowFaults(NamedTuple):
     """
-    What the file says differently about a document.
+    The differences of the file's row from a document.
 
     Args:
         names: the parts that differ: ``body``, ``item``, ``filters``, …; ``missing`` if there is no row.

@@ -1,5 +1,5 @@
 """
-What a listing says and lacks, before it is submitted: every value, and what to look at, each with where it is edited.
+Checks of a listing before it is submitted: every value and every warning, each with the place to edit it.
 
 A *fault* prevents submission, a *warning* is for the owner to judge, advice makes the listing better. Pure.
 """

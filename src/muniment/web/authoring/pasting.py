@@ -1,5 +1,5 @@
 """
-What a pasted table adds to a list of a listing and changes in it, row by row. Pure.
+The rows that a pasted table adds to a list of a listing or changes in it. Pure.
 
 A pasted row changes the stored row that it names, and otherwise is a new one. Rows that the table does not name stay,
 unless it is said to be the whole list.

@@ -27,7 +27,7 @@ TOP: Final = 10
 """Number of the largest holders that count as the top."""
 WHOLE: Final = Decimal(100)
 ROUNDING: Final = Decimal("0.5")
-"""By how much shares that were rounded one by one may miss the whole."""
+"""The most that the sum of shares that were rounded one by one may differ from the whole."""
 UNDECIDED: Final = frozenset({"active", "pending"})
 """The states of a proposal before its vote has an outcome."""
 ENDED: Final = "ended"
@@ -37,7 +37,7 @@ STATES: Final = ("active", "pending", "passed", "failed", ENDED)
 LINE_CHARACTERS: Final = 80
 """Minimum characters that a line of a text counts: short lines take as much room on a page as full ones."""
 REPEATED_WORDS: Final = 12
-"""As many equal words at the beginning are a repetition."""
+"""The number of equal words at the beginning that make a repetition."""
 _SENTENCE: Final = re.compile(r"(?<=[^\W\d_]{3}[.!?])\s+(?=[^\W\da-z_])")
 _ITEM: Final = re.compile(r"[-*+] |  +\S")
 _HEADING: Final = re.compile(r"#{1,6} .*")
@@ -84,7 +84,7 @@ class Role(NamedTuple):
 
 class Concentration(NamedTuple):
     """
-    How unequally the listed holders share.
+    The inequality of the listed holders' shares.
 
     Args:
         top: the sum of the largest shares, in percent.

@@ -46,7 +46,7 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 @dataclass(slots=True)
 class Room:
     """
-    What differences may still take of a page: work, and characters.
+    The room left on a page for differences: work, and characters.
 
     Args:
         is_whole: values are not cut, because they are decided on.

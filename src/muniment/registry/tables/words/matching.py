@@ -112,7 +112,7 @@ _PRIVATE: Final = frozenset(
 
 class Match(NamedTuple):
     """
-    What a heading means.
+    The fields that a heading may mean.
 
     Args:
         fields: the likeliest first.

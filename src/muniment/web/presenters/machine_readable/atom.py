@@ -10,7 +10,7 @@ from muniment.kernel.wire import parse_timestamp
 from muniment.web.presenters import markdown
 
 NEVER = "1970-01-01T00:00:00Z"
-"""When a feed without entries was updated."""
+"""The update time of a feed without entries."""
 _XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 

@@ -70,7 +70,7 @@ class Tie(NamedTuple):
 
 class Network(NamedTuple):
     """
-    What the picture shows.
+    The people and organizations in the picture.
 
     Args:
         hidden: how many other organizations of these people it leaves out.

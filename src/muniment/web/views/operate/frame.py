@@ -1,5 +1,5 @@
 """
-What the operator's pages share: their navigation and how they are rendered.
+The shared parts of the operator's pages: their navigation and their rendering.
 
 To add a page: an entry in :data:`ENTRIES`, its path in :mod:`muniment.web.views.operate.addresses`, a view decorated
 with ``@operator(…)``, and a template that extends ``operate/frame.html``.

@@ -44,7 +44,7 @@ def _number(label: Any, help_text: Any = "") -> forms.IntegerField:
 
 
 class ScheduleForm(forms.Form):
-    """When backups are made and which are kept."""
+    """The schedule of backups, and the numbers of backups to keep."""
 
     interval_min = forms.IntegerField(
         label=gettext_lazy("Minutes between backups"),
