@@ -348,6 +348,30 @@ def test_a_refused_connection_is_not_read_until_its_next_token(api, protocol):
 
 
 @BOTH_PATHS
+def test_the_pauses_of_a_client_that_sends_ahead_double_up_to_eight_seconds_and_those_of_one_that_waits_do_not(
+    api, protocol
+):
+    async def run():
+        client = Client(api, protocol, rate="1")
+        client.send(DETAIL * 8)
+        pauses = []
+        for _ in range(5):
+            await client.settle()
+            pauses.append(round(client.pause_s))
+            client.connection._end_pause()
+        assert pauses == [1, 2, 4, 8, 8]
+        patient = Client(api, protocol, rate="1")
+        for _ in range(3):
+            patient.send(DETAIL)
+            await patient.settle()
+            if patient.connection._pause is not None:
+                assert round(patient.pause_s) == MAX_PAUSE_S
+                patient.connection._end_pause()
+
+    asyncio.run(run())
+
+
+@BOTH_PATHS
 def test_a_pause_is_never_longer_than_the_shortest_wait_that_a_client_is_told(api, protocol):
     async def run():
         client = Client(api, protocol, rate="1")

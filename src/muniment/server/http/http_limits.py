@@ -33,6 +33,11 @@ FLUSH_S: Final = 15
 RETIRE_S: Final = 1.0
 MAX_PAUSE_S: Final = 1.0
 """A client that waits as Retry-After says does not notice a pause: it is told to wait for a second or longer."""
+MAX_DOUBLINGS: Final = 3
+"""
+A client that has sent requests ahead is paused up to eight times as long: each pause ends with a refusal, and those of
+2,000 connections would keep the process from others.
+"""
 TIMER_S: Final = 0.005
 """Timers count milliseconds and may be early: a token would not be there yet."""
 END_OF_HEAD: Final = b"\r\n\r\n"
@@ -61,6 +66,8 @@ class LimitedProtocol(HttpToolsProtocol):
     """Whether the request that the client is expected to send, or has begun, is incomplete."""
     _pause: asyncio.TimerHandle | None = None
     """Ends the pause of a client over its limit, in which nothing is read from it."""
+    _impatience = 0
+    """The number of pauses in a row at whose end requests waited that the client had sent ahead."""
     _unread = b""
     """Bytes received during a pause, or while a request was being answered."""
     _has_ended = False
@@ -153,11 +160,13 @@ class LimitedProtocol(HttpToolsProtocol):
         Through a trusted proxy, others send by the same connection, which is read on.
         """
         if self._pause is None and not (self._is_proxied or self.is_retiring or self._is_over):
-            self._pause = self.loop.call_later(min(seconds, MAX_PAUSE_S) + TIMER_S, self._end_pause)
+            pause_s = min(seconds, MAX_PAUSE_S) * 2 ** min(self._impatience, MAX_DOUBLINGS)
+            self._pause = self.loop.call_later(pause_s + TIMER_S, self._end_pause)
             self.flow.pause_reading()
 
     def _end_pause(self) -> None:
         self._pause = None
+        self._impatience = self._impatience + 1 if self._unread else 0
         self._read_on()
 
     def _read_on(self) -> None:
