@@ -67,7 +67,7 @@ def test_a_message_is_sent_only_if_the_change_that_causes_it_is_stored():
     def fail():
         with transaction.atomic():
             outgoing.send(ADA, "Never", "stored")
-            raise Abandoned
+            raise Abandoned("gone")
 
     with pytest.raises(Abandoned):
         fail()

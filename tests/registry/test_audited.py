@@ -13,6 +13,7 @@ from muniment.accounts.operations import set_active, set_role
 from muniment.cli import main
 from muniment.credits import operations as credits_
 from muniment.kernel.actor import COMMAND
+from muniment.kernel.phrases.storing import unpacked
 from muniment.kernel.problems import Conflict
 from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
@@ -118,8 +119,9 @@ def test_imports_with_their_files_and_counts(tmp_path):
     event = newest()
     assert (event.event, event.via, event.actor_id) == ("records_imported", "command", None)
     assert (event.detail["files"], event.detail["options"]) == (["people.jsonl"], ["overwrite"])
-    assert "1 new" in event.detail["result"]
-    assert "1 invalid rows" in event.detail["result"]
+    result = str(unpacked(event.detail["result"]))
+    assert "1 new" in result
+    assert "1 invalid rows" in result
 
 
 def test_an_import_that_stops_is_recorded_with_what_it_wrote(tmp_path):
@@ -148,7 +150,7 @@ def test_an_undone_import_is_one_entry_with_its_files_and_counts(tmp_path):
     (event,) = audited()[before:]
     assert (event.event, event.actor_id) == ("import_undone", operator.account_id)
     assert (event.detail["import"], event.detail["files"]) == (run, ["people.jsonl"])
-    assert event.detail["result"] == "1 rows restored, 1 unpublished, 0 kept"
+    assert str(unpacked(event.detail["result"])) == "1 rows restored, 1 unpublished, 0 kept"
 
 
 def test_an_undo_that_stops_is_recorded(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import structs
 
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.phrases.phrase import marked
 from muniment.schema.item_lists import ITEM_ID, ItemList
 from muniment.schema.kinds import (
     DATE,
@@ -116,11 +117,11 @@ ADDRESS: Final = Record(
         ITEM_ID,
         *_texts(
             Text(200),
-            address_1="Street",
-            address_2="Address line 2",
-            city="City",
-            state="State or region",
-            zip="Postal code",
+            address_1=marked("Street"),
+            address_2=marked("Address line 2"),
+            city=marked("City"),
+            state=marked("State or region"),
+            zip=marked("Postal code"),
         ),
         Field("country", Country(), "Country", "ISO 3166 code of two letters.", example="FR", null=True),
     ),

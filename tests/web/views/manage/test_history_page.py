@@ -67,7 +67,12 @@ def test_an_entry_that_is_too_large_is_named_and_not_read(me):
     company = Company.objects.get(slug=mine)
     rows = [{"id": f"h{n}", "name": "x" * 4_000} for n in range(MAX_READ // 4_000 + 1)]
     HistoryEntry.objects.create(
-        company=company, action="updated", via="web", before={"capTable": []}, after={"capTable": rows}
+        company=company,
+        action="updated",
+        via="web",
+        before={"capTable": []},
+        after={"capTable": rows},
+        changed=["capTable"],
     )
     html = page_of(me, mine)
     assert "Cap table. This change is too large to show here." in html
