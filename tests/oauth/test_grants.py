@@ -364,7 +364,7 @@ def test_only_the_account_at_the_page_can_approve_an_app(app):
 
 
 def test_a_session_that_has_not_confirmed_its_identity_approves_only_reading(app):
-    """The page asks as well; the rule holds for whoever calls the operation."""
+    """The operation refuses it too, so that the rule does not depend on the page."""
     stale = replace(app.owner.actor("web"), confirmed=False)
     for permitted in (SCOPES, ["companies:write"], ["companies:read", "reports:run"]):
         with pytest.raises(Forbidden, match="Confirm that it's you first"):

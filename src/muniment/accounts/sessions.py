@@ -44,9 +44,9 @@ PURPOSE = "session"
 VISITOR_S: Final = 2 * 3600
 """Seconds that the session of a visitor without an account lasts after its last change."""
 MAX_VISITOR_CHARACTERS: Final = 8_000
-"""Maximum characters of the data of such a session, as it is stored."""
+"""Maximum characters of the stored data of such a session."""
 MAX_VISITOR_SESSIONS: Final = 10_000
-"""Beyond it, those that end first are removed."""
+"""Maximum sessions of visitors; above it, those that end first are removed."""
 HOURS: Final = 3
 """Hours of the clock in which a session of two hours counts."""
 _COUNTED_EVERY: Final = 50

@@ -82,7 +82,7 @@ UNCONFIRMED_FOR: Final = timedelta(hours=3)
 UNCONFIRMED_HOURS: Final = 4
 """Hours of the clock in which an account of three hours counts."""
 MAX_UNCONFIRMED: Final = 5_000
-"""Beyond it, sign-ups are refused until some of them end."""
+"""Maximum accounts that are not confirmed; above it, sign-ups are refused until some of them end."""
 _BATCH: Final = 200
 _OF_A_SIGN_UP: Final = (EmailAddress, Authenticator, SocialAccount, SocialToken, SecurityEvent)
 """Tables in which a sign-up leaves rows; an account with rows elsewhere was used in another way, and stays."""

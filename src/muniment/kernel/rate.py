@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 MAX_CLIENTS: Final = 50_000
-"""Buckets per generation. Beyond it the older half is dropped, so that memory stays bounded."""
+"""Maximum buckets of a generation: the next one drops the older generation, so that memory stays bounded."""
 OVERDRAFT: Final = 1.0
 """The most that a cost charged afterwards may overdraw a bucket, in depths of the bucket."""
 _ROUNDING: Final = 1e-6

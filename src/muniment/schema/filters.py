@@ -67,7 +67,7 @@ class Range(Struct, frozen=True):
 
     Args:
         low: the parameter of the lower bound.
-        high: that of the upper bound; "" for none.
+        high: the parameter of the upper bound; "" for none.
     """
 
     low: str

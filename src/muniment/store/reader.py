@@ -65,7 +65,7 @@ class ListPage(Page[bytes]):
 
     Args:
         provenance: of each item, its key and its mark, as a member of a JSON object.
-        closest: what is close, if nothing or little is found.
+        closest: similar documents, if few or none match.
         hint: what to do if nothing is found.
         tiers: of each item, how well it answers the search words; in the order of relevance only.
         is_cut: whether more match than the total says, which no page lists.
@@ -86,7 +86,7 @@ class ListPage(Page[bytes]):
         return {**Page.to_wire(self), **({"totalIsMinimum": True} if self.is_cut else {})}
 
     def guidance(self) -> JSONObject:
-        """Return the members of an answer that say what was not found, and what is close instead."""
+        """Return the members of an answer that say what was not found, and name similar documents."""
         unknown = {"unknownIds": list(self.unknown_ids)} if self.unknown_ids else {}
         return {**unknown, **guidance_of(self.closest, self.hint)}
 

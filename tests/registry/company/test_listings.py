@@ -43,7 +43,7 @@ def test_a_slug_is_made_from_the_name_and_never_given_again():
 
 def test_only_an_account_creates_a_listing():
     with pytest.raises(Forbidden):
-        listings.create_company(VISITOR, CompanyChange(name="Nobody's"))
+        listings.create_company(VISITOR, CompanyChange(name="Visitor's listing"))
 
 
 @pytest.mark.parametrize("stranger", ["visitor", "other owner", "reviewer's token"])

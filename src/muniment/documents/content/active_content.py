@@ -39,13 +39,13 @@ _ODT_LIBRARIES: Final = {"script-lb.xml", "script-lc.xml", "dialog-lb.xml", "dia
 
 
 def _escapable(name: str) -> str:
-    """Return a pattern of a name of PDF, any character of which may be written by its number."""
+    """Return a pattern for a name in a PDF, in which any character may be escaped by its code."""
     return "".join(f"(?:{re.escape(each)}|#(?i:{ord(each):02x}))" for each in name)
 
 
 _ACTION: Final = re.compile(
     rf"{_escapable('/')}(?:{_escapable('JavaScript')}|{_escapable('Launch')})"
-    # A name goes on with letters, digits and the signs _ . - by themselves or by their numbers.
+    # One of these characters, plain or escaped, continues the name: it is a longer one, such as /LaunchURL.
     r"(?![A-Za-z0-9_.-]|#(?i:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|5f|2e|2d))".encode()
 )
 _PIECE_BYTES: Final = 1 << 20

@@ -29,7 +29,7 @@ MAX_DIRECTORY_BYTES: Final = 2 << 20
 MAX_UNPACKED_BYTES: Final = 200 << 20
 MAX_RATIO: Final = 150
 RATIO_FREE_BYTES: Final = 10 << 20
-"""Below this unpacked size the ratio is not checked: small texts compress very well."""
+"""Up to this unpacked size, MAX_RATIO is not checked, because small texts compress very well."""
 MAX_PIXELS: Final = 50_000_000
 MAX_JSON_BYTES: Final = 8 << 20
 """Larger JSON is not parsed: parsing takes ten times its size in memory."""

@@ -352,18 +352,18 @@ class ListGuard:
         total = self.totals.get(name)
         if total is not None and total != len(stored):
             reason = Phrase(
-                "is {total:,}, but the list has {stored_count:,} rows", total=total, stored_count=len(stored)
+                "is {total:,}, but the number of stored rows is {stored_count:,}", total=total, stored_count=len(stored)
             )
             hint = "Read the list again, then repeat the change if it still fits."
             raise BadFields([Fault(f"expectedTotals.{name}", reason)], hint)
         if total is not None or len(given) >= len(stored):
             return
-        # A short list is shown whole by every read, so who knows the version has seen all of it.
+        # A short list is shown whole by every read, so a client that knows the version has seen all of it.
         stored_is_short = is_short(stored)
         if stored_is_short and self.knows_version:
             return
         reason = Phrase(
-            "has {given_count:,} rows, but {stored_count:,} are stored: the others would be deleted",
+            "shrinks from {stored_count:,} to {given_count:,}: the rows left out would be deleted",
             given_count=len(given),
             stored_count=len(stored),
         )

@@ -11,10 +11,10 @@ class DeclarationFault(NamedTuple):
     A fault in a declaration.
 
     Args:
-        number: of the declaration, from 1.
-        member: which member of it; "" for the whole.
+        number: the number of the declaration, from 1.
+        member: the member that is wrong; "" for the whole declaration.
         says: what is wrong with it.
-        label: what people call the declaration.
+        label: the name of the declaration for people.
     """
 
     number: int

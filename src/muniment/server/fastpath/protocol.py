@@ -374,7 +374,7 @@ class FastPathProtocol(LimitedProtocol):
         response, verdict, surface = found
         if verdict is not None and not verdict.allowed:
             return self._refuse("GET", surface, verdict)
-        # From its bytes alone, nobody could tell that the 304 to "If-None-Match: *" is charged.
+        # A request that is answered by its bytes is not parsed, and the 304 to "If-None-Match: *" must be charged.
         if self._is_between and surface == "api" and if_none_match.strip() != b"*":
             front.fast_path.remember(request, self.url, response)
         request_id = front.request_id(given_id) if given_id is not None or front.log_requests else None

@@ -20,9 +20,9 @@ from muniment.kernel.json import JSONObject
 from muniment.store.database.faults import disk_fault
 
 MAX_ENTRIES: Final = 20_000
-"""Beyond it, expired entries are deleted: few enough to count at each addition."""
+"""Above this number, expired entries are deleted. It is small enough to count them at each addition."""
 MAX_OF_A_KIND: Final = 20_000
-"""Beyond it, live entries of the kind are evicted too: more than a guessing attacker can fill."""
+"""Above this number, live entries of the kind are evicted too. An attacker who guesses cannot fill it."""
 _PARTS_OF_A_KIND: Final = {"allauth": 4, "once": 2, "share": 2}
 """The number of key parts that name a kind: the action of a rate limit, the account of a form, the bound of a share."""
 

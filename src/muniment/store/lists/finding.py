@@ -34,9 +34,9 @@ class Matches(NamedTuple):
     The documents of a selection, in order.
 
     Args:
-        closest: what is close, if nothing or little is found.
+        closest: similar documents, if few or none match.
         hint: what to do if nothing is found.
-        tiers: those of the first positions, in the order of relevance.
+        tiers: the tiers of the first positions, in the order of relevance.
         is_cut: whether more match, of which these are the most relevant or the newest.
     """
 

@@ -1,4 +1,4 @@
-"""Never a bare nothing: what is close to a query or a key, with why, and the values that its filters could have."""
+"""Documents that are similar to a query or a key, each with the reason, and the values that filters could have."""
 
 import difflib
 import sqlite3

@@ -65,12 +65,12 @@ class Everything(NamedTuple):
     The result of a search.
 
     Args:
-        results: of all kinds, the best first; those of one kind are in the order of its list.
+        results: the matches of all kinds, the best first; those of one kind are in the order of its list.
         totals: the number of matches by kind.
-        closest: what is close, with its kind, if no name has the words of the query; otherwise only what had the name.
+        closest: similar documents, each with its kind, if no name has the words; otherwise those that had the name.
         hint: what to do if nothing is found.
-        not_understood: if nothing is found, the words of the query that are in no name of what is close.
-        version: of the file, the lowest if it changed meanwhile.
+        not_understood: if nothing is found, the words of the query that no name in *closest* has.
+        version: the version of the file; the lowest one if it changed during the search.
     """
 
     results: Sequence[Result]
@@ -82,7 +82,7 @@ class Everything(NamedTuple):
     modified_at: str
 
     def guidance(self) -> JSONObject:
-        """Return the members of an answer that say what is close, as those of a list, with the kind of each."""
+        """Return the members of an answer that name similar documents, as lists do, with the kind of each."""
         members: JSONObject = {}
         if self.closest or self.hint:
             members["closest"] = [{"kind": kind, **document.to_wire()} for kind, document in self.closest]
@@ -149,7 +149,7 @@ def trimmed(text: str) -> str:
 def _closest(
     pages: dict[str, ListPage], results: Sequence[Result], words: list[str], *, only_former: bool
 ) -> tuple[tuple[str, Closest], ...]:
-    """Return what is close in the order of the results; then what is none of them, names within the query first."""
+    """Return similar documents in the order of the results, then all others, names within the query first."""
     places = {(result.kind, result.key): place for place, result in enumerate(results)}
     words_of_query = set(words)
     ordered: list[tuple[tuple[int, int, float, int], str, Closest]] = []

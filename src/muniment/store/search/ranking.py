@@ -22,7 +22,7 @@ from muniment.store.search.text_index import WEIGHTS
 from muniment.store.search_text import Term, pieces, plain_expression, terms
 
 POOR: Final = 5
-"""Fewer matches without an exact one ask for what is close."""
+"""With fewer matches, none of them exact, an answer also names similar documents."""
 FACTS: Final = "{name label themes place}"
 """The columns that say what a document is; in the others, any word may be by chance."""
 MAX_EXACT: Final = 1_000

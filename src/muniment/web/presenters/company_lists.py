@@ -50,7 +50,7 @@ class Member(NamedTuple):
     A person of a company.
 
     Args:
-        titles: the first of them.
+        titles: the person's first titles.
         more: how many further titles the person has.
     """
 
@@ -66,8 +66,8 @@ class Organization(NamedTuple):
     An organization of a person.
 
     Args:
-        titles: the first that the person has there.
-        more: how many further ones.
+        titles: the person's first titles there.
+        more: how many further titles the person has there.
     """
 
     company: JSONObject

@@ -84,7 +84,7 @@ def test_the_write_back_of_what_an_agent_saw_of_a_long_list_is_refused(server, o
     seen = [{**whole["capTable"][0], "name": "Renamed"}, *whole["capTable"][1:]]
     arguments = {"slug": made.slug, "changes": {"capTable": seen}, "expectedVersion": whole["version"]}
     error = server.error(text, "update_my_company", **arguments)
-    assert "but 150 are stored" in error["message"]
+    assert "shrinks from 150 to" in error["message"]
     assert "expectedTotals" in error["hint"]
     assert '"set"' in error["hint"]
     assert len(make.document("company", made.slug)["capTable"]) == 150

@@ -173,7 +173,7 @@ def _filters(search: Search) -> str:
 
 
 def _by_reason(search: Search, closest: Sequence[Closest]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Return names and addresses of what is close, under each reason."""
+    """Return names and addresses of similar documents, under each reason."""
     near: dict[str, list[tuple[str, str]]] = {}
     for each in closest:
         near.setdefault(guidance(each.why), []).append((each.name, f"{search.of.path}/{quote(each.id)}"))

@@ -81,7 +81,7 @@ class BoxResult(NamedTuple):
 
 @published("q")
 def box(request: HttpRequest) -> HttpResponse:
-    """Return the panel below the search box: values of filters, results or what is close, a link to all results."""
+    """Return the panel below the search box: values of filters, results or similar documents, a link to all results."""
     text = everything.trimmed(request.GET.get("q", ""))
     if not text:
         return HttpResponse()
@@ -109,7 +109,7 @@ def box(request: HttpRequest) -> HttpResponse:
 
 @published("q", speaks=False)
 def suggestions(request: HttpRequest) -> HttpResponse:
-    """Return names for the search field of a browser, with their addresses: what matches, then what is close."""
+    """Return names for the search field of a browser, with their addresses: matches, then similar documents."""
     text = everything.trimmed(request.GET.get("q", ""))
     rows: list[tuple[str, str, str]] = []
     if text:
