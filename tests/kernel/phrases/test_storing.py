@@ -21,6 +21,7 @@ TEXTS = [
     Phrase("No person has the slug {slug!r}.", slug="a'b"),
     Phrase("on {day:%d %B}", day=date(2026, 11, 21)),
     Phrase("{size:,.1f} MB", size=1234.5),
+    Phrase("[a-z]{3}, and {a.b"),
     Counted("{count} row", "{count} rows", 3),
     Joined("; ", [Phrase("a number"), "plain", Verbatim("Yes")]),
     Verbatim("Yes"),
@@ -52,6 +53,28 @@ def test_json_keeps_its_phrases_and_everything_else():
     read = unpacked(packed(value))
     assert read == {**value, "o": {"$text": 2, "b": []}}
     assert read["says"][0].values == {"kind": "x"}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"$text": {"template": "{x}", "values": {"x": 1}}},
+        {"$text": {"verbatim": "Yes"}},
+        {"$text": {"object": {"$text": {"verbatim": "Yes"}}}},
+        {"$text": [Phrase("a number")]},
+        {"rows": [{"$text": {"template": "Yes", "values": {}}}]},
+    ],
+)
+def test_an_object_that_looks_like_a_stored_phrase_is_read_as_the_same_object(sent):
+    assert unpacked(packed(sent)) == sent
+
+
+@pytest.mark.parametrize("template", ["{x.__class__}", "{x[0]}", "{}", "{x:>100}", "{x:>{x}}"])
+def test_a_stored_template_neither_reaches_into_its_values_nor_makes_a_huge_text(template):
+    stored = {"$text": {"template": template, "values": {"x": {"$text": {"template": "5", "values": {}}}}}}
+    assert unpacked(stored) == stored
+    several = {"$text": {"template": "{count} row", "several": template, "values": {"count": 3, "x": "5"}}}
+    assert unpacked(several) == several
 
 
 def test_a_phrase_within_the_limit_stays_one():

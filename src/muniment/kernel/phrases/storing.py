@@ -1,10 +1,13 @@
 """
 Texts as they are stored: a phrase keeps its template and its values, so that it is translated when it is shown.
 
-A packed phrase is a JSON object with the single member ``$text``. Plain texts stay as they are.
+A packed phrase is a JSON object with the single member ``$text``. Plain texts stay as they are. An object that has
+only this member already, such as one that a person sent, is wrapped, and is never read as a phrase.
 """
 
+import re
 from datetime import date
+from string import Formatter
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +15,9 @@ import msgspec
 from muniment.kernel.phrases.phrase import Counted, Joined, Phrase, Verbatim
 
 _MARK: Final = "$text"
+_WIDE: Final = re.compile(r"\d{3}|[{}]")
+"""A format with a width of hundreds, or one that takes it from a value, could fill the memory."""
+_ENGLISH: Final = Formatter()
 
 
 def packed(value: Any) -> Any:
@@ -19,7 +25,8 @@ def packed(value: Any) -> Any:
     if isinstance(value, str):
         return _packed_text(value)
     if isinstance(value, dict):
-        return {name: packed(member) for name, member in value.items()}
+        members = {name: packed(member) for name, member in value.items()}
+        return {_MARK: {"object": members}} if members.keys() == {_MARK} else members
     if isinstance(value, list | tuple):
         return [packed(item) for item in value]
     return value
@@ -62,6 +69,8 @@ def unpacked(value: Any) -> Any:
 
 
 def _unpacked_text(members: dict[str, Any]) -> Any:
+    if "object" in members:
+        return {name: unpacked(member) for name, member in members["object"].items()}
     if "verbatim" in members:
         return Verbatim(members["verbatim"])
     if "date" in members:
@@ -70,8 +79,17 @@ def _unpacked_text(members: dict[str, Any]) -> Any:
         return Joined(members["separator"], unpacked(members["parts"]))
     values = unpacked(members["values"])
     if "several" in members:
-        return Counted(members["template"], members["several"], **values)
-    return Phrase(members["template"], **values)
+        return Counted(_template(members["template"]), _template(members["several"]), **values)
+    template = members["template"]
+    return Phrase(_template(template) if values else template, **values)
+
+
+def _template(stored: str) -> str:
+    """Return a stored template, which only names its values: ``str.format`` would let it reach into them."""
+    for _, name, form, _ in _ENGLISH.parse(stored):
+        if name is not None and not (name.isidentifier() and not _WIDE.search(form or "")):
+            raise ValueError(stored)
+    return stored
 
 
 def plain_json(value: Any) -> Any:
