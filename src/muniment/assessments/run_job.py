@@ -54,11 +54,7 @@ log = logging.getLogger(__name__)
 
 
 def execute(run: JobRun) -> None:
-    active = ReportRun.objects.select_related("company", "framework", "specification").filter(state__in=ACTIVE)
-    row = active.filter(pk=run.payload["runId"]).first()
-    if row is None:
-        raise Abandoned("the run has already ended")
-    ReportRun.objects.filter(pk=row.pk, state=RunState.QUEUED).update(state=RunState.RUNNING, started_at=now())
+    row = _begin(run)
     chosen = list(Document.objects.filter(pk__in=row.document_ids))
     _wait_for_texts(run, chosen)
     specification = row.specification.document
@@ -68,19 +64,17 @@ def execute(run: JobRun) -> None:
         "snapshot", lambda: msgspec.json.encode(facts_of(row.company.slug)).decode(), done=0, total=len(criteria)
     )
     facts = msgspec.json.decode(snapshot)
+    chosen.sort(key=lambda document: row.document_ids.index(document.pk))
     texts = [
-        DocumentText(each.pk, each.filename, each.sha256, documents.text_of(each))
-        for each in sorted(chosen, key=lambda each: row.document_ids.index(each.pk))
+        DocumentText(document.pk, document.filename, document.sha256, documents.text_of(document))
+        for document in chosen
     ]
     scale = (specification["scale"]["min"], specification["scale"]["max"])
     question = _Assessment(criteria, scale, read_inputs(facts, texts, currency=settings.CURRENCY))
-    checkpoints = [msgspec.json.decode(each, type=_Checkpoint) for each in run.kept("judge:")]
-    found = {each["id"]: each for part in checkpoints for each in unpacked(part.settled)}
-    tokens = max((each.tokens for each in checkpoints), default=0)
-    spent = Usage(tokens, max((each.seconds for each in checkpoints), default=0.0))
+    settled, spent = _read_checkpoints(run)
     evaluator = choose_evaluator(spent, row.framework.slug)
     try:
-        _judge(run, evaluator, question, found)
+        _judge(run, evaluator, question, settled)
     except ModelUnavailable as error:
         if not error.for_good:
             raise
@@ -88,11 +82,33 @@ def execute(run: JobRun) -> None:
         raise Abandoned(UNAVAILABLE) from None
     if evaluator.spent.tokens:
         log.info("language model used", extra={"run": row.pk, "tokens": evaluator.spent.tokens})
-    judges = {each["evaluator"] for each in found.values()}
-    if evaluator.kind not in judges and any(each["note"] == UNUSABLE for each in found.values()):
+    judges = {criterion["evaluator"] for criterion in settled.values()}
+    if evaluator.kind not in judges and any(criterion["note"] == UNUSABLE for criterion in settled.values()):
         raise Abandoned(UNAVAILABLE)  # the owner was promised a model's judgement
     run.check()
-    _finish(run, row, input_hash(facts, texts, specification), aggregate(specification, found), evaluator)
+    _finish(run, row, input_hash(facts, texts, specification), aggregate(specification, settled), evaluator)
+
+
+def _begin(run: JobRun) -> ReportRun:
+    active = ReportRun.objects.select_related("company", "framework", "specification").filter(state__in=ACTIVE)
+    row = active.filter(pk=run.payload["runId"]).first()
+    if row is None:
+        raise Abandoned("the run has already ended")
+    ReportRun.objects.filter(pk=row.pk, state=RunState.QUEUED).update(state=RunState.RUNNING, started_at=now())
+    return row
+
+
+def _read_checkpoints(run: JobRun) -> tuple[JSONObject, Usage]:
+    """Return the criteria that earlier attempts settled, by id, and what they spent."""
+    settled: JSONObject = {}
+    tokens, seconds = 0, 0.0
+    for output in run.kept("judge:"):
+        checkpoint = msgspec.json.decode(output, type=_Checkpoint)
+        settled.update({criterion["id"]: criterion for criterion in unpacked(checkpoint.settled)})
+        # Each checkpoint counts the usage from the start of the run.
+        tokens = max(tokens, checkpoint.tokens)
+        seconds = max(seconds, checkpoint.seconds)
+    return settled, Usage(tokens, seconds)
 
 
 def choose_evaluator(spent: Usage, framework_id: str) -> Evaluator:
@@ -120,18 +136,18 @@ class _Checkpoint(msgspec.Struct):
     seconds: float = 0.0
 
 
-def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, found: JSONObject) -> None:
-    """Judge the criteria missing in *found* and add them to it, with a checkpoint for each batch."""
+def _judge(run: JobRun, evaluator: Evaluator, question: _Assessment, settled: JSONObject) -> None:
+    """Judge the criteria missing in *settled* and add them to it, with a checkpoint for each batch."""
     criteria = question.criteria
-    places = {each["id"]: number for number, each in enumerate(criteria)}
-    missing = [each for each in criteria if each["id"] not in found]
+    places = {criterion["id"]: number for number, criterion in enumerate(criteria)}
+    missing = [criterion for criterion in criteria if criterion["id"] not in settled]
     batch: list[JSONObject] = []
 
     def keep() -> None:
         spent = evaluator.spent
         output = msgspec.json.encode(_Checkpoint(packed(batch), spent.tokens, spent.seconds)).decode()
-        found.update({each["id"]: each for each in batch})
-        run.checkpoint(f"judge:{places[batch[0]['id']]}", output, done=len(found), total=len(criteria))
+        settled.update({criterion["id"]: criterion for criterion in batch})
+        run.checkpoint(f"judge:{places[batch[0]['id']]}", output, done=len(settled), total=len(criteria))
         batch.clear()
 
     run.check()

@@ -116,21 +116,18 @@ def _by_checks(criterion: JSONMapping, scale: tuple[float, float], inputs: Input
     for check in criterion["checks"]:
         held, cited = holds(check, inputs)
         if held and cited and check["op"] == "anyPhrase":
-            supports += [Support(check["level"], (each,)) for each in cited]
+            supports += [Support(check["level"], (citation,)) for citation in cited]
         elif held and cited:
             supports.append(Support(check["level"], tuple(cited)))
         elif cited and check["op"] not in PHRASES:
             supports.append(Support(low, tuple(cited)))  # the record contradicts the criterion
     if not supports:
         return Judgement(rationale=_no_evidence(inputs))
-    above = any(support.level > low for support in supports)
-    return Judgement(
-        supports=tuple(supports),
-        confidence=1.0,
-        rationale=marked("The evidence below supports this level.")
-        if above
-        else marked("The evidence supports no higher level."),
-    )
+    if any(support.level > low for support in supports):
+        rationale = marked("The evidence below supports this level.")
+    else:
+        rationale = marked("The evidence supports no higher level.")
+    return Judgement(supports=tuple(supports), confidence=1.0, rationale=rationale)
 
 
 def holds(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
@@ -144,19 +141,22 @@ def holds(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
     if operation in PHRASES:
         return _phrases(condition, inputs)
     if operation == "exists":
-        found = inputs.below(condition["path"])
-        wanted = condition.get("value", True) is not False
-        return bool(found) == wanted, [Cited(leaf.chunk, leaf.quote) for leaf in found[:1]]
-    found = inputs.values(condition["path"])
-    if not found:
+        leaves = inputs.below(condition["path"])
+        must_exist = condition.get("value", True) is not False
+        return bool(leaves) == must_exist, _first_cited(leaves)
+    leaves = inputs.values(condition["path"])
+    if not leaves:
         return False, []
     fits = partial(_fits, operation, condition["value"], inputs.currency)
     if operation in _NUMERIC or operation == "!=":
-        failing = [leaf for leaf in found if not fits(leaf.value)]
-        shown = failing or _decisive(operation, found, inputs.currency)
-        return not failing, [Cited(leaf.chunk, leaf.quote) for leaf in shown[:1]]
-    fitting = [leaf for leaf in found if fits(leaf.value)]
-    return bool(fitting), [Cited(leaf.chunk, leaf.quote) for leaf in (fitting or found)[:1]]
+        failing = [leaf for leaf in leaves if not fits(leaf.value)]
+        return not failing, _first_cited(failing or _decisive(operation, leaves, inputs.currency))
+    fitting = [leaf for leaf in leaves if fits(leaf.value)]
+    return bool(fitting), _first_cited(fitting or leaves)
+
+
+def _first_cited(leaves: Sequence[Leaf]) -> list[Cited]:
+    return [Cited(leaf.chunk, leaf.quote) for leaf in leaves[:1]]
 
 
 def _phrases(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
