@@ -154,11 +154,10 @@ def receive_event(body: bytes, signature: str) -> str:
             return "not a purchase of this registry"
         if Notice.objects.filter(pk=event.id).exists():
             return "already processed"
-        outcome = (
-            _settle(purchase, event.about)
-            if isinstance(event.about, Session)
-            else _record_reversal(purchase, event.about, event.id)
-        )
+        if isinstance(event.about, Session):
+            outcome = _settle(purchase, event.about)
+        else:
+            outcome = _record_reversal(purchase, event.about, event.id)
         Notice.objects.create(pk=event.id, kind=event.kind[:64], purchase=purchase, outcome=outcome)
     return outcome
 

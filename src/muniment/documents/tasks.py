@@ -58,9 +58,9 @@ def _postpone_others() -> None:
 
 def _scan_and_read(run: JobRun, document: Document) -> None:
     if document.state == DocumentState.UPLOADED:
-        found = scanning.scan(storage().stream(document.blob_key)) if scanning.is_on() else None
-        if found is not None:
-            reject(document, Phrase("The virus scanner found {found}.", found=found))
+        virus = scanning.scan(storage().stream(document.blob_key)) if scanning.is_on() else None
+        if virus is not None:
+            reject(document, Phrase("The virus scanner found {found}.", found=virus))
             return
         uploaded = Document.objects.filter(pk=document.pk, state=DocumentState.UPLOADED)
         uploaded.update(state=DocumentState.READY, changed_at=now())
@@ -68,10 +68,9 @@ def _scan_and_read(run: JobRun, document: Document) -> None:
     pages, note = _text(document)
     with transaction.atomic():
         run.finish({"pages": len(pages)})
-        if not Document.objects.filter(pk=document.pk).update(
-            text_state=TextState.NOT_EXTRACTABLE if note else TextState.EXTRACTED, text_note=note
-        ):
-            return
+        state = TextState.NOT_EXTRACTABLE if note else TextState.EXTRACTED
+        if not Document.objects.filter(pk=document.pk).update(text_state=state, text_note=note):
+            return  # deleted meanwhile
         Page.objects.filter(document=document).delete()
         Page.objects.bulk_create(
             [Page(document=document, number=number, text=text) for number, text in pages], batch_size=200
@@ -80,19 +79,24 @@ def _scan_and_read(run: JobRun, document: Document) -> None:
 
 def _text(document: Document) -> tuple[list[tuple[int, str]], str]:
     """Return the pages, or the reason why there are none."""
-    found = inspection.TYPES[document.content_type]
-    if found.family == "image":
+    file_type = inspection.TYPES[document.content_type]
+    if file_type.family == "image":
         return [], "It is an image."
-    family = "text" if found.family == "text" else found.extensions[0]
+    family = "text" if file_type.family == "text" else file_type.extensions[0]
     try:
         with storage().local(document.blob_key) as path:
             pages = extraction.extract(path, family)
     except extraction.NotExtractable as reason:
         text = str(reason)
         return [], text[:1].upper() + text[1:] + "."
-    return [
-        (number, "".join(c for c in text if not text_fault(c)) if text_fault(text) else text) for number, text in pages
-    ], ""
+    return [(number, _storable(text)) for number, text in pages], ""
+
+
+def _storable(text: str) -> str:
+    """Return *text* without the characters that no text of the registry may hold."""
+    if not text_fault(text):
+        return text
+    return "".join(character for character in text if not text_fault(character))
 
 
 def give_up(job_id: str, payload: JSONObject, ending: handlers.Ending, error: str) -> None:  # noqa: ARG001 - the queue's signature

@@ -134,5 +134,9 @@ def lanes() -> list[str]:
 
 def periodic() -> dict[str, int]:
     """Return the interval in seconds of each periodic kind that is not paused."""
-    found = {kind: every_s if isinstance(every_s, int) else every_s() for kind, every_s in _periodic.items()}
-    return {kind: every_s for kind, every_s in found.items() if every_s}
+    intervals = {}
+    for kind, every_s in _periodic.items():
+        interval_s = every_s if isinstance(every_s, int) else every_s()
+        if interval_s:
+            intervals[kind] = interval_s
+    return intervals

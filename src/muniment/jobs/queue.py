@@ -194,14 +194,16 @@ def _running(moment: datetime) -> QuerySet[Job]:
 
 def _full_groups(moment: datetime) -> Q:
     full = Q(pk__in=[])
-    limited = {
-        kind: found.per_group for kind in handlers.kinds() if (found := handlers.handler(kind)) and found.per_group
-    }
-    if not limited:
+    limits: dict[str, int] = {}
+    for kind in handlers.kinds():
+        handler = handlers.handler(kind)
+        if handler is not None and handler.per_group:
+            limits[kind] = handler.per_group
+    if not limits:
         return full
-    running = _running(moment).filter(kind__in=limited).exclude(group="").values_list("kind", "group")
+    running = _running(moment).filter(kind__in=limits).exclude(group="").values_list("kind", "group")
     for kind, group, count in running.annotate(running=Count("id")):
-        if count >= limited[kind]:
+        if count >= limits[kind]:
             full |= Q(kind=kind, group=group, state=State.QUEUED)
     return full
 
@@ -279,10 +281,13 @@ def queue_statuses() -> list[QueueStatus]:
         .annotate(jobs=Count("id"), first=Min("run_at"))
         .order_by("kind", "state")
     )
-    return [
-        QueueStatus(kind, state, jobs, max(0.0, (moment - first).total_seconds()) if state == State.QUEUED else 0.0)
-        for kind, state, jobs, first in rows
-    ]
+    statuses = []
+    for kind, state, jobs, first_run_at in rows:
+        waits_s = 0.0
+        if state == State.QUEUED:
+            waits_s = max(0.0, (moment - first_run_at).total_seconds())
+        statuses.append(QueueStatus(kind, state, jobs, waits_s))
+    return statuses
 
 
 class JobRun:
