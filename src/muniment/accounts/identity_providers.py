@@ -75,15 +75,22 @@ def role_for(provider: Provider, claims: JSONObject, present: str) -> str:
 
 
 def _groups(source: Any, claim: str) -> list[str]:
-    found = source.get(claim) if isinstance(source, dict) and claim in source else _at(source, claim.split("."))
-    listed = [found] if isinstance(found, str) else found if isinstance(found, list) else []
-    return [each for each in listed[:MOST_GROUPS] if isinstance(each, str)]
+    """Return the groups in *claim*, which is the name of a member or a path of names with dots between them."""
+    if isinstance(source, dict) and claim in source:
+        value = source.get(claim)
+    else:
+        value = _at(source, claim.split("."))
+    if isinstance(value, str):
+        return [value]
+    if not isinstance(value, list):
+        return []
+    return [group for group in value[:MOST_GROUPS] if isinstance(group, str)]
 
 
-def _at(found: Any, names: list[str]) -> Any:
+def _at(value: Any, names: list[str]) -> Any:
     for name in names:
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 LINK: Final = "link"

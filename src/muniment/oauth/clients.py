@@ -227,15 +227,20 @@ def _name(value: object, error: Any) -> str:
         raise Refusal(error, "client_name has invisible characters.")
     if any(_mixes_alphabets(word) for word in name.split()):
         raise Refusal(error, "client_name mixes alphabets within a word, which can imitate another name.")
-    plain = "".join(c for c in unicodedata.normalize("NFKD", name).casefold() if c.isalnum())
-    for own in (_PRODUCT, applied.registry_name()):
-        folded = "".join(c for c in unicodedata.normalize("NFKD", own).casefold() if c.isalnum())
-        if folded and plain.startswith(folded):
-            raise Refusal(error, f"client_name begins with {echo(own)}, the name of this registry.")
+    folded_name = _fold(name)
+    for own_name in (_PRODUCT, applied.registry_name()):
+        folded_own_name = _fold(own_name)
+        if folded_own_name and folded_name.startswith(folded_own_name):
+            raise Refusal(error, f"client_name begins with {echo(own_name)}, the name of this registry.")
     for boast in _BOASTS:
-        if boast in plain:
+        if boast in folded_name:
             raise Refusal(error, f"client_name contains {boast}, which is not allowed.")
     return name
+
+
+def _fold(name: str) -> str:
+    """Return the letters and digits of *name* alone, without case and accents, to compare names that look alike."""
+    return "".join(c for c in unicodedata.normalize("NFKD", name).casefold() if c.isalnum())
 
 
 def _mixes_alphabets(word: str) -> bool:

@@ -189,35 +189,43 @@ def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> I
     is_replaced = hmac.compare_digest(presented, grant.replaced_refresh_digest)
     if not grant.is_live(at) or not grant.account.is_active:
         return Refusal("invalid_grant", "The connection has ended; ask the user to connect again.")
-    if not is_current and not (is_replaced and grant.rotated_at and at < grant.rotated_at + WINDOW):
-        return (
-            _used_again(grant)
-            if is_replaced or token_pairs.was_issued(token)
-            else Refusal("invalid_grant", _NOT_ISSUED)
-        )
+    is_repeated = is_replaced and grant.rotated_at and at < grant.rotated_at + WINDOW
+    if not is_current and not is_repeated:
+        was_issued = is_replaced or token_pairs.was_issued(token)
+        return _used_again(grant) if was_issued else Refusal("invalid_grant", _NOT_ISSUED)
     if resource is not None and resource != grant.resource:
         return Refusal("invalid_target", "resource is not the one the user agreed to.")
     wanted = scopes.read(asked) & scopes.read(grant.scopes)
     if asked.split() and not wanted:
         return Refusal("invalid_scope", "The user agreed to none of these scopes.")
-    pair = token_pairs.next_pair(grant.handle, token)
-    if is_replaced:  # it may have been replaced under a former secret key
-        pairs = token_pairs.next_pairs(grant.handle, token)
-        pair = next((each for each in pairs if token_digest(each.refresh) == grant.refresh_digest), pair)
+    pair = _replacing_pair(grant, token) if is_replaced else token_pairs.next_pair(grant.handle, token)
     if is_current:
-        grant.replaced_access_digest = grant.access_digest
-        grant.replaced_access_expires_at = min(grant.access_expires_at, at + WINDOW)
-        grant.replaced_access_scopes, grant.access_scopes = grant.access_scopes, scopes.written(wanted)
-        grant.replaced_refresh_digest = grant.refresh_digest
-        grant.access_digest, grant.refresh_digest = token_digest(pair.access), token_digest(pair.refresh)
-        grant.access_expires_at, grant.refresh_expires_at = at + ACCESS_LIFETIME, at + REFRESH_LIFETIME
-        grant.rotated_at = at
-        grant.save()
+        _rotate(grant, pair, access_scopes=scopes.written(wanted), at=at)
     elif not hmac.compare_digest(token_digest(pair.refresh), grant.refresh_digest):
         # The secret key has changed since, so that pair cannot be derived again.
         return Refusal("invalid_grant", "The refresh token was replaced; use the newer one.")
     left = int((grant.access_expires_at - at).total_seconds())
     return Issued(pair, max(left, 0), grant.access_scopes or grant.scopes)
+
+
+def _replacing_pair(grant: Grant, token: str) -> TokenPair:
+    """Return the pair that replaced *token*, perhaps under a former secret key; else the pair that would follow it."""
+    for pair in token_pairs.next_pairs(grant.handle, token):
+        if token_digest(pair.refresh) == grant.refresh_digest:
+            return pair
+    return token_pairs.next_pair(grant.handle, token)
+
+
+def _rotate(grant: Grant, pair: TokenPair, *, access_scopes: str, at: datetime) -> None:
+    """Replace the tokens of a connection by *pair*; the former ones are remembered for the length of the window."""
+    grant.replaced_access_digest = grant.access_digest
+    grant.replaced_access_expires_at = min(grant.access_expires_at, at + WINDOW)
+    grant.replaced_access_scopes, grant.access_scopes = grant.access_scopes, access_scopes
+    grant.replaced_refresh_digest = grant.refresh_digest
+    grant.access_digest, grant.refresh_digest = token_digest(pair.access), token_digest(pair.refresh)
+    grant.access_expires_at, grant.refresh_expires_at = at + ACCESS_LIFETIME, at + REFRESH_LIFETIME
+    grant.rotated_at = at
+    grant.save()
 
 
 def _used_again(grant: Grant) -> Refusal:

@@ -123,17 +123,20 @@ class Status:
 def status() -> Status:
     own = keyring.own_keys()
     rows = {row.fingerprint: row for row in SecretKey.objects.order_by("state", "-since")}
-    shown = dict.fromkeys([*rows, *keyring.listed_keys()])
-    keys = [own[each] for each in shown if each in own]
+    key_ids = dict.fromkeys([*rows, *keyring.listed_keys()])
+    keys = [own[key_id] for key_id in key_ids if key_id in own]
     counts = {kind.words: Counter(kind.keys_of(keys)) for kind in sealed.KINDS}
-    found = []
-    for each in shown:
-        row = rows.get(each)
-        needed = {words: count[own[each]] for words, count in counts.items()} if each in own else {}
-        is_former = row is not None and row.state == SecretKey.State.FORMER
-        until = row.since + kept.longest_signed() if row is not None and is_former else None
-        found.append(KeyStatus(each, row.state if row else "", each in own, needed, until))
-    return Status(found, {words: count[""] for words, count in counts.items()}, live_processes())
+    statuses = []
+    for key_id in key_ids:
+        row = rows.get(key_id)
+        needed_by = {}
+        if key_id in own:
+            needed_by = {words: count[own[key_id]] for words, count in counts.items()}
+        signed_until = None
+        if row is not None and row.state == SecretKey.State.FORMER:
+            signed_until = row.since + kept.longest_signed()
+        statuses.append(KeyStatus(key_id, row.state if row else "", key_id in own, needed_by, signed_until))
+    return Status(statuses, {words: count[""] for words, count in counts.items()}, live_processes())
 
 
 def adopt(actor: Actor, *, replace: bool = False) -> str:

@@ -203,12 +203,15 @@ def own_wire(event: SecurityEvent) -> JSONObject:
 
 def csv_cells(values: JSONObject) -> list[str]:
     """Return the columns of an event for CSV; a spreadsheet would run such a first character as a formula."""
-    shown = []
+    cells = []
     for name in COLUMNS:
         value = values.get(name)
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode() if value else ""
-        shown.append(f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text)
-    return shown
+        if isinstance(value, str):
+            text = value
+        else:
+            text = msgspec.json.encode(value).decode() if value else ""
+        cells.append(f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text)
+    return cells
 
 
 def read_since(text: str) -> datetime:
