@@ -278,7 +278,7 @@ FOR_PEOPLE = (
     'Send {"confirm": [ids], "decline": [ids], "end": [ids]}.',
     "Send one of them in each call.",
     "Reload it: someone else may have decided.",
-    "Change it without submitting it: what needs review waits for a reviewer by itself.",
+    "Save your changes without submitting. Changes that need review go to a reviewer by themselves.",
     "Send shares that add up to at most 100 %.",
     "To withdraw a change that waits for review, set the field to its published value.",
 )

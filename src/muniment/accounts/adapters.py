@@ -45,7 +45,7 @@ from muniment.registry_toml import applied
 VISITORS_MAILS_AN_HOUR = 3_000
 """Codes and notices to people who are not signed in, from all addresses together."""
 MAILS_OF_A_CLIENT = 180
-"""Three kinds, of which `ACCOUNT_RATE_LIMITS` permits 60 an hour each."""
+"""Maximum messages that one client may cause in an hour: `ACCOUNT_RATE_LIMITS` permits 60 of each of three kinds."""
 BY_EMAIL = "confirm_by_email"
 _FACTOR = "second factor"
 log = logging.getLogger(__name__)
@@ -168,12 +168,12 @@ class TwoFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]  # allauth ship
 
 
 def _hold_visitors_to_rate() -> None:
-    """Raise TooMany if visitors of this site, or from all addresses, have caused too many mails in this hour."""
+    """Raise TooMany if visitors of this site, or all visitors together, have caused too many messages this hour."""
     at = now()
     wait_s = 3_600 - at.minute * 60 - at.second
     hint = Phrase("Try again in {minutes} minutes.", minutes=wait_s // 60 + 1)
     if not origin.take_share("mails", in_all=VISITORS_MAILS_AN_HOUR, least=MAILS_OF_A_CLIENT, hours=1):
-        raise TooMany("This registry sends no more codes to your network in this hour.", hint, retry_after_s=wait_s)
+        raise TooMany("Too many codes were sent to your network this hour.", hint, retry_after_s=wait_s)
     key = f"visitors-mails:{at:%Y%m%d%H}"
     cache.add(key, 0, timeout=3_700)
     if cache.incr(key) > VISITORS_MAILS_AN_HOUR:

@@ -1,10 +1,10 @@
 """
-Identity providers of organizations: the roles that their groups have, signing in only there, and confirming there.
+Identity providers of organizations: roles by group, sign-in only there, and confirmation there.
 
 The groups set the role at each sign-in. A provider without groups for roles changes none. With them, a person in none
 of the groups loses the roles that it gives, and keeps any other.
 
-MUNIMENT_SIGN_IN=providers lets people sign in only at providers. Whatever way an account signs in, allauth asks the
+MUNIMENT_SIGN_IN=providers lets people sign in only at providers. However an account signs in, allauth asks the
 adapter before it does; and a session that began another way counts as signed out. Only a link from the command line
 lets an account in without a provider.
 """

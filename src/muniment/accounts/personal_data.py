@@ -52,7 +52,7 @@ class Part:
     The data about accounts that one feature stores.
 
     Args:
-        name: of the feature.
+        name: the name of the feature.
         export: yields the files of its part of the archive.
         delete: deletes what is the account's own, in the transaction of the deletion; what belongs to others stays.
     """

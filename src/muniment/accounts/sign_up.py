@@ -26,7 +26,7 @@ from muniment.kernel.ids import now
 from muniment.setting_values import Provider, SignUp
 
 SIGN_UPS_OF_A_CLIENT = 60
-"""In an hour; `ACCOUNT_RATE_LIMITS` has the same."""
+"""Maximum sign-ups of one client in an hour, as in `ACCOUNT_RATE_LIMITS`."""
 
 
 def is_open() -> bool:
@@ -70,7 +70,7 @@ class SignUpForm(forms.Form):
             "sign-ups", in_all=MAX_UNCONFIRMED, least=SIGN_UPS_OF_A_CLIENT, hours=UNCONFIRMED_HOURS
         ):
             raise forms.ValidationError(
-                gettext("Too many people are signing up from your network now. Try again in an hour.")
+                gettext("Too many people are signing up from your network. Try again in an hour.")
             )
         return self.cleaned_data
 

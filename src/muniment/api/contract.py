@@ -255,8 +255,8 @@ def _list_of(name: str, *optional: str, **others: JsonSchema) -> JsonSchema:
 
 
 def _searched(name: str) -> JsonSchema:
-    """Return the schema of a list that says what is close, if nothing or little is found."""
-    closest = _described({"type": "array", "items": ref("Closest")}, "What is close, if little or nothing is found.")
+    """Return the schema of a list that names similar items if few or none match."""
+    closest = _described({"type": "array", "items": ref("Closest")}, "Similar items, if few or none match.")
     hint = _described(TEXT, "Why nothing is found, with values in use.")
     unknown = _described({"type": "array", "items": TEXT}, "Those of `ids` that are not in the registry.")
     others = {"unknownIds": unknown, "closest": closest, "hint": hint, "facets": ref("FacetValues")}
@@ -408,10 +408,10 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
             "The number of matches of each kind that was searched.",
         ),
         closest=_described(
-            {"type": "array", "items": ref("ClosestOfAll")}, "What is close, if no name is or begins with the words."
+            {"type": "array", "items": ref("ClosestOfAll")}, "Similar items, if no name is or begins with the words."
         ),
         notUnderstood=_described(
-            {"type": "array", "items": TEXT}, "If nothing is found, the words that are in no name of what is close."
+            {"type": "array", "items": TEXT}, "If nothing is found, the words that no name in `closest` explains."
         ),
         hint=_described(TEXT, "Why nothing is found, with values in use."),
     ),

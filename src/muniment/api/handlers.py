@@ -146,7 +146,7 @@ def _query_texts(of: Criterion | None, value: Any) -> list[str]:
 
 
 def search(context: Context, _path: str, values: Values, headers: bytes) -> Result:
-    """Return what a search finds among all kinds, or one."""
+    """Return the results of a search over all kinds, or over one."""
     kinds = KINDS if values["kind"] is None else (values["kind"],)
     limit = values["limit"] or SEARCH_LIMIT
     found = everything.search(context.reader, values["q"], limit=limit, kinds=kinds)

@@ -331,8 +331,8 @@ ROUTES: Final = (
         summary="Search everything",
         description="Companies, people and frameworks in one list, the best match first; those of one kind are in the "
         "order of their own list. `totals` counts all matches of each kind: the lists page through them with the same "
-        "`q`, and frameworks come with `kind=framework` and a larger `limit`. What is only similar, such as a name "
-        "with a slip, is in `closest` and in no total. Every word must match: if nothing has all of them, "
+        "`q`, and frameworks come with `kind=framework` and a larger `limit`. What is only similar, such as a "
+        "misspelled name, is in `closest` and in no total. Every word must match: if nothing has all of them, "
         "`notUnderstood` has the words that no name explains. Conditions are filters of the lists.",
         schema="SearchResults",
         answer=search,

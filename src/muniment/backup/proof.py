@@ -28,7 +28,7 @@ class VerifiedBackup:
 
 
 def header_of(part: Part | None) -> Header:
-    """Read the first part; raise Damaged if it is not a header of a known format, BadRequest if 0.1.0 is newer."""
+    """Read the first part; raise Damaged if it is not a header of a known format, BadRequest if it predates 0.1.0."""
     try:
         if part is None or part.name != contents.HEADER:
             raise Damaged("The backup does not start with its header.")

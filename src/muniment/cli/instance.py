@@ -189,7 +189,7 @@ def scrub() -> None:
     """
     Verify everything stored now, and mend what can be made again from its source.
 
-    `serve` does the same slowly, once in 7 days. Exits with status 1 if something is damaged that cannot
+    `serve` does the same slowly, once every 7 days. Exits with status 1 if something is damaged that cannot
     be mended.
     """
     migrated()

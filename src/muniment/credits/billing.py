@@ -15,7 +15,7 @@ NEEDED: Final = {
 }
 """The variables that billing requires, and their names in Django's settings."""
 API_BASE: Final = ""
-"""The address of the API; empty for the one that Stripe's library knows. Tests use a small Stripe of their own."""
+"""The address of Stripe's API; empty for the default of Stripe's library. Tests run a small server in its place."""
 WEBHOOK: Final = "/billing/stripe/webhook"
 
 SessionState = Literal["open", "pending", "paid", "expired", "failed"]

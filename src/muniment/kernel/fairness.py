@@ -45,7 +45,7 @@ VISITOR_SESSIONS_AN_HOUR: Final = 120
 BURST_OF_VISITOR_SESSIONS: Final = 60
 NEW_CONNECTIONS_A_SECOND: Final = 50
 BURST_OF_CONNECTIONS: Final = 512
-"""The limit of an address, which may hold 256. Clients that open one for each request meet another limit first."""
+"""New connections at once from an address, which may hold 256; one connection for each request meets other limits."""
 ASSETS_OF_A_PAGE: Final = 4
 PROBES_A_MINUTE: Final = 300
 BURST_OF_PROBES: Final = 100

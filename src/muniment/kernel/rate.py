@@ -130,7 +130,7 @@ class Limiter:
 
     def _keep(self, client: str, full_at: float, now: float) -> None:
         if now - self._rotated_at > self._lowest_s or len(self._young) >= self._max_clients:
-            # Buckets that have not been used for that long are full, and need not be known.
+            # Buckets that were not used for this long are full again, so they can be dropped.
             self._old, self._young, self._rotated_at = self._young, {}, now
         self._young[client] = full_at
 

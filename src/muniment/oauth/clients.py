@@ -110,7 +110,7 @@ def find_client(identifier: str, *, fetch_for: int | None) -> Client | None:
     """
     Find a client by its identifier, and fetch its metadata document if the stored one is an hour old.
 
-    Over the limit of fetching, the stored one holds, so that those who use it up keep no known app out. Raise a
+    Over the limit of fetches, the stored one is used, so that exhausting the limit keeps no known app out. Raise a
     Refusal, invalid_client, if the document cannot be fetched or is invalid.
 
     Args:

@@ -15,7 +15,7 @@ from muniment.scrub.progress import Progress, begun, step, turn
 
 EVERY_S: Final = 600
 PASS_DAYS: Final = 7
-"""Days in which everything stored is verified once: damage is found while weekly backups are still kept."""
+"""Everything stored is verified once in this number of days: damage is found while weekly backups are still kept."""
 PASS_S: Final = PASS_DAYS * 86_400.0
 _ROW: Final = 1
 

@@ -85,7 +85,7 @@ def test_a_question_in_words_gives_what_its_words_name_with_a_hint(server):
     assert text.endswith('about boats?". How well a harbour is kept.')
     assert content["notUnderstood"] == ["what", "does", "the", "framework", "called", "say", "about", "boats"]
     assert content["hint"].startswith("No company, person or framework matches")
-    assert "Results are only names in the query." in content["hint"]
+    assert "The results are only names that the query contains." in content["hint"]
     assert "list_people (company, title)" in content["hint"]
     assert found["_meta"]["io.muniment/provenance"]["frameworks"] == {"tide-score": "imported 2026-01-01"}
 

@@ -72,7 +72,7 @@ def test_what_is_only_similar_is_no_result_and_the_likeliest_of_any_kind_is_the_
     everything = search(reader, q, limit=5)
     assert (everything.results, {*everything.totals.values()}) == ([], {0})
     assert next((kind, each.id) for kind, each in everything.closest) == first
-    assert everything.hint == f'No company, person or framework matches "{q}". What is close may be meant.'
+    assert everything.hint == f'No company, person or framework matches "{q}". You may mean one of the closest results.'
 
 
 def test_a_kind_keeps_the_order_and_the_total_of_its_list(reader):

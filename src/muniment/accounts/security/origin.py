@@ -68,24 +68,24 @@ def _origin(address: str, agent: str, request_id: str) -> Origin:
 
 
 SITE_PART: Final = 10
-"""A site may take a tenth."""
+"""A site may take one part of so many: a tenth."""
 
 
 def take_share(kind: str, *, in_all: int, least: int, hours: int) -> bool:
     """
-    Count one more *kind* for the site that the current request comes from; return False if it has its share.
+    Count one more *kind* for the site that the current request comes from; return False if its share is used up.
 
     Args:
-        in_all: how many all visitors together may have.
-        least: how many one client may cause in an hour; a site may always do so too.
-        hours: how many hours of the clock one of them counts in, the first and the last included.
+        in_all: the limit of all visitors together.
+        least: the limit of one client in an hour, which a site always has too.
+        hours: the number of hours of the clock in which one of them counts, the first and the last included.
     """
     site = site_key(current().address)
     if site is None:
         return True
     most = max(least, in_all // SITE_PART // hours)
     key = f"share:{kind}:{digest(site.encode())}:{now():%Y%m%d%H}"
-    # A flood that is refused only reads.
+    # A refused flood only reads: it does not write to the database.
     if cache.get(key, 0) >= most:
         return False
     cache.add(key, 0, timeout=3_700)

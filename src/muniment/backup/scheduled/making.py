@@ -37,7 +37,7 @@ class Outcome:
 
     Args:
         name: the new backup; None if nothing has changed since the newest one.
-        covered_at: up to then, everything is in the newest backup.
+        covered_at: the newest backup has everything up to this time.
         damaged: backups and files that were found damaged; files are copied again.
     """
 

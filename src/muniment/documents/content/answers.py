@@ -1,7 +1,7 @@
 """
-Read what a process that extracts text answers.
+Read the answer of a process that extracts text.
 
-A hostile file may have taken that process over: whatever it says has the declared form and size, or is no answer.
+A hostile file may have taken over that process, so an answer of another form or size than the declared one is rejected.
 """
 
 from typing import Annotated
@@ -21,13 +21,13 @@ class Answer(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NotAnAnswer(ValueError):  # noqa: N818 - a verdict
-    """The process has not said what it can say."""
+    """The answer has another form or size than the declared one."""
 
 
 def read_answer(said: bytes) -> Answer:
     """Return the answer, or raise NotAnAnswer."""
     try:
-        # Unlike JSON, it says how long a list is before it begins: a longer one is never built.
+        # Unlike JSON, MessagePack gives the length of a list first, so a list that is too long is never built.
         found = msgspec.msgpack.decode(said, type=Answer)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise NotAnAnswer from None

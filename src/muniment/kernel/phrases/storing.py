@@ -122,5 +122,5 @@ def stored_text(text: str) -> str:
 
 
 def shortened(text: str, characters: int) -> str:
-    """Return a text that is cut to its first *characters*; a phrase that has to be cut is no phrase any more."""
+    """Return a text that is cut to its first *characters*; a phrase that has to be cut becomes plain text."""
     return text if len(text) <= characters else str(text)[:characters]

@@ -69,7 +69,7 @@ def error_reply(problem: Problem, base_url: str = "") -> Reply:
     Return the HTTP response for *problem*, in the envelope of the service document; no cache keeps it.
 
     Args:
-        base_url: before the paths of pages that the problem names.
+        base_url: the prefix for paths of pages that the problem names.
     """
     told = problem.to_wire()
     told["error"] = web_pages.with_addresses(told["error"], base_url)

@@ -153,10 +153,10 @@ def _near_in_words(kind: str, key: str, why: str, found: Found) -> tuple[str, st
 
 
 def _hint_of(found: Everything) -> str:
-    """Return the hint of a search without results; of several words that say more than a name, where to ask them."""
+    """Return the hint of a search without results; if several words are not understood, it names the tools with filters."""
     if len(found.not_understood) < 2:
         return found.hint
-    named = "Results are only names in the query. " if found.closest else ""
+    named = "The results are only names that the query contains. " if found.closest else ""
     return f"{found.hint} {named}{_FILTERS}"
 
 
@@ -170,7 +170,7 @@ _HIDDEN: Final = frozenset(
 _APART: Final = frozenset(
     {"description", "body", "bio", "companyDescription", "positions", "treasuryAmount", "createdAt"}
 )
-"""Told as paragraphs or lists, or a second form of a fact."""
+"""Fields that are shown as paragraphs or lists, or repeat a fact in a second form."""
 
 
 def text_of(kind: str, data: JSONObject, schema: Schema) -> str:

@@ -118,7 +118,7 @@ def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new
 
 
 def _fields_hint(unknown: Sequence[str], record: Record) -> Joined:
-    """Return which fields there are, and first those that *unknown* names may mean: also members of an object."""
+    """Return the names of editable fields, after those, members of objects included, that *unknown* names may mean."""
     places = {**_members(record), **{name: name for name in record.editable}}
     similar_fields: list[str] = []
     for name in unknown[:_MAX_UNKNOWN]:
@@ -131,7 +131,7 @@ def _fields_hint(unknown: Sequence[str], record: Record) -> Joined:
 
 
 def _members(record: Record) -> dict[str, str]:
-    """Return the places of the members of objects by their names; those of rows may as well mean something else."""
+    """Return the paths of the members of objects by name; a member of a row has no single path."""
     return {
         name: f"{field.name}.{name}"
         for field in record.editable.values()

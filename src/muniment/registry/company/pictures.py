@@ -97,7 +97,7 @@ def resize(content: bytes, *, formats: tuple[str, ...] = FORMATS, is_logo: bool 
 
 
 class _Refusal(msgspec.Struct):
-    """Why the process refuses a picture; what it says is shown as it is."""
+    """The reason why the process rejects a picture, shown to people as it is."""
 
     message: Annotated[str, msgspec.Meta(min_length=1, max_length=300)]
     hint: Annotated[str, msgspec.Meta(max_length=300)]
@@ -108,7 +108,7 @@ def _drawn(said: bytes) -> tuple[bytes, bytes]:
     """
     Return the two sizes that the process has drawn.
 
-    The picture may have taken the process over: what is no WebP of either size, or no refusal, is not used.
+    The picture may have taken over the process, so any answer but a refusal or a WebP of each size is rejected.
     """
     if said.startswith(redrawing.OK):
         start = len(redrawing.OK) + redrawing.LENGTH.size

@@ -181,7 +181,7 @@ def import_registry(
         rehearsal = new_pass(warn, dry=True).run(sources)
         if options.dry_run or rehearsal.bad or rehearsal.dropped:
             return rehearsal
-        return _recorded(new_pass(_silent, dry=False), sources, options)  # the rehearsal told the warnings
+        return _recorded(new_pass(_silent, dry=False), sources, options)  # the rehearsal reported the warnings
 
 
 def _batch_run(options: ImportOptions, actor: Actor, folder: Path, *, dry: bool) -> BatchRun:
@@ -311,7 +311,7 @@ class _Pass:
         numbered = [(line.number, row) for line, row in rows]
         write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}
         for attempt in range(ATTEMPTS):
-            # What an attempt reports is told only once it has been committed.
+            # Faults of an attempt are reported only after its commit.
             rejected, warned, dropped = (_Faults(source.path.name) for _ in range(3))
             self.state.tell, self.state.warn, self.state.drop = rejected.add, warned.add, dropped.add
             try:

@@ -190,7 +190,7 @@ def _column(heading: str, values: list[str]) -> JSONObject:
         names = [name for name in field.options if name in _DECIDED]
         if not names:
             continue
-        # Fields of one kind share the decision, which reads thousands of cells; people part their names otherwise.
+        # A decision reads thousands of cells, so fields of one kind share it; names of people are split in another way.
         shared = (field.kind, field.name == PEOPLE_FIELD)
         if shared not in decided:
             column = Column(heading, field.name)

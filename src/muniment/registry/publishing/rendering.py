@@ -222,7 +222,7 @@ def _open_votes(view: CompanyView) -> dict[str, tuple[str, ...]]:
     """Return the days on which votes end that can be cast; on a later day, they are over."""
     days = set()
     for encoded in view.proposals:
-        if b'"active"' not in bytes(encoded):  # decoding is dear, and most proposals are decided
+        if b'"active"' not in bytes(encoded):  # decoding is expensive, and most proposals are decided
             continue
         proposal = msgspec.json.decode(encoded)
         day = _DAY.match(str(proposal.get("endDate")))

@@ -1,8 +1,8 @@
 """
 Publish again from the source: the check of published documents, what differs row by row, or all in one transaction.
 
-The check renders each document again from its source and compares it with what is published. Which of the two is
-damaged, the digests tell. A published body that has the digest of its publication is what was published, so its source
+The check renders each document again from its source and compares it with what is published. The digests tell which
+of the two is damaged. A published body that has the digest of its publication is what was published, so its source
 has changed without an operation: such a document is reported and left alone, since a damaged source must not be
 published. Any other difference is mended from the source.
 """

@@ -41,7 +41,7 @@ def bring_up_to_date() -> Upgrade:
     """
     Apply pending migrations and a changed registry.toml, and render outdated documents.
 
-    Waits for any other process that does.
+    Wait for another process that is doing so.
 
     Raises:
         UnknownDatabase: a newer version has contracted the database, or a version before 0.1.0 made it.

@@ -129,7 +129,9 @@ def _check(company: Company, step: str) -> None:
             )
         hint = marked("Reload it: someone else may have decided.")
         if step == "submitted" and company.state == State.PUBLISHED:
-            hint = marked("Change it without submitting it: what needs review waits for a reviewer by itself.")
+            hint = marked(
+                "Save your changes without submitting. Changes that need review go to a reviewer by themselves."
+            )
         raise Conflict(
             Phrase(
                 "{slug!r} is {state} and cannot be {step}.",

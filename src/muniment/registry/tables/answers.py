@@ -1,8 +1,8 @@
 """
-The tables of a file as the process that reads it answers them, in MessagePack.
+The tables of a file, as the process that reads it sends them in MessagePack.
 
-A hostile file may have taken that process over: what is no answer of this form and size is not used. MessagePack says
-how long a list is before it begins, so that a longer one is never built; the cells of a table are one list.
+A hostile file may have taken over that process, so an answer of another form or size is rejected. MessagePack gives the
+length of a list first, so a list that is too long is never built; the cells of a table are one list.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ import msgspec
 from muniment.registry.tables.formats import MAX_CELLS, MAX_COLUMNS, MAX_MEMBERS, MAX_ROWS, MAX_SHEETS, Sheet
 
 MAX_NOTES = 2 * MAX_MEMBERS * MAX_MEMBERS
-"""A note for each file in the archives of an archive, and some more."""
+"""One note for each file in nested archives, and a few more."""
 
 
 class NotAnAnswer(ValueError):  # noqa: N818 - a verdict
-    """The process has not said what it can say."""
+    """The answer has another form or size than the declared one."""
 
 
 class _Told(msgspec.Struct, array_like=True, forbid_unknown_fields=True):

@@ -160,7 +160,7 @@ def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset
             column.field, _, title = column.field.partition(":")
             column.title = column.title or title
         is_taken = any(other.field == column.field for other in columns)
-        # Several columns can hold people; of any other field, the first column has the say.
+        # Several columns can hold people; for any other field, only the first column counts.
         if (is_taken and column.field != PEOPLE_FIELD) or not fits(column.field, cells):
             column.field = ""
         decide_options(column, cells)

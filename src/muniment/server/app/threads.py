@@ -183,7 +183,7 @@ def _key(holder: Holder) -> str:
 
 
 def _site(holder: Holder) -> str:
-    """Return what takes turns with others: an account, or the visitors of a site."""
+    """Return the group that takes turns with others: an account, or the visitors of a site."""
     if holder.account:
         return _key(holder)
     site = site_key(holder.address)

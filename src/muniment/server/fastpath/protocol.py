@@ -218,13 +218,13 @@ class FastPathProtocol(LimitedProtocol):
         return True
 
     def _awaits_another(self) -> bool:
-        """Return whether the connection has read a request, and the next one can be answered as soon as it comes."""
+        """Return whether the connection has read a request and can answer the next one as soon as it arrives."""
         is_reading = self.is_unfinished or self._in_head or self._in_body
         is_ending = self._is_over or self._waits_for is not None
         return self.has_asked and not is_reading and not is_ending and self._is_free()
 
     def _known_head(self, block: bytes) -> Head | None:
-        """Return what the headers in *block* mean if they are known; they are from the second time in a row on."""
+        """Return the parsed headers of *block* if they are known, which they are once they arrived twice in a row."""
         heads = self.front.fast_path.heads
         head = heads.by_block.get(block)
         if head is None:

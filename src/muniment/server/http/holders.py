@@ -19,16 +19,16 @@ from typing import Final, Protocol
 from muniment.kernel.http.addresses import site_key
 
 MAX_CONNECTIONS: Final = 4_000
-"""The limit of a process, lower where few files may be open. Each takes about 10 KB at rest; a browser opens six."""
+"""The limit of a process, lower where few files may be open. An idle one takes about 10 KB; a browser opens six."""
 MAX_CONNECTIONS_PER_ADDRESS: Final = 256
-"""An office behind one address has enough; 16 addresses must work together to take all connections of a process."""
+"""Enough for an office behind one address; to take all connections of a process, 16 addresses must work together."""
 _REMEMBERED: Final = 4096
 SMALL: Final = 16
 SMALL_PART: Final = 250
 """A holder of at most this part of all connections is small, and of 16 at most: browsers and agents have fewer."""
 ADDRESS_BYTES: Final = 32 << 20
 TOTAL_BYTES: Final = 80 << 20
-"""For all bodies and what is sent ahead, below the limit of the forms; the address with most of it makes room."""
+"""The limit of all bodies and bytes sent ahead, below that of the forms; the address with the most makes room."""
 PART_OF_A_SITE: Final = 10
 """A site may hold a tenth of all connections and body bytes, and never less than one address may."""
 HONEST_S: Final = 1.0
@@ -249,7 +249,7 @@ class Holders:
 
     def _relieve(self, member: Member, holders: Iterable[Holder]) -> bool:
         """
-        End a connection of that of *holders* with most bytes, unless it is the address of *member*.
+        End a connection of the holder with the most bytes, unless that is the address of *member*.
 
         The oldest unfinished request goes first; then a connection whose client sent ahead and that does not work.
         """

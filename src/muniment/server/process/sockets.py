@@ -12,7 +12,7 @@ from muniment.server.http.holders import MAX_CONNECTIONS
 
 BACKLOG: Final = 2048
 ORPHANS_END_WITHIN_S: Final = 5.0
-"""Processes whose supervisor was killed may hold its address so long."""
+"""Processes whose supervisor was killed may hold its address for this long."""
 LOOK_S: Final = 0.05
 
 

@@ -36,9 +36,9 @@ _WIDE: Final = 1 << 17
 """Publication numbers from which on rare values are kept as lists."""
 _RARE: Final = 512
 MAX_CANDIDATES: Final = 20
-"""Values of one filter that are compared before some are suggested."""
+"""Maximum values of one filter that are compared for suggestions."""
 VALUE_BYTES: Final = 200
-"""Memory of a counted value, about."""
+"""Approximate memory of a counted value."""
 _Documents: TypeAlias = "int | array[int]"
 """The documents of a value: a bit for each, or their numbers if they are few among many."""
 

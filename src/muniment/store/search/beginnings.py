@@ -2,7 +2,7 @@
 Beginnings: the words that begin with the last word of a query.
 
 The full-text index merges the entries of every word that begins so, each time that it is asked. That costs little in a
-small registry; in a large one the vocabulary tells the words instead: those of names, symbols, themes and places.
+small registry; in a large one the vocabulary supplies the words instead: those of names, symbols, themes and places.
 """
 
 import sqlite3

@@ -31,12 +31,12 @@ TYPO_MAX_CHARACTERS: Final = 24
 
 class Closest(msgspec.Struct, frozen=True, gc=False):
     """
-    A document close to what was asked, and why.
+    A document that is similar to a query or a key, and why.
 
     Args:
-        is_former: it had the name that was asked.
-        is_named: its name is among the words that were asked.
-        similarity: of its name to the query; 0 if it is close for another reason.
+        is_former: the document had the requested name in the past.
+        is_named: the query contains the document's name.
+        similarity: how similar its name is to the query; 0 if it is listed for another reason.
     """
 
     id: str

@@ -168,7 +168,7 @@ def _closest(
 
 
 def _not_understood(q: str, closest: Sequence[tuple[str, Closest]]) -> tuple[str, ...]:
-    """Return the words of a query that finds nothing which no name explains; none if a name is similar to the whole."""
+    """Return the words of an unsuccessful query that no name explains; none if a name is similar to the whole query."""
     explained: set[str] = set()
     for _, document in closest:
         if document.similarity or document.is_former:
@@ -184,7 +184,7 @@ def _hint(q: str, pages: dict[str, ListPage], *, has_closest: bool) -> str:
         return next(iter(pages.values())).hint
     *first, last = pages
     shown = without_controls(q)[:MAX_SHOWN]
-    other = "What is close may be meant." if has_closest else "Use fewer or other words."
+    other = "You may mean one of the closest results." if has_closest else "Use fewer or other words."
     return f'No {", ".join(first)} or {last} matches "{shown}". {other}'
 
 

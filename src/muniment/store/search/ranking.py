@@ -1,5 +1,5 @@
 """
-The order of what a query finds: exact names, then what begins with it, then text by weight. What is close is apart.
+The order of what a query finds: exact names, then names that begin with it, then text by weight.
 
 :func:`plan` turns the words of a query into one expression of the full-text index, which filters and sorts apply to,
 and the positions that come first by relevance. Texts are weighed only if there are few: of many, those come first that

@@ -103,7 +103,7 @@ def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
     Return a card as SVG, and the files of the fonts that it needs.
 
     Args:
-        card: what it says, as :class:`muniment.web.cards.facts.Card`.
+        card: the content of the card, as :mod:`muniment.web.cards.facts` returns it.
         logo: a PNG as a data URL.
     """
     files = {STRONG: None, TEXT: None}

@@ -27,7 +27,7 @@ WAITING: Final = 3
 DEADLINE_S: Final = 5.0
 MAX_PICTURE_BYTES: Final = 4 << 20
 MAX_USED_S: Final = 60.0
-"""The process has several threads; what a card made it say is not charged without a bound."""
+"""Maximum seconds of CPU that a card is charged for: a card that took over the process could report any number."""
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 
 
@@ -66,10 +66,10 @@ class Renderer:
                 end = began_s + DEADLINE_S
                 size, used_s = HEAD.unpack(_read(process.stdout.fileno(), HEAD.size, end))
                 if size > MAX_PICTURE_BYTES or not 0 <= used_s <= MAX_USED_S:
-                    raise BrokenPipeError("the picture, or what it cost, is too large")
+                    raise BrokenPipeError("the picture or its cost is too large")
                 drawn = _read(process.stdout.fileno(), size, end)
                 if drawn and not drawn.startswith(PNG):
-                    raise BrokenPipeError("it is no picture")
+                    raise BrokenPipeError("the answer is not a picture")
             except OSError:
                 self.close()
                 lost_s += time.monotonic() - began_s

@@ -16,7 +16,7 @@ from muniment.web.lists.search import ListFilter, ListName, Search
 from muniment.web.requests.page_cache import reader
 
 SHOWN: Final = 4
-"""They fill two lines of a phone."""
+"""Maximum values suggested: they fill two lines on a phone."""
 MAX_CODES: Final = 300
 """Values in use of a filter whose values have labels, such as countries."""
 LISTS: Final[tuple[ListName, ...]] = ("companies", "people", "frameworks")

@@ -118,7 +118,7 @@ def fit(
         if name in whole:
             shown[name] = rows
         elif name in long:
-            # What a list leaves of its share is for those after it.
+            # Later lists may use the rest of this list's share.
             share = room // len(long[long.index(name) :])
             shown[name], used_bytes = _first_rows(rows[offset : offset + (limit or answers.MAX_LISTED)], share, url)
             room -= used_bytes
@@ -341,7 +341,7 @@ def _notes(diff: Mapping[str, JSONObject]) -> list[str]:
 
 
 def _replacements(replaced: JSONMapping) -> Iterator[str]:
-    """Yield which values no longer wait for a reviewer, because the call asks for others."""
+    """Yield a warning for each value that no longer waits for a reviewer because the call replaces it."""
     for name, value in replaced.items():
         shown = msgspec.json.encode(value).decode()
         yield f"The {name} that waited for a reviewer, {shown}, is replaced by this one and will not be decided."
