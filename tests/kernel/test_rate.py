@@ -142,6 +142,13 @@ def test_a_cost_charged_afterwards_overdraws_the_bucket_until_it_is_refilled():
     assert held.take("a").allowed
 
 
+def test_a_cost_far_above_the_size_of_a_full_bucket_is_paid_back_after_two_refills():
+    held, clock = limiter(per_minute=60, burst=10)
+    assert held.take("a", cost=1000).allowed
+    clock.now_s += 20
+    assert held.take("a", cost=10).allowed
+
+
 def test_an_overdraft_is_bounded_and_not_forgotten_early():
     held, clock = limiter(per_minute=60, burst=10)
     held.charge("a", 1_000_000)

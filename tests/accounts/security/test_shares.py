@@ -1,11 +1,12 @@
 """No site takes what all visitors may leave behind: an IPv6 network of 48 bits has 65,536 networks of clients."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.contrib.sessions.models import Session
-from django.core.cache import cache
+from django.core.cache import cache, caches
+from django.db import connection
 from django.test import Client
 
 from make.accounts import PASSWORD
@@ -55,6 +56,38 @@ def test_a_site_takes_a_tenth_and_no_more():
     assert [taken(other, **bound) for other in OTHERS] == [True, True]
     bound["in_all"] = 160
     assert [taken(network(number), **bound) for number in range(4, 6)] == [True, False]
+
+
+def test_a_share_is_a_tenth_of_all_and_not_one_more():
+    with origin.at(network(1), ""):
+        assert [origin.take_share("test", in_all=100, least=0, hours=1) for _ in range(11)] == [True] * 10 + [False]
+
+
+def test_those_who_come_at_once_do_not_take_more_than_the_share(monkeypatch):
+    monkeypatch.setattr(cache, "get", lambda _key, default: default)  # each looks before another has counted
+    with origin.at(network(1), ""):
+        assert [origin.take_share("test", in_all=20, least=0, hours=1) for _ in range(4)] == [True, True, False, False]
+
+
+def test_a_count_lasts_for_the_hour_in_which_it_began(moment):
+    with origin.at(network(1), ""):
+        origin.take_share("test", in_all=20, least=0, hours=1)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT expires FROM accounts_cache WHERE cache_key LIKE %s", ["%share:test:%"])
+        ((expires,),) = cursor.fetchall()
+    at = expires if isinstance(expires, datetime) else datetime.fromisoformat(expires)
+    assert at.replace(tzinfo=None) >= (moment[0] + timedelta(hours=1)).replace(tzinfo=None)
+
+
+def test_the_shares_of_one_bound_never_evict_those_of_another():
+    for kind in ("apps", "mails"):
+        with origin.at(network(1), ""):
+            origin.take_share(kind, in_all=10, least=0, hours=1)
+    full = caches.create_connection("default")
+    full._max_entries, full._max_of_a_kind = 1, 1
+    full.add("share:apps:other:2026", 0, timeout=60)
+    with origin.at(network(1), ""):
+        assert not origin.take_share("mails", in_all=10, least=0, hours=1)
 
 
 def test_what_one_client_may_do_its_site_may_too():

@@ -114,6 +114,7 @@ def test_links_that_a_reader_clicks_and_parts_of_the_file_pass(kind, target, mod
             {"word/_rels/a.rels": "<x>" + "<y/>" * active_content.MAX_DESCRIBING_ELEMENTS + "</x>"},
             "too many links",
         ),
+        ({f"word/_rels/{name}.rels": "<x>" + "<y/>" * 25_000 + "</x>" for name in "ab"}, "too many links"),
         ({"word/activeX/activeX1.xml": "<x/>"}, "contains controls"),
     ],
     ids=lambda given: given if isinstance(given, str) else "",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.server.http.holders import Holders
+from muniment.server.http.holders import SMALL, Holders
 
 
 class Connection:
@@ -193,6 +193,23 @@ def test_the_address_with_most_body_bytes_makes_room_for_another():
     assert not process.holders.hold(last, 10), "its own address has most of them"
 
 
+def test_all_body_bytes_may_be_held():
+    process = Process(address_bytes=100, total_bytes=150)
+    first, second = process.arrive("a", is_unfinished=True), process.arrive("b", is_unfinished=True)
+    assert process.holders.hold(first, 100)
+    assert process.holders.hold(second, 50)
+    assert (first.has_ended, process.refused) == (False, [])
+
+
+def test_an_address_with_most_body_bytes_is_refused_rather_than_loses_another_request():
+    process = Process(address_bytes=100, total_bytes=150)
+    kept, other = (process.arrive(address, is_unfinished=True) for address in "ab")
+    assert process.holders.hold(kept, 70)
+    assert process.holders.hold(other, 60)
+    assert not process.holders.hold(process.arrive("a", is_unfinished=True), 25)
+    assert not (kept.has_ended or other.has_ended)
+
+
 def test_a_paused_connection_makes_room_after_the_unfinished_requests_of_its_address_and_a_working_one_never():
     process = Process(address_bytes=100, total_bytes=100)
     working = process.arrive("a", is_working=True)
@@ -242,6 +259,16 @@ def test_within_a_site_the_largest_address_makes_room():
     assert process.arrive(network(30), is_unfinished=True)
     assert [each.has_ended for each in attack] == [True] + [False] * 79
     assert not any(each.has_ended for each in small)
+
+
+def test_within_a_site_of_small_addresses_the_oldest_unfinished_request_makes_room():
+    process = Process(10 * SMALL, per_address=SMALL)
+    alone = process.arrive(network(1), is_unfinished=True)
+    same = process.arrive(network(2), is_unfinished=True)
+    for number in range(3, process.holders.per_site + 1):
+        assert process.arrive(network(number), is_unfinished=True)
+    assert process.arrive(network(99), is_unfinished=True)
+    assert (alone.has_ended, same.has_ended) == (True, False)
 
 
 def test_a_site_whose_connections_are_all_busy_gets_no_other():

@@ -371,6 +371,20 @@ def test_the_pauses_of_a_client_that_sends_ahead_double_up_to_eight_seconds_and_
     asyncio.run(run())
 
 
+def test_pauses_are_short_again_after_one_in_which_the_client_waited(api):
+    async def run():
+        client = Client(api, rate="1")
+        pauses = []
+        for sent in (DETAIL * 4, b"", b"", DETAIL):
+            client.send(sent)
+            await client.settle()
+            pauses.append(round(client.pause_s))
+            client.connection._end_pause()
+        assert pauses == [1, 2, 4, 1]
+
+    asyncio.run(run())
+
+
 @BOTH_PATHS
 def test_a_pause_is_never_longer_than_the_shortest_wait_that_a_client_is_told(api, protocol):
     async def run():

@@ -73,9 +73,6 @@ def test_a_command_refuses_with_the_status_that_systemd_does_not_restart():
     assert f"RestartPreventExitStatus={REFUSED}" in UNIT.read_text()
 
 
-"""They run in no database that a published version has made."""
-
-
 def test_every_migration_that_takes_something_away_requires_a_form():
     loader = MigrationLoader(connection)
     for (app, name), migration in loader.disk_migrations.items():

@@ -138,6 +138,27 @@ def test_at_most_four_values_are_suggested(publisher):
     assert len(chips_of_everything("ze")) == 4
 
 
+def test_at_most_four_values_of_all_lists_are_suggested(publisher):
+    publisher.publish(
+        company(10, themes=["zest 1", "zest 2", "zest 3"]),
+        person(10, "dee", name="Dee Foam", positions=(("Zest 4", "company-1"), ("Zest 5", "company-1"))),
+    )
+    page_cache.reader().refresh()
+    assert [chip.label for chip in chips_of_everything("zest")] == ["Theme"] * 3 + ["Title"]
+
+
+def test_one_character_suggests_values_unless_it_is_a_letter_of_an_alphabet(publisher):
+    publisher.publish(company(10, themes=["東 風"]))
+    page_cache.reader().refresh()
+    assert [chip.value for chip in chips_of_everything("東")] == ["東 風"]
+    assert chips_of_everything("z") == []
+
+
+def test_a_suggested_list_begins_with_its_first_page(publisher):
+    search = Search(registry_list("companies"), "zug", page=3)
+    assert [chip.address for chip in value_chips.value_chips(search, "zug")] == ["/companies?city=Zug"]
+
+
 def test_of_very_many_values_those_are_found_that_begin_with_the_words(publisher, monkeypatch):
     monkeypatch.setattr("muniment.store.search.values.MAX_COMPARED", 3)
     publisher.publish(*(company(n, themes=[f"zeal {n}", f"ardent zeal {n}"]) for n in range(10, 12)))
