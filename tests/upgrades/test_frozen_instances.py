@@ -87,6 +87,15 @@ def test_an_instance_is_migrated_proven_read_and_changed(instance, tmp_path):
         assert product.data_of(f"/api/v1/companies/{company}")["company"]["website"] == "https://harbour.example"
 
 
+def test_the_instances_are_those_of_the_released_versions_and_hold_what_the_tests_ask_for():
+    assert VERSIONS[0] == "0.1.0", "without one, the tests of this module are skipped"
+    for version in VERSIONS:
+        known = json.loads((HERE / version / "known.json").read_text())
+        assert known["token"]
+        assert known["company"]
+        assert known["documents"]
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_backup_is_verified_and_restored(request, tmp_path, database, version):
     backup = str(HERE / version / "instance.backup")

@@ -42,6 +42,13 @@ def test_a_file_without_a_table_is_refused_with_its_reason(name, content, reason
         read_sheets(content, name)
 
 
+def test_250_sheets_are_read_and_no_more():
+    reading = formats.Reading("many.xlsx", 1, "", "")
+    reading.take_sheets(250)
+    with pytest.raises(formats.TooMuch, match=r"more than 250 sheets"):
+        reading.take_sheets(1)
+
+
 def test_limits_of_size(monkeypatch):
     monkeypatch.setattr(formats, "MAX_ROWS", 2)
     with pytest.raises(NotATable, match="too many"):

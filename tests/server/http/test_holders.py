@@ -207,7 +207,7 @@ def test_an_address_with_most_body_bytes_is_refused_rather_than_loses_another_re
     assert process.holders.hold(kept, 70)
     assert process.holders.hold(other, 60)
     assert not process.holders.hold(process.arrive("a", is_unfinished=True), 25)
-    assert not (kept.has_ended or other.has_ended)
+    assert (kept.has_ended, other.has_ended) == (False, False)
 
 
 def test_a_paused_connection_makes_room_after_the_unfinished_requests_of_its_address_and_a_working_one_never():
