@@ -42,7 +42,7 @@ def test_a_walk_tells_its_files_functions_and_changes_of_file(walk, begin, capsy
     assert told.index("first.py") < told.index("second.py")
 
 
-def test_a_walk_goes_on_in_another_thread(walk, begin):
+def test_a_walk_continues_in_another_thread(walk, begin):
     def request(_):
         thread = threading.Thread(target=begin)
         thread.start()

@@ -398,7 +398,7 @@ def test_a_name_that_could_mean_several_arguments_is_refused(required, names, gi
         ("nmae", ""),
     ],
 )
-def test_an_argument_that_is_a_member_of_another_is_led_to_it(given, hint):
+def test_an_argument_that_is_a_member_of_another_gets_its_path(given, hint):
     rows = {"type": "array", "items": {"type": "object", "properties": {"city": {"type": "string"}}}}
     socials = {"type": "object", "properties": {"linkedin": {"type": "string"}}}
     changes = {"type": "object", "properties": {"socials": socials, "address": rows}}

@@ -25,7 +25,7 @@ def expanded(folder: Path) -> Version:
 
 
 def contracted(folder: Path) -> Version:
-    """Copy this version into *folder*, with a form more and a migration that requires it; return it like `expanded`."""
+    """Copy this version, with a migration that requires the next form of the database; return it like `expanded`."""
     version = _copied(
         folder,
         "from django.db import migrations\n"

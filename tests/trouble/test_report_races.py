@@ -86,7 +86,7 @@ def test_exactly_five_of_eight_run_however_the_24_fall(seed):
         heir = queue.claim("third")
     ends = at_once([lambda: run_job.execute(zombie), lambda: run_job.execute(heir)])
     assert isinstance(ends[0], handlers.LeaseLost | handlers.Abandoned), ends
-    if isinstance(ends[0], handlers.Abandoned):  # it came when all was over: what its worker then does changes nothing
+    if isinstance(ends[0], handlers.Abandoned):  # it came when all was over; the worker then changes nothing
         zombie.failed(str(ends[0]), for_good=True)
     assert ends[1] is None, ends
     assert (Report.objects.filter(run_id=zombie.id).count(), books(me)) == (1, (40, 10))

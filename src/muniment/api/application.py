@@ -43,8 +43,8 @@ class Api:
     Serves ``/api/v1``, ``/openapi.json``, ``/llms.txt`` and ``/exports``.
 
     Args:
-        config: for the public URL and the folder of exports.
-        schema: of the registry's objects.
+        config: the settings, for the public URL and the folder of exports.
+        schema: the schema of the registry's objects.
         shared: the exports that all nodes of the instance list.
     """
 

@@ -74,8 +74,8 @@ class Quota:
     An account's storage.
 
     Args:
-        used_bytes: by stored documents.
-        reserved_bytes: for files that open upload links wait for.
+        used_bytes: the bytes of stored documents.
+        reserved_bytes: the bytes reserved for open upload links.
         limit_bytes: what both may take.
     """
 

@@ -35,7 +35,7 @@ class Worker:
     Runs background jobs.
 
     Args:
-        threads: for the main lane; each other lane has one.
+        threads: the number of threads of the main lane; each other lane has one.
         name: owns the leases; host and process by default.
     """
 

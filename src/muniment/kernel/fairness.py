@@ -168,7 +168,7 @@ class Fairness:
         Count a refusal and return its problem.
 
         Args:
-            state: of the request, if its client address is refused: its connection is not read for a while.
+            state: the state of the request, if its client address is refused: its connection is not read for a while.
         """
         self.count_refusal(name)
         if state is not None:

@@ -31,7 +31,7 @@ class Mark(NamedTuple):
     A PNG picture.
 
     Args:
-        width: at which it is shown.
+        width: the width at which it is shown.
         has_name: it is the logo, which stands for the name.
     """
 

@@ -48,7 +48,7 @@ class InputRequired(Exception):  # noqa: N818 - a turn of the conversation, not 
     The client must ask its user, and repeat the call with the answer.
 
     Args:
-        message: for the user.
+        message: the message for the user.
         state: the client returns it with the answer.
 
     Source: MCP specification 2026-07-28, input required (SEP-2322).
@@ -79,7 +79,7 @@ class Caller:
     Args:
         actor: None on the public server.
         client: the address for rate limits, after trusted proxies.
-        request_id: for logs and internal errors.
+        request_id: the id for logs and internal errors.
         elicits: the client can ask its user by a form.
         answer: the user's answer to such a question: accept, decline or cancel; "" if there was none.
         state: the state of the question that the client returns.
@@ -266,7 +266,7 @@ class Prompt:
     Args:
         arguments: name to description; all are required.
         render: gets the arguments' values, returns the user's message.
-        complete: by argument, values that begin with a text.
+        complete: returns, by argument, the values that begin with a text.
     """
 
     name: str

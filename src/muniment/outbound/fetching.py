@@ -37,7 +37,7 @@ class Connection(TypedDict, total=False):
         resolve: returns the addresses of a name.
         is_allowed: whether an address may be connected to; public ones by default.
         tls: the certificates to trust; the system's by default.
-        port: of the server, in place of the scheme's.
+        port: the port of the server, in place of the scheme's.
         deadline_s: time limit of the whole exchange.
         max_body_bytes: size limit of the body.
     """
@@ -55,7 +55,7 @@ class NotFetched(ValueError):  # noqa: N818 - an outcome
     The response is not 200.
 
     Args:
-        status: of the response.
+        status: the status of the response.
         location: where a redirect leads; "" for other responses.
     """
 

@@ -40,7 +40,7 @@ class Plugin:
     An installed plugin.
 
     Args:
-        name: of its entry point.
+        name: the name of its entry point.
         package: its distribution, with the version.
         hooks: those that it implements; none if it was not loaded.
         fault: why it was not loaded; empty if it was.

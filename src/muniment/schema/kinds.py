@@ -47,8 +47,8 @@ class View(Struct, frozen=True):
     The JSON Schema to derive.
 
     Args:
-        change: of an owner's change: editable members with their limits. Otherwise of a published answer.
-        described: with the fields' help as descriptions.
+        change: derive it for an owner's change, with editable members and their limits, not for a published answer.
+        described: include the fields' help as descriptions.
         ref: gets the name of a record and returns a reference to it; None writes every record in place.
     """
 

@@ -123,8 +123,8 @@ class Record(Kind, frozen=True, dict=True):
     An object.
 
     Args:
-        name: of its schema in the API reference; "" for one that is described in place.
-        fields: in the order of the wire.
+        name: the name of its schema in the API reference; "" for one that is described in place.
+        fields: the fields in the order of the wire.
         others: what becomes of members that are not declared: kept (an open object), refused, or ignored.
         others_on_import: the same for an imported row, where it differs.
         limits_on_import: whether a broken limit, also of a member within, refuses an imported row, or warns.

@@ -24,15 +24,15 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
             ordinal, 0 when unknown and for kinds without dates.
         item: the JSON object in lists.
         body: the whole response of the detail endpoint.
-        updated_at: in the format of :func:`muniment.kernel.wire.timestamp`.
+        updated_at: the time in the format of :func:`muniment.kernel.wire.timestamp`.
         provenance: the origin of its text and the day, such as ``reviewed 2026-11-22``; no part of the body.
         name: the display name, which ``sort=name`` orders by.
         facets: the document's values for each filter.
         texts: search texts by weight: symbol, slug, domain and handles; description; body.
         search: further search texts.
         treasury_minor: minor units that count towards the registry's total; None if unknown.
-        team_size: of a company, if known.
-        company_count: of a person: the number of companies with a position.
+        team_size: the team size of a company, if it is known.
+        company_count: the number of companies in which a person has a position.
         raising: whether a funding round is open.
         schema: on PostgreSQL, that of the version which rendered it; 0 if that version did not say so.
         modified_at: the stamp of the last change of the body, as :mod:`muniment.store.modified`.

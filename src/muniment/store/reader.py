@@ -48,7 +48,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
         etag: the opaque part of its ETag.
         modified_at: the stamp of its last change, as :mod:`muniment.store.modified`, or another time without one.
         version: the version of the file it was read from.
-        provenance: of each item, its key and its mark, as a member of a JSON object.
+        provenance: for each item, its key and its mark, as a member of a JSON object.
     """
 
     body: bytes
@@ -64,10 +64,10 @@ class ListPage(Page[bytes]):
     A page of finished list items. The page number is the actual one, also with a cursor.
 
     Args:
-        provenance: of each item, its key and its mark, as a member of a JSON object.
+        provenance: for each item, its key and its mark, as a member of a JSON object.
         closest: similar documents, if few or none match.
         hint: what to do if nothing is found.
-        tiers: of each item, how well it answers the search words; in the order of relevance only.
+        tiers: for each item, how well it answers the search words; in the order of relevance only.
         is_cut: whether more match than the total says, which no page lists.
         unknown_ids: those of the asked keys that no document has.
     """

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def moment(monkeypatch, settings):
-    """The hour does not turn meanwhile, unless the test says so."""
+    """Keep the test within one hour, unless it moves the clock itself."""
     settings.EMAIL_BACKEND = "muniment.mail.outgoing.Backend"
     cache.clear()
     at = [now()]
@@ -102,7 +102,7 @@ def test_a_share_begins_again_with_the_hour(moment):
         assert [origin.take_share("test", in_all=10, least=0, hours=1) for _ in range(2)] == [True, False]
 
 
-def test_a_flood_over_its_share_is_refused_with_a_single_look(django_assert_num_queries):
+def test_a_flood_over_its_share_is_refused_with_a_single_read(django_assert_num_queries):
     with origin.at(network(1), ""):
         origin.take_share("test", in_all=10, least=0, hours=1)
         with django_assert_num_queries(5):

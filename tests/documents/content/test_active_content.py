@@ -144,7 +144,7 @@ def test_a_pdf_is_searched_to_its_end(hidden, reason, at):
 
 
 @pytest.mark.parametrize("end", [b"s", b"#73", b"_", b"#5F", b"-", b"#2d", b".", b"#2E", b"9", b"#39", b"Z", b"#5A"])
-def test_a_name_of_a_pdf_that_goes_on_is_another_one(end):
+def test_a_longer_name_in_a_pdf_is_another_name(end):
     look(files.pdf() + b"\n/JavaScript" + end + b" /Launch" + end + b"\n" + files.pdf(), files.PDF)
 
 

@@ -129,7 +129,7 @@ def test_what_the_child_says_in_another_form_is_no_answer(said):
         answers.read_answer(said)
 
 
-def test_the_longest_answer_of_the_child_is_one():
+def test_the_longest_answer_of_the_child_is_accepted():
     last = extraction.MAX_PAGES
     pages = [(number, "") for number in range(1, last)] + [(last, "x" * extraction.MAX_CHARACTERS)]
     assert answers.read_answer(told(pages)).pages == pages

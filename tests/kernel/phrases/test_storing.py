@@ -77,7 +77,7 @@ def test_a_stored_template_neither_reaches_into_its_values_nor_makes_a_huge_text
     assert unpacked(several) == several
 
 
-def test_a_phrase_within_the_limit_stays_one():
+def test_a_phrase_within_the_limit_stays_a_phrase():
     phrase = Phrase("a {kind}", kind="number")
     assert isinstance(shortened(phrase, 8), Phrase)
     assert (shortened(phrase, 7), type(shortened(phrase, 7))) == ("a numbe", str)

@@ -248,7 +248,7 @@ def test_repeating_the_current_name_withdraws_a_pending_one():
         ("descripton", "description"),
     ],
 )
-def test_a_member_that_is_given_beside_its_object_is_led_into_it(given, meant):
+def test_a_member_that_is_given_beside_its_object_gets_its_path(given, meant):
     me = owner()
     with pytest.raises(BadFields) as refused:
         listings.update_company(me, published(me).slug, CompanyChange({given: "x"}))
@@ -256,7 +256,7 @@ def test_a_member_that_is_given_beside_its_object_is_led_into_it(given, meant):
 
 
 @pytest.mark.parametrize("given", ["title", "percentage", "state"])
-def test_a_member_of_rows_is_led_into_none(given):
+def test_a_member_of_rows_gets_no_path(given):
     me = owner()
     with pytest.raises(BadFields) as refused:
         listings.update_company(me, published(me).slug, CompanyChange({given: "x"}))

@@ -30,7 +30,7 @@ def answering(monkeypatch):
     return answer
 
 
-def test_both_sizes_are_taken(answering):
+def test_both_sizes_of_a_picture_are_accepted(answering):
     assert answering(drawn(SMALL, LARGE)) == (SMALL, LARGE)
 
 

@@ -20,7 +20,7 @@ def clear() -> bytes:
 
 
 def icon(width: int, height: int) -> bytes:
-    """Return an ICO whose bitmap claims to be so large."""
+    """Return an ICO whose bitmap claims this size."""
     bitmap = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 32, 0, 0, 0, 0, 0, 0)
     entry = struct.pack("<BBBBHHII", 0, 0, 0, 0, 1, 32, len(bitmap), 22)
     return struct.pack("<HHH", 0, 1, 1) + entry + bitmap

@@ -64,7 +64,7 @@ def test_an_answer_may_reach_each_limit():
     assert [len(each.rows) for each in answers.unpack(packed(*most))[:2]] == [1, MAX_ROWS]
 
 
-def test_a_process_that_was_taken_over_is_a_refusal(monkeypatch):
+def test_an_answer_of_a_process_that_was_taken_over_is_a_refusal(monkeypatch):
     ended = child_process.Ended(0, OK + packed(told(2)))
     monkeypatch.setattr(child_process, "run", lambda *_, **__: ended)
     with pytest.raises(BadRequest, match="takes too much time or memory"):

@@ -79,7 +79,7 @@ def test_words_suggest_the_values_whose_words_they_begin_with_the_size_of_the_li
     assert suggested(text) == found
 
 
-def test_a_value_that_is_named_whole_comes_first_then_those_that_begin_so(publisher):
+def test_a_value_that_is_named_whole_comes_first_then_values_that_begin_with_the_words(publisher):
     chips = chips_of_everything("energy")
     assert [chip.value for chip in chips] == ["Energy", "Renewable energy"]
     assert [chip.value for chip in chips_of_everything("zu")] == ["Zug", "Zürich", "Bad Zurzach"]

@@ -86,7 +86,7 @@ class Meaning(NamedTuple):
     Args:
         is_audited: it is always in the audit log; others are if a command or another account's operator did them.
         is_mailed: the account is told by mail here; other operations send their own.
-        subject: of the mail; it can name the listing, and the address that was invited.
+        subject: the subject of the mail; it can name the listing, and the address that was invited.
     """
 
     words: str | Promise

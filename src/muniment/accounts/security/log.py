@@ -46,13 +46,13 @@ def record(
     Record *event* in the log of *account*, in the audit log, or in both, with the client of the current request.
 
     Args:
-        account: in whose log it appears; None for an event that concerns no account.
+        account: the account in whose log it appears; None for an event that concerns no account.
         actor: who did it; by default *account* itself, on the website.
         subject: the path of the page of what it is about, such as companies/quillmere.
         detail: small values, as they may be shown to the account: never a secret.
         by: the account that did it, without an actor; None if it is unknown.
         mail_to: addresses to tell; by default that of *account*, if such events are mailed.
-        name: of the listing that it is about, for the mail alone.
+        name: the name of the listing that it is about, for the mail alone.
     """
     account_id = account if account is None or isinstance(account, int) else account.pk
     here = origin.current()

@@ -34,7 +34,7 @@ def send_mail(event: SecurityEvent, *, to: Iterable[str], name: str = "") -> Non
     Mail the addresses about *event*, in the transaction that records it.
 
     Args:
-        name: of the listing that it is about.
+        name: the name of the listing that it is about.
     """
     addresses = sorted({address for address in to if not address.endswith(outgoing.NO_MAIL)})
     if not addresses:

@@ -41,7 +41,7 @@ class SecurityEvent(models.Model):
     One event, written in the transaction of what it reports.
 
     Args:
-        account: in whose security log it appears; None if it concerns no account.
+        account: the account in whose security log it appears; None if it concerns no account.
         actor: the account that did it; None for the system, the command line and visitors.
         credential: the name of the token, the app or the command; never a secret.
         subject: the path of the page of what it is about, such as companies/quillmere.

@@ -23,7 +23,7 @@ class Phrase(str):
 
     Args:
         template: the text in the catalogues, with fields as of ``str.format`` that name a value.
-        values: by name; those that are phrases are translated too.
+        values: the values by name; those that are phrases are translated too.
     """
 
     __slots__ = ("template", "values")

@@ -46,7 +46,7 @@ class Addresses:
     Finds the slug in an address.
 
     Args:
-        base_url: of the registry, without a slash at its end.
+        base_url: the base URL of the registry, without a slash at its end.
         tools: the names of the server's tools, for hints.
     """
 

@@ -153,7 +153,7 @@ def _near_in_words(kind: str, key: str, why: str, found: Found) -> tuple[str, st
 
 
 def _hint_of(found: Everything) -> str:
-    """Return the hint of a search without results; if several words are not understood, it names the tools with filters."""
+    """Return the hint of an unsuccessful search; if several words are not understood, it names tools with filters."""
     if len(found.not_understood) < 2:
         return found.hint
     named = "The results are only names that the query contains. " if found.closest else ""

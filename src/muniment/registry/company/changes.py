@@ -55,7 +55,7 @@ class BadFields(BadRequest):
     Invalid values. ``faults`` lists each with its field, for forms that show them in place.
 
     Args:
-        hint: for the faults that have none of their own.
+        hint: the hint for faults that have none of their own.
     """
 
     def __init__(self, faults: Iterable[Fault], hint: str = HINT) -> None:
@@ -152,7 +152,7 @@ class Difference:
     Attributes:
         operations: the edits of single rows that led to it, by the path of their list.
         asked: slugs of people who are asked to confirm a position.
-        profiles: of each name that it adds without a profile, the slugs of the people with that name.
+        profiles: for each name that it adds without a profile, the slugs of the people with that name.
     """
 
     before: JSONObject = field(default_factory=dict)

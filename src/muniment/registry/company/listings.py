@@ -116,9 +116,9 @@ class CompanyUpdate:
         awaiting_people: slugs of people who are asked to confirm a position.
         withdrawn: fields whose pending change the update withdrew, by naming their present value.
         replaced: the values that waited for review until this update asked for others, by field.
-        diff: before and after of each field.
-        profiles: of each name that it adds without a profile, the slugs of the people with that name.
-        entry_id: of the history entry that reverts it; None if nothing was changed at once.
+        diff: each field before and after.
+        profiles: for each name that it adds without a profile, the slugs of the people with that name.
+        entry_id: the id of the history entry that reverts it; None if nothing was changed at once.
     """
 
     company: OwnedCompany
@@ -360,7 +360,7 @@ def _request_review(
 
     Args:
         changes: the reviewed fields of the edit, by wire name.
-        requested: those of them that differ from the listing.
+        requested: the fields in *changes* that differ from the listing.
     """
     previous = pending.changes if pending else {}
     wanted = {name: value for name, value in previous.items() if name not in changes}
@@ -639,7 +639,7 @@ class Written(NamedTuple):
 
     Args:
         view: the published view of the company, or None if it is not public.
-        entry_id: of the history entry.
+        entry_id: the id of the history entry.
     """
 
     view: CompanyView | None

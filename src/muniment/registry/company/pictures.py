@@ -70,7 +70,7 @@ def resize(content: bytes, *, formats: tuple[str, ...] = FORMATS, is_logo: bool 
 
     Args:
         formats: those that are accepted.
-        is_logo: of a moving picture, take the first frame instead of refusing it, and give a logo a ground.
+        is_logo: take the first frame of an animated picture instead of refusing it, and give it a background.
 
     Raises:
         BadRequest: as :func:`store_picture`.

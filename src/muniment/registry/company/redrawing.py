@@ -52,7 +52,7 @@ def redraw(content: bytes, formats: tuple[str, ...], *, is_logo: bool) -> tuple[
 
     Args:
         formats: those that are accepted.
-        is_logo: of a moving picture, take the first frame instead of refusing it, and give a logo a ground.
+        is_logo: take the first frame of an animated picture instead of refusing it, and give it a background.
 
     Raises:
         NotAPicture: it is damaged, animated or too large.

@@ -232,7 +232,7 @@ def save_draft(
 
     Args:
         version: the published version that it was made from.
-        revision: that of the draft which was edited; 0 if there was none.
+        revision: the revision of the draft that was edited; 0 if there was none.
 
     Raises:
         Forbidden: the actor is not a reviewer.

@@ -194,7 +194,7 @@ class Check(NamedTuple):
     Args:
         passed: None while it was not made.
         found: what it found, as text after its label.
-        rows: for duplicates, name, slug and what is the same.
+        rows: for duplicates, the name, the slug and what is the same.
     """
 
     name: str
@@ -465,7 +465,7 @@ class Claimant:
 
     Args:
         since: the first day of the month in which the account was created.
-        domain: of its email address.
+        domain: the domain of its email address.
         is_verified: it received a code there.
         listings: names and slugs of public listings that it owns, at most `LISTINGS_SHOWN`.
         owned: how many public listings it owns.

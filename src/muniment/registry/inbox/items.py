@@ -119,7 +119,7 @@ class InboxFilter:
         kind: one of `KINDS`; empty for all.
         assignee: ``me``, ``none``, or the number of an account; empty for all.
         check: ``attention`` for any check that did not pass, ``passed``, or the name of one that did not pass.
-        words: in names, slugs and the submitter's email address.
+        words: words to find in names, slugs and the submitter's email address.
     """
 
     kind: str = ""
@@ -137,10 +137,10 @@ class QueueItem:
 
     Args:
         subject: identifies it: ``company:slug``, ``change:7``, ``petition:7``.
-        version: of the listing, which a decision on it names.
+        version: the version of the listing, which a decision on it names.
         by: the email addresses of the owners, or of the requester.
         attention: the checks that did not pass; None while they were not made.
-        decision: for items that are not open, how it was decided.
+        decision: the decision on an item that is not open.
     """
 
     subject: str

@@ -86,7 +86,7 @@ def save_reply(actor: Actor, title: str, text: str, *, number: int | None = None
     Create a saved reply, or change one.
 
     Args:
-        number: of the reply to change.
+        number: the number of the reply to change.
 
     Raises:
         Forbidden: the actor is not a reviewer.

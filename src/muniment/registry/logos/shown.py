@@ -16,7 +16,7 @@ def shown_logo(icon: str, fetched_digest: str | None) -> JSONObject | None:
 
     Args:
         icon: the path of an uploaded logo, or the URL that the source gave.
-        fetched_digest: of the picture that was fetched from *icon*.
+        fetched_digest: the digest of the picture that was fetched from *icon*.
     """
     uploaded = PICTURE_PATH.fullmatch(icon)
     digest = uploaded["digest"] if uploaded else fetched_digest

@@ -184,7 +184,7 @@ class Place(NamedTuple):
     A position and whom it names.
 
     Args:
-        row: with the slug of the person, also of one who has not confirmed it.
+        row: the position with the slug of the person, also of one who has not confirmed it.
         is_linked: the person has confirmed it, or need not.
         request: the undecided request to the person, if there is one.
     """

@@ -43,7 +43,7 @@ class HeldPosition:
     A position as the person sees it.
 
     Args:
-        id: for :func:`answer_positions`; a changed position has another one, so that an answer is about what was seen.
+        id: the id for :func:`answer_positions`; a changed position has another one, so an answer fits what was seen.
         state: ``requested``, or ``confirmed`` for one that the profile shows.
         since: when it was requested.
     """

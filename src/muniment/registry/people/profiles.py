@@ -49,7 +49,7 @@ class ProfileUpdate:
     The result of an update, or of its dry run.
 
     Args:
-        entry_id: of the history entry that reverts it; None if nothing was changed.
+        entry_id: the id of the history entry that reverts it; None if nothing was changed.
     """
 
     person: Person

@@ -169,7 +169,7 @@ def is_company_refused(
     Return whether a plugin refuses what a row changes, and report why.
 
     Args:
-        columns: those of the row; empty for a new listing, which has them.
+        columns: the columns of the row; empty for a new listing, which has them.
         lists: the lists beside the listing's object, as they are stored and as the row gives them, in wire form.
         paths: where a line has the members.
     """

@@ -340,7 +340,7 @@ def search_texts_of_company(
 
     Args:
         sites: its domains and handles.
-        people: of each position, the person's slug, name and title. Only listed people are found by their names.
+        people: for each position, the person's slug, name and title. Only listed people are found by their names.
     """
     retired = record.retired(row)
     extra = {name: value for name, value in (row["extra"] or {}).items() if name not in retired}

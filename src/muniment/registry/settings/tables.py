@@ -15,7 +15,7 @@ class RegistryVersion(models.Model):
 
     Args:
         stamp: when pages became new, as :mod:`muniment.store.modified`.
-        file_digest: of the file that it was read from; empty for one from a page or a command.
+        file_digest: the digest of the file that it was read from; empty for one from a page or a command.
     """
 
     number = models.PositiveIntegerField(unique=True)

@@ -64,7 +64,7 @@ class FileResult(NamedTuple):
     The result of applying the file.
 
     Args:
-        number: of the version that it made; None if it made none.
+        number: the number of the version that it made; None if it made none.
         faults: why it was not applied.
     """
 

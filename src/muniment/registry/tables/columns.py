@@ -36,10 +36,10 @@ class Column:
 
     Args:
         field: the field that it holds; "" leaves it out; ``extra:name`` keeps it as an additional member.
-        order: of dates: DMY, MDY or YMD; EXCEL for days since 1900, UNIX for seconds since 1970.
+        order: the order of dates: DMY, MDY or YMD; EXCEL for days since 1900, UNIX for seconds since 1970.
         decimal: the decimal sign of numbers.
-        separator: of several values in a cell.
-        currency: of amounts whose cells name none.
+        separator: the separator of several values in a cell.
+        currency: the currency of amounts whose cells name none.
         unit: what an amount is multiplied by; 0 asks.
         title: the position of people in the column.
         words: values by the words that mean them; "" leaves a word out.

@@ -55,10 +55,10 @@ class TableField:
     A field that a column can hold.
 
     Args:
-        name: in mappings; ``socials.email`` is a member of an object, ``extra:lei`` an additional member.
-        label: in English; pages translate it.
-        kind: of its values.
-        group: of the fields that a page offers together; "" for the general ones.
+        name: the name in mappings; ``socials.email`` is a member of an object, ``extra:lei`` an additional member.
+        label: the label in English; pages translate it.
+        kind: the kind of its values.
+        group: the group of the fields that a page offers together; "" for the general ones.
         declaration: the field that an operator declared, whose limits each cell must keep; None for other fields.
     """
 

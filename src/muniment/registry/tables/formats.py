@@ -135,8 +135,8 @@ def read_sheets(content: bytes, name: str, encoding: str = "", delimiter: str = 
     Return the tables of a file.
 
     Args:
-        encoding: of text files; "" recognizes it.
-        delimiter: of delimited text; "" recognizes it.
+        encoding: the encoding of text files; "" recognizes it.
+        delimiter: the delimiter of delimited text; "" recognizes it.
 
     Raises:
         NotATable: there is none that can be read.

@@ -145,7 +145,7 @@ def import_records(
     Import lines that were made of a table.
 
     Args:
-        name: of the file that people know.
+        name: the name of the file that people know.
     """
     losses = list(records.losses)
     with TemporaryDirectory() as place:

@@ -24,7 +24,7 @@ class Site(NamedTuple):
     The parts of a website's URL that count.
 
     Args:
-        host: in lower case and ASCII (IDNA 2008).
+        host: the host in lower case and ASCII (IDNA 2008).
         path: the path of a tenant, such as ``/harbour``; "" if the website has none that is its own.
     """
 

@@ -70,8 +70,8 @@ class Declaration(Struct, frozen=True):
         of: company or person.
         key: its name on the wire.
         kind: one of :data:`KINDS`.
-        choices: of a choice.
-        check: of an identifier; one of :data:`CHECKS`.
+        choices: the values of a choice.
+        check: the check of an identifier; one of :data:`CHECKS`.
         min: the least number.
         max: the largest number; of a text, its most characters.
         in_lists: whether the summaries that tools list have it.

@@ -18,7 +18,7 @@ class StartFailure(NamedTuple):
     Why a process does not serve.
 
     Args:
-        reason: for the operator, on one line.
+        reason: the reason for the operator, on one line.
         status: the exit status of the process.
     """
 

@@ -82,10 +82,10 @@ class Holders:
     The holders of a process.
 
     Args:
-        max_connections: of the process; the largest holder makes room for another.
-        per_address: connections, and requests through a trusted proxy.
-        address_bytes: body bytes, and bytes sent ahead, in memory of one address.
-        total_bytes: the same of all addresses.
+        max_connections: the maximum connections of the process; the largest holder makes room for another.
+        per_address: the maximum connections of an address, and its requests through a trusted proxy.
+        address_bytes: the maximum body bytes, and bytes sent ahead, that one address has in memory.
+        total_bytes: the maximum of all addresses together.
         count_refusal: gets the name of the limit for which a connection or request is ended or refused.
     """
 

@@ -22,7 +22,7 @@ class Link(NamedTuple):
     Args:
         leaf: None in the copy of a node, which has the chain alone.
         salt: None also once the change's person was erased.
-        digest: of the document's body; None if the change left none, or its person was erased.
+        digest: the digest of the document's body; None if the change left none, or its person was erased.
     """
 
     sequence: int

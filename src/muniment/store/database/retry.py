@@ -209,7 +209,7 @@ class DiskFault(Unavailable):
     A disk refuses the write.
 
     Args:
-        fault: in words.
+        fault: the fault in words.
         is_current: whether the disk still refuses it, so that another attempt is useless.
     """
 

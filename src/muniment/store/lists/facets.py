@@ -78,7 +78,7 @@ class Facets(NamedTuple):
 
     Args:
         total: the number of documents that the query finds.
-        version: of the file it was counted in.
+        version: the version of the file it was counted in.
     """
 
     total: int

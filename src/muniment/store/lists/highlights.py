@@ -36,7 +36,7 @@ class Highlights(NamedTuple):
         voting: the companies whose votes end soonest.
         updated: the companies that changed last.
         largest: the companies with the largest treasuries.
-        frameworks: in order of first publication.
+        frameworks: the frameworks in order of first publication.
     """
 
     raising: list[bytes]

@@ -38,7 +38,7 @@ class Standby:
     Whether a standby confirms the changes of this process; one per database.
 
     Args:
-        params: of a connection to the database.
+        params: the parameters of a connection to the database.
         wait_s: how long a commit waits.
     """
 

@@ -39,7 +39,7 @@ class PastedRow:
 
     Args:
         line: its number in the text.
-        cells: of the columns that the table has.
+        cells: the cells of the columns that the table has.
         at: the stored row that it changes; None for a new one.
         members: what it changes, or the new row.
     """

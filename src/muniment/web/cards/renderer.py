@@ -120,7 +120,7 @@ def card_picture(name: str, version: str, card: JSONObject, client: str) -> byte
     Return the picture of a card, drawn once in each *version*.
 
     Args:
-        name: of the card; only the last version is kept.
+        name: the name of the card; only the last version is kept.
         client: the address that is charged for drawing, also if it fails.
 
     Raises:

@@ -203,7 +203,7 @@ def holders_shown(holders: Sequence[JSONObject], symbol: str) -> list[JSONObject
     Return holders as a table shows them: shares with as many decimals each, numbers of tokens without their symbol.
 
     Args:
-        symbol: of the token; the head of the column has it.
+        symbol: the symbol of the token; the head of the column has it.
     """
     exact = [Decimal(str(each["percentage"])) if _is_share(each) else None for each in holders]
     places = max((-int(each.normalize().as_tuple().exponent) for each in exact if each is not None), default=0)

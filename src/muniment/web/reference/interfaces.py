@@ -17,7 +17,7 @@ class DescribedServer(NamedTuple):
 
     Args:
         tools: as in the answer to ``tools/list``.
-        scopes: of the tools that need one, by the tool's name.
+        scopes: the scopes of the tools that need one, by the tool's name.
     """
 
     path: str

@@ -56,7 +56,7 @@ def inline(text: str, names: Collection[str] = ()) -> SafeString:
     Return a description as HTML: names of members and tools, and what is between backquotes, as code.
 
     Args:
-        names: of arguments, which are code where a value follows them.
+        names: the names of arguments, which are code where a value follows them.
     """
     shown = _CODE.sub(lambda found: f"<code>{found[1] or found[2]}</code>", escape(text))
     if names:

@@ -92,11 +92,11 @@ def fit(
 
     Args:
         data: the whole listing, as plain values.
-        url: of the page with the whole listing.
+        url: the URL of the page with the whole listing.
         parts: which of `PARTS` to include; None for all.
         offset: the first row to show of each list.
         limit: how many rows to show of each list; None for 100, and for all of a short list.
-        is_lean: of a long cap table only the number of rows is shown, and how to get them.
+        is_lean: show only the number of rows of a long cap table, and how to get them.
     """
     chosen = {name: value for name, value in data.items() if name not in PARTS or parts is None or name in parts}
     lists: dict[str, list[Any]] = {name: chosen.pop(name) for name in LISTS if name in chosen}

@@ -57,7 +57,7 @@ def day_of(text: str, order: str) -> date | None:  # noqa: PLR0911 - one for eac
     Return the day that *text* means; None if it means none.
 
     Args:
-        order: of numbers: DMY, MDY or YMD; EXCEL and UNIX count days and seconds.
+        order: the order of numbers: DMY, MDY or YMD; EXCEL and UNIX count days and seconds.
     """
     if order in SERIALS:
         return _counted(text.strip(), order)

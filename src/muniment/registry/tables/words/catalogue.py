@@ -45,7 +45,7 @@ class Catalogue:
     Args:
         headings: by kind of table and key, the fields that a heading means, the likeliest first; ``people:Title`` is a
             list of people with a position.
-        unsure: by key, fields that a heading may mean.
+        unsure: the fields that a heading may mean, by key.
     """
 
     headings: dict[str, dict[str, list[str]]] = field(default_factory=lambda: {COMPANIES: {}, PEOPLE: {}})

@@ -13,7 +13,7 @@ class Preset(NamedTuple):
 
     Args:
         signs: headings that its exports have, all of them.
-        fields: by heading, the field and the options of the column.
+        fields: the field and the options of the column, by heading.
     """
 
     name: str

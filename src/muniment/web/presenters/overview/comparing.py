@@ -34,7 +34,7 @@ class ComparedCell(NamedTuple):
 
     Args:
         owner: the name of the organization, for a screen that shows cells one below the other.
-        address: of another site.
+        address: the address of another site.
     """
 
     text: str
