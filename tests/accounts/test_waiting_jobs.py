@@ -1,4 +1,4 @@
-"""Only operators try waiting jobs and messages again, or drop them."""
+"""Only operators try waiting jobs and messages again, or cancel them."""
 
 from datetime import timedelta
 
@@ -6,8 +6,7 @@ import pytest
 
 from make.accounts import account
 from muniment.accounts.models import SecurityEvent
-from muniment.accounts.waiting_jobs import drop_job, retry_job
-from muniment.jobs import queue
+from muniment.accounts.waiting_jobs import cancel_job, retry_job
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound
@@ -38,30 +37,28 @@ def test_an_operator_tries_a_message_again_and_it_is_in_the_audit_log(operator, 
     assert event.detail == {"job": mail.pk, "kind": "mail.requested sign-in code"}
 
 
-def test_an_operator_drops_a_message_and_its_text_is_gone(operator, mail):
-    drop_job(operator.actor("web"), mail.pk)
+def test_an_operator_cancels_a_message_and_its_text_is_gone(operator, mail):
+    cancel_job(operator.actor("web"), mail.pk)
     mail.refresh_from_db()
     assert (mail.state, mail.payload["sealed"]) == ("canceled", "")
     assert SecurityEvent.objects.filter(event="job_dropped", actor=operator).count() == 1
-    for operation, reason in ((drop_job, "Only a waiting message can be dropped"), (retry_job, "Only a waiting job")):
+    for operation, reason in ((cancel_job, "Only a waiting or a running job"), (retry_job, "Only a waiting job")):
         with pytest.raises(Conflict) as refusal:
             operation(operator.actor("web"), mail.pk)
         assert reason in refusal.value.hint
     assert SecurityEvent.objects.filter(event__startswith="job_").count() == 1
 
 
-def test_a_job_that_is_no_message_is_not_dropped(operator):
-    key = queue.enqueue("documents.completed")
-    with pytest.raises(Conflict):
-        drop_job(operator.actor("web"), key)
-    with pytest.raises(NotFound):
-        retry_job(operator.actor("web"), "missing")
+def test_a_job_that_is_unknown_is_not_found(operator):
+    for operation in (retry_job, cancel_job):
+        with pytest.raises(NotFound):
+            operation(operator.actor("web"), "missing")
 
 
 @pytest.mark.parametrize("role", ["owner", "reviewer"])
 def test_strangers_do_not_touch_jobs(mail, role):
     stranger = account("stranger@harbour.example", role)
-    for operation in (retry_job, drop_job):
+    for operation in (retry_job, cancel_job):
         with pytest.raises(Forbidden):
             operation(stranger.actor("web"), mail.pk)
     assert Job.objects.get(pk=mail.pk).state == "queued"

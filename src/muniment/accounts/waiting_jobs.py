@@ -1,4 +1,4 @@
-"""Actions of operators on jobs: list them, try one again, cancel one, or drop a message."""
+"""Actions of operators on jobs: list them, try one again, cancel one, or send a test message."""
 
 from collections.abc import Sequence
 
@@ -45,30 +45,9 @@ def retry_job(actor: Actor, job_id: str) -> None:
         transaction.on_commit(queue.work_signal.notify)
 
 
-def drop_job(actor: Actor, job_id: str) -> None:
-    """
-    Drop a message that waits; its text is deleted.
-
-    Raises:
-        Forbidden: the actor is not an operator.
-        NotFound: no such job.
-        Conflict: the job is not a message, or has ended.
-    """
-    require_operator(actor)
-    with transaction.atomic():
-        job = _found(job_id)
-        if job.kind != KIND:
-            raise Conflict("Only messages can be dropped.", "Cancel a report run on the page of its owner.")
-        if not queue.cancel(job.pk):
-            raise Conflict(
-                Phrase("The message is {state}.", state=Phrase(job.state)), "Only a waiting message can be dropped."
-            )
-        record(Event.JOB_DROPPED, actor=actor, detail=_named(job))
-
-
 def cancel_job(actor: Actor, job_id: str) -> None:
     """
-    Cancel a job: at once if it waits, at its next step if it runs. What it holds is released.
+    Cancel a job: at once if it waits, at its next step if it runs. What it holds is released; a message loses its text.
 
     Raises:
         Forbidden: the actor is not an operator.
