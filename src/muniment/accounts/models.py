@@ -69,26 +69,6 @@ class Account(AbstractBaseUser):
     def __str__(self) -> str:
         return gettext("former account") if self.deleted_at else self.email
 
-    def get_full_name(self) -> str:
-        return self.name or self.email
-
-    def get_short_name(self) -> str:
-        return self.name or self.email.partition("@")[0]
-
-    @property
-    def is_staff(self) -> bool:
-        return self.is_active and self.role == self.Role.OPERATOR
-
-    @property
-    def is_superuser(self) -> bool:
-        return self.is_staff
-
-    def has_perm(self, perm: str, obj: object = None) -> bool:  # noqa: ARG002 - Django's signature
-        return self.is_staff
-
-    def has_module_perms(self, app_label: str) -> bool:  # noqa: ARG002 - Django's signature
-        return self.is_staff
-
     def remember_language(self, code: str) -> None:
         """Store the language that the account reads, if it changed: mail is in that language."""
         if self.language != code:
