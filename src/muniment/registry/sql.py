@@ -7,7 +7,7 @@ It also reads rows of a model that many changes need, for the same reason.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from django.db import connection, models
@@ -15,10 +15,7 @@ from django.db import connection, models
 from muniment.kernel.json import JSONObject
 from muniment.registry.fields import JSONText
 
-_Prepare = Callable[[Any], Any]
 _Convert = Callable[[Any], Any]
-_AS_THEY_ARE: Final = (models.ForeignKey, models.BooleanField, models.IntegerField)
-"""Fields whose numbers are stored as they are."""
 
 
 def rows(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
