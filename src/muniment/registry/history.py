@@ -147,31 +147,41 @@ def values_before(
         later: the changes of the same row after it, oldest first.
         current: returns the present values of fields, in the form of the history.
     """
-    undone = {name: [each] for name in change.before if change.part_of(name) is not None and (each := change.of(name))}
+    undone = {name: [of_field] for name, of_field in _changes_of_rows(change)}
+    if not undone:
+        return dict(change.before)
     ends: JSONObject = {}
-    for each in later if undone else ():
+    for later_change in later:
         for name in undone.keys() - ends.keys():
-            found = each.of(name)
-            if found is None:
+            of_field = later_change.of(name)
+            if of_field is None:
                 continue
-            if found.part_of(name) is None:
-                ends[name] = found.before.get(name)
+            if of_field.part_of(name) is None:
+                ends[name] = of_field.before.get(name)
             else:
-                undone[name].append(found)
+                undone[name].append(of_field)
         if len(ends) == len(undone):
             break
     if missing := undone.keys() - ends.keys():
         present = current(missing)
         ends |= {name: present.get(name) for name in missing}
-    return {
-        name: _undo_all(name, ends[name], undone[name]) if name in undone else value
-        for name, value in change.before.items()
-    }
+    values = dict(change.before)
+    for name, changes in undone.items():
+        values[name] = _undo_all(name, ends[name], changes)
+    return values
+
+
+def _changes_of_rows(change: Change) -> Iterator[tuple[str, Change]]:
+    """Yield the fields of which the entry holds only the rows that changed; of the others it holds the whole values."""
+    for name in change.before:
+        of_field = change.of(name)
+        if of_field is not None and change.part_of(name) is not None:
+            yield name, of_field
 
 
 def _undo_all(name: str, value: Any, changes: list[Change]) -> Any:
-    for each in reversed(changes):
-        value = undo(value, each.before.get(name), each.after.get(name), each.part_of(name))
+    for change in reversed(changes):
+        value = undo(value, change.before.get(name), change.after.get(name), change.part_of(name))
     return value
 
 

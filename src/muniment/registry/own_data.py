@@ -59,9 +59,14 @@ def describe_deletion(account: Account) -> DeletionMeaning:
     others = Ownership.objects.exclude(account=account).values("company_id")
     alone = Company.objects.filter(ownerships__account=account).exclude(pk__in=others).exclude(pk__in=drafts)
     person = Person.objects.filter(account=account).first()
-    profile = "" if person is None else "public" if person.published else "private"
-    deleted, ownerless = (list(found.order_by("name").values_list("name", flat=True)) for found in (drafts, alone))
-    return DeletionMeaning(deleted, ownerless, profile)
+    profile = ""
+    if person is not None:
+        profile = "public" if person.published else "private"
+    return DeletionMeaning(_names(drafts), _names(alone), profile)
+
+
+def _names(companies: QuerySet[Company]) -> list[str]:
+    return list(companies.order_by("name").values_list("name", flat=True))
 
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:

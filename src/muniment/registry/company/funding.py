@@ -38,20 +38,25 @@ def compare_rounds(change: Any, found: Difference, guard: ListGuard) -> None:
     stored = [StoredRow(row.pk, row.rank, row.item_id, _columns(_row(row))) for row in rows]
     before = [_members(_row(row)) for row in rows]
     after = guard.resolve(kind_of("fundingRounds"), ("fundingRounds",), change, before)
-    record = settings.SCHEMA.funding_round
-    public = {row.item_id: row.public for row in rows}
-    given = [RoundRow.from_document(each, record) for each in after]
-    given = [
-        each._replace(public=public.get(each.item_id, True) if each.public is None else each.public) for each in given
-    ]
-    if sum(each.closed_on is None for each in given) > 1:
+    given = _with_visibility([RoundRow.from_document(round_, settings.SCHEMA.funding_round) for round_ in after], rows)
+    if sum(round_.closed_on is None for round_ in given) > 1:
         fault = Fault("fundingRounds", "has more than one round without a closing date")
         raise BadFields([fault], "Close one round before you open the next.")
     _check(given)
     _note(found, "fundingRounds", [_row(row) for row in rows], given)
     if "fundingRounds" in found.after:
-        columns = [(each.item_id, _columns(each)) for each in given]
+        columns = [(round_.item_id, _columns(round_)) for round_ in given]
         found.steps.append(lambda _: write_rows(FundingRound, guard.company, stored, columns))
+
+
+def _with_visibility(rounds: list[RoundRow], stored: list[FundingRound]) -> list[RoundRow]:
+    """Return *rounds*; one that does not say whether it is public stays as it is stored, and a new one is public."""
+    public_by_id = {row.item_id: row.public for row in stored}
+    whole = []
+    for round_ in rounds:
+        is_public = public_by_id.get(round_.item_id, True) if round_.public is None else round_.public
+        whole.append(round_._replace(public=is_public))
+    return whole
 
 
 def compare_round(company: Company, given: JSONObject, found: Difference) -> None:

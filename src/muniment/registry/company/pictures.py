@@ -158,7 +158,8 @@ def stored_path(address: str) -> str:
 
 def digests_of(addresses: Iterable[str]) -> set[str]:
     """Return the digests of the pictures at *addresses* that have the form of ours."""
-    return {match["digest"] for address in addresses if (match := _ADDRESS.fullmatch(address))}
+    matches = map(_ADDRESS.fullmatch, addresses)
+    return {match["digest"] for match in matches if match}
 
 
 def stored_digests(digests: Iterable[str]) -> set[str]:

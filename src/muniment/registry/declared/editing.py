@@ -87,10 +87,13 @@ def move_field(actor: Actor, of: str, key: str, *, up: bool, expected_number: in
     latest = latest_version()
     here = _place(latest, of, key)
     declared = _declared(latest)
-    beside = [at for at, each in enumerate(declared) if each.of == of and (at < here if up else at > here)]
+    places = [place for place, field in enumerate(declared) if field.of == of]
+    if up:
+        beside = [place for place in places if place < here][-1:]
+    else:
+        beside = [place for place in places if place > here][:1]
     tables: list[Any] = list(latest.settings.fields)
-    if beside:
-        there = beside[-1] if up else beside[0]
+    for there in beside:  # none if the field is the first or the last one
         tables[here], tables[there] = tables[there], tables[here]
     return apply_fields(actor, tables, note=f"{key} moved", expected_number=expected_number)
 

@@ -113,10 +113,31 @@ class PictureMember(NamedTuple):
     key: str
 
 
-def import_pictures(run: BatchRun, found: Iterable[PictureMember]) -> None:
+def import_pictures(run: BatchRun, members: Iterable[PictureMember]) -> None:
     """Store the pictures that the folder of an export has, and name stored ones by their paths."""
-    addresses = [(each, each.members[each.key]) for each in found if isinstance(each.members.get(each.key), str)]
-    wanted = pictures.digests_of(address for _, address in addresses)
+    addresses: list[tuple[PictureMember, str]] = []
+    for member in members:
+        address = member.members.get(member.key)
+        if isinstance(address, str):
+            addresses.append((member, address))
+    stored = _store_pictures(run, pictures.digests_of(address for _, address in addresses))
+    for member, address in addresses:
+        if pictures.digests_of([address]) & stored:
+            member.members[member.key] = pictures.stored_path(address)
+        elif address.startswith("/pictures/"):
+            del member.members[member.key]
+            reason = "is a picture that is neither stored here nor in pictures/; left out"
+            run.drop(member.line, Fault(member.path, reason))
+        elif address.strip():
+            # Only of a member that no field declares: a field has judged the address before.
+            fault = picture_fault(address)
+            if fault:
+                del member.members[member.key]
+                run.drop(member.line, Fault(member.path, Phrase("{reason}; left out", reason=Phrase.of(fault))))
+
+
+def _store_pictures(run: BatchRun, wanted: set[str]) -> set[str]:
+    """Store those of *wanted* that the folder of the export has; return the digests of those that are stored then."""
     stored = pictures.stored_digests(wanted) if wanted else set()
     read = {digest: pictures.read_files(run.pictures, digest) for digest in wanted - stored}
     made = [picture for picture in read.values() if picture is not None]
@@ -125,17 +146,7 @@ def import_pictures(run: BatchRun, found: Iterable[PictureMember]) -> None:
         Picture.objects.bulk_create(made, ignore_conflicts=True)
     if stored and not run.dry:
         Picture.objects.filter(digest__in=stored, is_fetched=True).update(is_fetched=False)
-    for each, address in addresses:
-        if pictures.digests_of([address]) & stored:
-            each.members[each.key] = pictures.stored_path(address)
-        elif address.startswith("/pictures/"):
-            del each.members[each.key]
-            run.drop(each.line, Fault(each.path, "is a picture that is neither stored here nor in pictures/; left out"))
-        elif address.strip() and (
-            fault := picture_fault(address)
-        ):  # of a member that no field declares; a field has judged it before
-            del each.members[each.key]
-            run.drop(each.line, Fault(each.path, Phrase("{reason}; left out", reason=Phrase.of(fault))))
+    return stored
 
 
 def given_columns(run: BatchRun, existing: Any, columns: JSONObject, given: Collection[str]) -> JSONObject:
@@ -247,7 +258,8 @@ def free_slug(kind: str, name: str, *taken: Container[str]) -> str:
     if not is_taken(stem) and not given_slugs(kind, [stem]):
         return stem
     used = set(GivenSlug.objects.filter(kind=kind, slug__startswith=stem).values_list("slug", flat=True))
-    return next(slug for number in count(2) if (slug := f"{stem}-{number}") not in used and not is_taken(slug))
+    numbered_slugs = (f"{stem}-{number}" for number in count(2))
+    return next(slug for slug in numbered_slugs if slug not in used and not is_taken(slug))
 
 
 def reserve_slug(kind: str, name: str) -> str:

@@ -94,8 +94,6 @@ def _undecodable(content: bytes, error: Exception) -> Fault:
         found = first_text_fault(json.loads(content)) if b"\\u" in content else None
     except (ValueError, RecursionError):
         found = None
-    return (
-        Fault(*found)
-        if found
-        else Fault("", Phrase("is not JSON: {error}", error=str(error).removeprefix("JSON is malformed: ")))
-    )
+    if found:
+        return Fault(*found)
+    return Fault("", Phrase("is not JSON: {error}", error=str(error).removeprefix("JSON is malformed: ")))

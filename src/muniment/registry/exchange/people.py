@@ -57,8 +57,8 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
                 made.append(person)
             continue
         columns = given_columns(run, person, columns, columns_of(run.schema.person, row.given))
-        found = edits.get(person.pk)
-        counts.kept += _settle(run, line, person, columns, found)
+        person_edits = edits.get(person.pk)
+        counts.kept += _settle(run, line, person, columns, person_edits)
         if is_person_refused(run, line, person, columns):
             edits.pop(person.pk, None)  # nothing of the row is remembered
             continue
@@ -73,7 +73,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             renamed.append(person.pk)
         changed.append(person)
         after = {name: columns[name] for name in before}
-        entries.append(history_entry(run, before, after, run.schema.person, found, person=person))
+        entries.append(history_entry(run, before, after, run.schema.person, person_edits, person=person))
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts
@@ -157,12 +157,15 @@ def _corrected(run: BatchRun, line: int, row: PersonRow, person: Person | None) 
     for breach in row.broken:
         name = str(breach.path[0])
         field = run.schema.person.by_name.get(name)
-        key = field.column if field else ""
-        given = columns if key else columns["extra"]
-        stored: JSONObject = (vars(person) if key else person.extra or {}) if person else {}
-        before, value = stored.get(key or name), given.pop(key or name, None)
+        column = field.column if field else ""
+        given = columns if column else columns["extra"]
+        stored: JSONObject = {}
+        if person is not None:
+            stored = vars(person) if column else person.extra or {}
+        member = column or name  # a field without a column is a member of one
+        before, value = stored.get(member), given.pop(member, None)
         if before is not None:
-            given[key or name] = before
+            given[member] = before
         fault = breach.fault
         if before == value:
             run.warn(

@@ -107,9 +107,11 @@ def ignore_erased_people(run: BatchRun, rows: Rows) -> None:
 
 def follow_merges(rows: Rows) -> None:
     merged = merged_slugs(place.slug for _, row in rows for place in row.positions or ())
-    for _, row in rows if merged else ():
-        places = row.positions
-        row.positions = places and [place._replace(slug=merged.get(place.slug, place.slug)) for place in places]
+    if not merged:
+        return
+    for _, row in rows:
+        if row.positions:
+            row.positions = [place._replace(slug=merged.get(place.slug, place.slug)) for place in row.positions]
 
 
 def keep_private(
@@ -121,20 +123,26 @@ def keep_private(
 ) -> None:
     """Replace private profiles by the names that the rows give, except where a stored listing links to them."""
     private = {slug for slug, person in people.known.items() if person.account_id and not person.published}
-    for line, row in rows if private else ():
+    if not private:
+        return
+    for line, row in rows:
+        if row.positions is None:
+            continue
         company = companies.get(row.slug)
-        linked = {place.slug for place, key in (positions[company.pk] if company else ()) if key}
+        stored_positions = positions[company.pk] if company else ()
+        linked = {place.slug for place, person_key in stored_positions if person_key}
         kept = []
-        for index, place in enumerate(row.positions or ()):
+        for index, place in enumerate(row.positions):
+            path = f"positions[{index}].person.slug"
             if place.slug not in private or place.slug in linked:
                 kept.append(place)
-                continue
-            said = "is a private profile; the position shows its name alone" if place.name.strip() else ""
-            run.warn(line, Fault(f"positions[{index}].person.slug", said or "is a private profile; it is ignored"))
-            if said:
-                (found,) = POSITIONS.with_ids([place.to_document()])
-                kept.append(place._replace(slug="", item_id=found["id"]))
-        row.positions = kept if row.positions is not None else None
+            elif place.name.strip():
+                run.warn(line, Fault(path, "is a private profile; the position shows its name alone"))
+                (document,) = POSITIONS.with_ids([place.to_document()])
+                kept.append(place._replace(slug="", item_id=document["id"]))
+            else:
+                run.warn(line, Fault(path, "is a private profile; it is ignored"))
+        row.positions = kept
 
 
 def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Rows:

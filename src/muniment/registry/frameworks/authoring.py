@@ -58,10 +58,12 @@ def _company(slug: str | None) -> Company | None:
 
 def _refuse(validation: Validation, document: JSONObject) -> None:
     """Raise BadFields if anything was found, under the names that the forms have."""
-    if fault := first_text_fault(document):
-        validation.faults.append(Fault(*fault))
+    if text_fault := first_text_fault(document):
+        validation.faults.append(Fault(*text_fault))
     if validation.faults:
-        faults = [Fault("name", each.reason) if each.field == "frameworkName" else each for each in validation.faults]
+        faults = []
+        for fault in validation.faults:
+            faults.append(Fault("name", fault.reason) if fault.field == "frameworkName" else fault)
         raise BadFields(faults, "A framework has a name, a kind, a summary and, if it is a program, a company.")
 
 

@@ -262,14 +262,15 @@ def _is_deep(value: object) -> bool:
     """Return whether *value* is nested too deeply; iterative, because recursion would overflow."""
     layer = [value]
     for _ in range(MAX_DEPTH):
-        layer = [
-            member
-            for each in layer
-            if isinstance(each, dict | list)
-            for member in (each.values() if isinstance(each, dict) else each)
-        ]
-        if not layer:
+        members: list[object] = []
+        for container in layer:
+            if isinstance(container, dict):
+                members += container.values()
+            elif isinstance(container, list):
+                members += container
+        if not members:
             return False
+        layer = members
     return True
 
 

@@ -75,18 +75,11 @@ class Undone:
 
 def list_imports(limit: int = 100) -> list[RunItem]:
     """Return the imports, latest first."""
-    found = ImportRun.objects.order_by("-pk").prefetch_related("undone_by")[:limit]
-    return [
-        RunItem(
-            each.pk,
-            each.started_at,
-            ", ".join(each.files),
-            each.result,
-            each.undoes_id,
-            ", ".join(str(undo.pk) for undo in each.undone_by.all()),
-        )
-        for each in found
-    ]
+    items = []
+    for run in ImportRun.objects.order_by("-pk").prefetch_related("undone_by")[:limit]:
+        undone_by = ", ".join(str(undo.pk) for undo in run.undone_by.all())
+        items.append(RunItem(run.pk, run.started_at, ", ".join(run.files), run.result, run.undoes_id, undone_by))
+    return items
 
 
 def undo_import(actor: Actor, key: int) -> Undone:
@@ -156,14 +149,17 @@ def _restore(actor: Actor, undo: ImportRun, found: Undone) -> None:
         if reason := _reason_to_keep(subject, row, run, cancelled):
             found.kept.append(KeptRow(subject, row.slug, reason))
         elif not entry.before and not entry.after:
-            states.append((subject, row.pk, {"state": State.DRAFT} if subject == "company" else {"listed": False}))
+            not_public: JSONObject = {"state": State.DRAFT} if subject == "company" else {"listed": False}
+            states.append((subject, row.pk, not_public))
             found.unpublished += 1
         else:
             values = _values_before(entry, row)
             former = {name: value for name, value in values.items() if name in _STATES}
             rest = {name: value for name, value in values.items() if name not in _STATES}
-            states += [(subject, row.pk, former)] if former else []
-            lines[subject] += [_line(subject, row, rest)] if rest else []
+            if former:
+                states.append((subject, row.pk, former))
+            if rest:
+                lines[subject].append(_line(subject, row, rest))
             found.restored += 1
     for slug in run.entries.filter(framework__isnull=False).values_list("framework__slug", flat=True).distinct():
         found.kept.append(KeptRow("framework", slug, "frameworks are not restored; edit it"))
@@ -223,9 +219,11 @@ def _line(subject: str, row: Any, values: JSONObject) -> JSONObject:
     if subject == "person":
         return {"slug": row.slug, "name": row.name, **values}
     company = {name: value for name, value in values.items() if name not in _PARTS}
-    parts = {
-        name: value or ([] if name != "distribution" else None) for name, value in values.items() if name in _PARTS
-    }
+    parts: JSONObject = {}
+    for name, value in values.items():
+        if name in _PARTS:
+            empty: list[Any] | None = None if name == "distribution" else []
+            parts[name] = value or empty
     return {"company": {"id": row.slug, "name": row.name, **company}, **parts}
 
 
@@ -258,7 +256,9 @@ def _set_states(actor: Actor, states: list[tuple[str, int, JSONObject]], undo: I
         model: Any = dict(_SUBJECTS)[subject]
         row = model.objects.select_for_update().get(pk=key)
         before = {name: getattr(row, name) for name in former}
-        after = {n: value or "" if isinstance(before[n], str) else bool(value) for n, value in former.items()}
+        after: JSONObject = {}
+        for name, value in former.items():
+            after[name] = value or "" if isinstance(before[name], str) else bool(value)
         if before == after:
             continue  # an undo that is continued has set them
         for name, value in after.items():

@@ -114,8 +114,11 @@ def _record(fetched: Fetched, companies: list[int]) -> list[int]:
     rows, changed = [], []
     for pk in companies:
         former = before.get(pk)
-        same = former is not None and former.source == fetched.address
-        failures = 0 if digest else 1 + (former.failures if former is not None and same else 0)
+        if former is not None and former.source != fetched.address:
+            former = None  # it says nothing about this address
+        failures = 0
+        if not digest:
+            failures = former.failures + 1 if former is not None else 1
         row = FetchedLogo(
             company_id=pk,
             source=fetched.address,
@@ -125,7 +128,7 @@ def _record(fetched: Fetched, companies: list[int]) -> list[int]:
             asked_at=moment,
             retry_at=_retry_at(fetched, failures, moment),
         )
-        if digest and not (former is not None and same and former.digest == digest):
+        if digest and (former is None or former.digest != digest):
             changed.append(pk)
         rows.append(row)
     FetchedLogo.objects.bulk_create(

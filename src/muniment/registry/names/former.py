@@ -75,12 +75,17 @@ def joined(stored: Stored, given: Iterable[JSONObject], name: str, is_removed: C
 
 def marked(stored: Stored, name: str, hidden_by: str) -> Stored:
     """Return the list with *name* hidden by a side, or shown if that is empty."""
-    key, mark = key_of(name), {HIDDEN: hidden_by} if hidden_by else {}
-    plain = ({member: value for member, value in each.items() if member != HIDDEN} for each in stored or ())
-    return [
-        {**changed, **mark} if key_of(changed["name"]) == key else each
-        for each, changed in zip(stored or (), plain, strict=True)
-    ]
+    key = key_of(name)
+    names = []
+    for former_name in stored or ():
+        if key_of(former_name["name"]) != key:
+            names.append(former_name)
+            continue
+        changed = {member: value for member, value in former_name.items() if member != HIDDEN}
+        if hidden_by:
+            changed[HIDDEN] = hidden_by
+        names.append(changed)
+    return names
 
 
 def _limited(found: Iterable[JSONObject]) -> Stored:

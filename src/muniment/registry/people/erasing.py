@@ -122,8 +122,10 @@ def _subject(row: Any) -> tuple[str, str]:
     """Return the subject of a history entry or a request."""
     if row.company is not None:
         return _company(row.company)
+    if row.person is not None:
+        return _person(row.person)
     framework = getattr(row, "framework", None)
-    return _person(row.person) if row.person is not None else _framework(framework) if framework else ("", "")
+    return _framework(framework) if framework else ("", "")
 
 
 TEXTS: Final[list[Searched]] = [
@@ -236,17 +238,20 @@ def _without_unchanged(entry: HistoryEntry, before: JSONObject, after: JSONObjec
     parts = dict(entry.parts or {})
     for name, part in parts.items():
         if "from" in part:
-            of_all, left = (
-                {row["id"] for side in of for row in side[name]}
-                for of in ((entry.before, entry.after), (before, after))
-            )
-            parts[name] = without_rows(part, of_all - left)
-    for name in [name for name in before if name in after and before[name] == after[name]]:
-        if not any(parts.get(name, {}).values()):
+            all_ids = _ids_of_rows(name, entry.before, entry.after)
+            ids_left = _ids_of_rows(name, before, after)
+            parts[name] = without_rows(part, all_ids - ids_left)
+    for name in list(before):
+        is_unchanged = name in after and before[name] == after[name]
+        if is_unchanged and not any(parts.get(name, {}).values()):
             del before[name], after[name]
             parts.pop(name, None)
     changed = [name for name in entry.changed if name in after or name in before]
     return {"before": before, "after": after, "parts": parts or None, "changed": changed}
+
+
+def _ids_of_rows(name: str, before: JSONObject, after: JSONObject) -> set[str]:
+    return {row["id"] for values in (before, after) for row in values[name]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,15 +132,14 @@ def _tell(person: Person, state: str, note: str) -> None:
     if person.account is None:
         return
     address, name = person.account.email, person.name
-    is_unlisted = state == "unlisted"
     with in_language_of(person.account):
-        said = (
-            gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
-            if is_unlisted
-            else gettext("A reviewer published the profile %(name)s again.")
-        )
-        text = "\n\n".join(filter(None, (said % {"name": name}, note)))
-        subject = gettext("Your profile was unlisted") if is_unlisted else gettext("Your profile is public again")
+        if state == "unlisted":
+            subject = gettext("Your profile was unlisted")
+            sentence = gettext("A reviewer unlisted the profile %(name)s. It is no longer public.")
+        else:
+            subject = gettext("Your profile is public again")
+            sentence = gettext("A reviewer published the profile %(name)s again.")
+        text = "\n\n".join(filter(None, (sentence % {"name": name}, note)))
         outgoing.send(address, subject, f"{text}\n")
 
 

@@ -232,7 +232,7 @@ class _Team:
         return team
 
 
-def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
+def compare_positions(change: Any, difference: Difference, guard: ListGuard) -> None:
     """
     Compare the team.
 
@@ -246,30 +246,44 @@ def compare_positions(change: Any, found: Difference, guard: ListGuard) -> None:
     added = len(change.add) if isinstance(change, ItemChange) else 0
     naming = _Naming(guard, team, added=added)
     after = naming.resolve(given)
-    found.profiles = naming.profiles
+    difference.profiles = naming.profiles
     if after == team.places:
         return
-    found.before["positions"] = [place.to_document() for place in team.places]
-    found.after["positions"] = [place.to_document() for place in after]
+    difference.before["positions"] = [place.to_document() for place in team.places]
+    difference.after["positions"] = [place.to_document() for place in after]
     asked = [place.row for place in after if place.is_asked and place.request is None]
     check_rate(guard.actor, len(asked))
-    found.asked += list(dict.fromkeys(row.slug for row in asked))
+    difference.asked += list(dict.fromkeys(row.slug for row in asked))
 
     def write(affected: AffectedRows) -> None:
         keys = {slug: person.pk for slug, person in team.people.items()}
         columns = [(place.row.item_id, place.columns(keys.get(place.row.slug))) for place in after]
         write_rows(Position, team.company, team.stored, columns)
-        kept = {place.request for place in after}
-        withdraw_requests(each.request for each in team.places if each.request and each.request not in kept)
+        kept_requests = {place.request for place in after}
+        withdraw_requests(
+            place.request for place in team.places if place.request and place.request not in kept_requests
+        )
         request_positions(guard.actor, team.company, [(row.item_id, row.title, team.people[row.slug]) for row in asked])
         tell_people(team.company)
-        former = {row.id: (row.columns, rank) for rank, row in enumerate(team.stored)}
-        current = {each: (its, rank) for rank, (each, its) in enumerate(columns)}
-        changed = [each for each in {**former, **current} if former.get(each) != current.get(each)]
-        people = [rows_of[each][0]["person_id"] for each in changed for rows_of in (former, current) if each in rows_of]
-        affected.person(*(key for key in people if key is not None))
+        affected.person(*_people_of_changed_rows(team.stored, columns))
 
-    found.steps.append(write)
+    difference.steps.append(write)
+
+
+def _people_of_changed_rows(stored: Sequence[StoredRow], given: Sequence[tuple[str, JSONObject]]) -> list[int]:
+    """Return the people whom rows named or name that were added, changed, moved or removed."""
+    former = {row.id: (row.columns, rank) for rank, row in enumerate(stored)}
+    current = {row_id: (columns, rank) for rank, (row_id, columns) in enumerate(given)}
+    people: list[int] = []
+    for row_id in {**former, **current}:
+        if former.get(row_id) == current.get(row_id):
+            continue
+        for rows_by_id in (former, current):
+            if row_id in rows_by_id:
+                columns, _ = rows_by_id[row_id]
+                if columns["person_id"] is not None:
+                    people.append(columns["person_id"])
+    return people
 
 
 class _Naming:
@@ -316,10 +330,12 @@ class _Naming:
         return places
 
     def _named(self, row: PositionRow, *, is_new: bool) -> str:
-        same = self.by_id.get(row.item_id)
         if row.slug or is_new:
             return row.slug
-        return same.row.slug if same and same.row.name == row.name else self.by_name.get(row.name, "")
+        same = self.by_id.get(row.item_id)
+        if same and same.row.name == row.name:
+            return same.row.slug
+        return self.by_name.get(row.name, "")
 
     def _place(self, index: int, row: PositionRow, slug: str) -> Place:
         same = self.by_id.get(row.item_id)
@@ -327,15 +343,7 @@ class _Naming:
             return Place(row, is_linked=False)
         person = self.team.people.get(slug)
         if person is None:
-            named = people_named([slug], self.actor).values() if self.actor else ()
-            known = ", ".join(each for slugs in named for each in slugs[:_SHOWN_CANDIDATES])
-            meant = (
-                Phrase("; people of that name: {known}", known=known)
-                if known
-                else Phrase("; give only a name for a new person")
-            )
-            reason = Phrase("is unknown: no person has the slug {slug!r}{meant}", slug=slug, meant=meant)
-            self.faults.append(Fault(self._path(index, "slug"), reason))
+            self._refuse_unknown(index, slug)
             return Place(row._replace(slug=slug), is_linked=False)
         is_same = same is not None and same.row.slug == slug
         row = row._replace(slug=slug, name=same.row.name if same and is_same else person.name)
@@ -348,13 +356,25 @@ class _Naming:
                 self._refuse(index, "slug", refusal)
         return Place(row, is_linked=False)
 
+    def _refuse_unknown(self, index: int, slug: str) -> None:
+        candidates: list[str] = []
+        if self.actor:
+            for slugs in people_named([slug], self.actor).values():
+                candidates += slugs[:_SHOWN_CANDIDATES]
+        if candidates:
+            meant = Phrase("; people of that name: {known}", known=", ".join(candidates))
+        else:
+            meant = Phrase("; give only a name for a new person")
+        reason = Phrase("is unknown: no person has the slug {slug!r}{meant}", slug=slug, meant=meant)
+        self.faults.append(Fault(self._path(index, "slug"), reason))
+
     def _check_names(self, names: Sequence[tuple[int, str]], is_new: Sequence[bool]) -> None:
         """Check names without a profile that the listing does not have yet."""
         new = [(index, name) for index, name in names if self.by_name.get(name) != ""]
         if self.actor is None or not new:
             return
         people = {} if self.reverts else people_named((name for _, name in new), self.actor)
-        refusals = {name_key(each.name): each for each in self.refusals}
+        refusals = {name_key(refusal.name): refusal for refusal in self.refusals}
         for index, name in new:
             key = name_key(name)
             self.profiles[name] = people.get(key, [])[:_SHOWN_CANDIDATES]
@@ -363,19 +383,17 @@ class _Naming:
             if refusal := refusals.get(key):
                 self._refuse(index, "name", refusal)
             elif slugs := people.get(key):
-                more = (
-                    Phrase(" and {more} more", more=len(slugs) - _SHOWN_CANDIDATES)
-                    if len(slugs) > _SHOWN_CANDIDATES
-                    else ""
-                )
-                reason = Phrase(
-                    "is the name of {slugs}{more}: choose one, or add a new person",
-                    slugs=", ".join(slugs[:_SHOWN_CANDIDATES]),
-                    more=more,
-                )
-                fault = ChoiceFault(self._path(index, "name"), reason)
-                fault.choices = tuple(slugs[:_SHOWN_CANDIDATES])
-                self.faults.append(fault)
+                self._ask_to_choose(index, slugs)
+
+    def _ask_to_choose(self, index: int, slugs: Sequence[str]) -> None:
+        shown, hidden = slugs[:_SHOWN_CANDIDATES], len(slugs) - _SHOWN_CANDIDATES
+        more = Phrase(" and {more} more", more=hidden) if hidden > 0 else ""
+        reason = Phrase(
+            "is the name of {slugs}{more}: choose one, or add a new person", slugs=", ".join(shown), more=more
+        )
+        fault = ChoiceFault(self._path(index, "name"), reason)
+        fault.choices = tuple(shown)
+        self.faults.append(fault)
 
     def _refuse(self, index: int, member: str, refusal: Refusal) -> None:
         reason = Phrase(

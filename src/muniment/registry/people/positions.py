@@ -233,16 +233,11 @@ def decide(actor: Actor, request: PositionRequest, decision: PositionRequest.Dec
 def team_of(slug: str) -> list[JSONObject]:
     """Return the positions of a listing as published."""
     places = Position.objects.filter(company__slug=slug).select_related("person").order_by("rank")
-    return [
-        PositionRow(
-            each.person.slug if each.person else "",
-            each.person.name if each.person else each.name,
-            each.title,
-            each.extra,
-            each.item_id,
-        ).to_document()
-        for each in places
-    ]
+    documents = []
+    for place in places:
+        slug, name = (place.person.slug, place.person.name) if place.person else ("", place.name)
+        documents.append(PositionRow(slug, name, place.title, place.extra, place.item_id).to_document())
+    return documents
 
 
 def write_team(actor: Actor, company: Company, step: str, before: list[JSONObject]) -> None:

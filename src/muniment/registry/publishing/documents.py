@@ -157,19 +157,15 @@ def person_documents(keys: list[int]) -> dict[int, PublishedDocument]:
 
 
 def framework_documents(keys: list[int]) -> dict[int, PublishedDocument]:
-    found: Any = list(Framework.objects.filter(pk__in=keys).values())
-    public = Company.objects.filter(pk__in=[row["company_id"] for row in found], state=State.PUBLISHED)
+    rows: Any = list(Framework.objects.filter(pk__in=keys).values())
+    public = Company.objects.filter(pk__in=[row["company_id"] for row in rows], state=State.PUBLISHED)
     named = ("id", "slug", "name", "symbol", "icon", "description", "provenance", "logo_digest")
     companies: Any = {row["id"]: row for row in public.annotate(logo_digest=fetched_logo()).values(*named)}
     authored = set(FrameworkSpecification.objects.filter(framework_id__in=keys).values_list("framework_id", flat=True))
     counts = scores.counts_of(keys)
-    return {
-        row["id"]: framework_document(
-            row,
-            companies.get(row["company_id"]),
-            settings.SCHEMA,
-            authored=row["id"] in authored,
-            scores=FrameworkScores(counts[row["id"]], scores.best_of(row["id"])) if row["id"] in counts else None,
-        )
-        for row in found
-    }
+    documents = {}
+    for row in rows:
+        key, company = row["id"], companies.get(row["company_id"])
+        best = FrameworkScores(counts[key], scores.best_of(key)) if key in counts else None
+        documents[key] = framework_document(row, company, settings.SCHEMA, authored=key in authored, scores=best)
+    return documents

@@ -33,11 +33,17 @@ def assessments_of(companies: Iterable[int]) -> dict[int, list[JSONObject]]:
                 "frameworkName": row["framework__name"],
                 **_shown(row, row["company__slug"], framework_id),
                 "specificationVersion": row["specification_version"],
-                "evaluator": "plugin" if row["evaluator"] else "model" if row["model"] else "rules",
+                "evaluator": _evaluator(row),
                 **sections,
             }
         )
     return found
+
+
+def _evaluator(row: JSONObject) -> str:
+    if row["evaluator"]:
+        return "plugin"
+    return "model" if row["model"] else "rules"
 
 
 def facets_of(assessments: Iterable[JSONObject]) -> dict[str, tuple[str, ...]]:

@@ -207,23 +207,28 @@ def _read_zip(content: bytes, name: str, depth: int, reading: Reading) -> Iterat
             )
         )
     unread: list[str] = []
-    found: list[Sheet] = []
-    for each in files:
+    sheets: list[Sheet] = []
+    for file in files:
         try:
-            with archive.open(each) as member:
-                inner = member.read(MAX_UNPACKED_BYTES + 1)
-            found += _read(inner, PurePosixPath(each.filename).name, depth + 1, reading)
+            sheets += _read_member(archive, file, depth, reading)  # what comes before a fault is kept
         except TooMuch:
             raise
-        except (NotATable, zipfile.BadZipFile, RuntimeError, NotImplementedError) as fault:
-            unread.append(
-                str(fault) if isinstance(fault, NotATable) else Phrase("{name} cannot be unpacked.", name=each.filename)
-            )
-    if not found and unread:
+        except NotATable as fault:
+            unread.append(str(fault))
+    if not sheets and unread:
         raise NotATable(" ".join(unread[:3]))
-    if found:
-        found[0].notes += unread
-    yield from found
+    if sheets:
+        sheets[0].notes += unread
+    yield from sheets
+
+
+def _read_member(archive: zipfile.ZipFile, file: zipfile.ZipInfo, depth: int, reading: Reading) -> Iterator[Sheet]:
+    try:
+        with archive.open(file) as member:
+            content = member.read(MAX_UNPACKED_BYTES + 1)
+        yield from _read(content, PurePosixPath(file.filename).name, depth + 1, reading)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        raise NotATable(Phrase("{name} cannot be unpacked.", name=file.filename)) from None
 
 
 def _is_hidden(name: str) -> bool:

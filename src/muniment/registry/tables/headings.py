@@ -91,16 +91,16 @@ def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
     above = rows[at - 1] if at else []
     groups = _groups(above)
     if groups and len({cell for cell in above if cell}) > 1:
-        row = [
-            f"{above[n]} / {cell}" if above[n] in groups and cell and above[n] != cell else cell or above[n]
-            for n, cell in enumerate(row)
-        ]
+        for n, cell in enumerate(rows[at]):
+            group = above[n]
+            is_grouped = group in groups and cell and group != cell
+            row[n] = f"{group} / {cell}" if is_grouped else cell or group
     seen: dict[str, int] = {}
-    found = []
+    headings = []
     for cell in row:
         seen[cell] = seen.get(cell, 0) + 1
-        found.append(cell if seen[cell] == 1 or not cell else f"{cell} ({seen[cell]})")
-    return found
+        headings.append(cell if seen[cell] == 1 or not cell else f"{cell} ({seen[cell]})")
+    return headings
 
 
 def kind_of_table(headings: Sequence[str], name: str, *, is_only: bool = False) -> str:

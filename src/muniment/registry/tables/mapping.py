@@ -204,7 +204,11 @@ def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, 
     free = [each for each in found.fields if each.startswith(PEOPLE_FIELD + ":") or each not in taken]
     if found.fields and not free and PEOPLE_FIELD in found.fields:
         free = [PEOPLE_FIELD]
-    named = {each.partition(":")[0] if each.startswith("people:") else each: each for each in reversed(free)}
+    # People with a position, "people:Founder", are tried as people; of several positions, the first counts.
+    named: dict[str, str] = {}
+    for meaning in reversed(free):
+        name = meaning.partition(":")[0] if meaning.startswith("people:") else meaning
+        named[name] = meaning
     field = fits_best([*reversed(named)], values)
     if not field or (field in taken and field != PEOPLE_FIELD):
         return

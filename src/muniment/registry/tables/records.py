@@ -6,6 +6,7 @@ Rows about the same company are one line. What a row lacks is not in its line, s
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
@@ -84,11 +85,7 @@ class _Row(NamedTuple):
 def records_of(sheets: Sequence[Sheet], mapping: FileMapping, known: KnownRows, currency: str) -> Records:
     """Return the lines of all tables; companies first, since people can name them."""
     work = _Conversion(mapping, known, currency)
-    pairs = [(sheet, table) for sheet in sheets if (table := table_of(mapping, sheet, len(sheets)))]
-    unmapped = [sheet for sheet in sheets if not table_of(mapping, sheet, len(sheets))]
-    for sheet in sheets:
-        work.losses += [Loss(sheet.name, 0, "", note.rstrip(".")) for note in sheet.notes]
-    work.losses += [Loss(each.name, 0, "", "is not in the mapping and is left out") for each in unmapped]
+    pairs = work.mapped(sheets)
     for sheet, table in pairs:
         if table.kind == SKIP:
             fix = 'Set its kind, and field = "name" on a column.'
@@ -120,6 +117,19 @@ class _Conversion:
         self.companies: dict[str, list[CompanyRecord]] = {}
         self.people: dict[str, PersonRecord] = {}
         self.named: dict[str, str] = {}
+
+    def mapped(self, sheets: Sequence[Sheet]) -> list[tuple[Sheet, TableMapping]]:
+        """Return the sheets that have a table in the mapping, and report the others."""
+        for sheet in sheets:
+            self.losses += [Loss(sheet.name, 0, "", note.rstrip(".")) for note in sheet.notes]
+        pairs = []
+        for sheet in sheets:
+            table = table_of(self.mapping, sheet, len(sheets))
+            if table is not None:
+                pairs.append((sheet, table))
+            else:
+                self.losses.append(Loss(sheet.name, 0, "", "is not in the mapping and is left out"))
+        return pairs
 
     # ------------------------------------------------------------------ cells
 
@@ -223,15 +233,13 @@ class _Conversion:
     ) -> list[PersonInCell]:
         """Return the people of a row: with the one of two columns, and with the position of another column."""
         title = values.pop("people.title", "")
-        parts = [values.pop(each, "") for each in ("people.first", "people.last")]
-        if name := " ".join(filter(None, parts)):
+        first, last = values.pop("people.first", ""), values.pop("people.last", "")
+        if name := " ".join(filter(None, (first, last))):
             people = [*people, PersonInCell(name, title)]
         elif title and len(people) == 1:
             people = [PersonInCell(people[0].name, title)]
         elif title:
-            said = (
-                "is a position, but the row has no person" if not people else "is a position of one of several people"
-            )
+            said = "is a position of one of several people" if people else "is a position, but the row has no person"
             self.losses.append(Loss(sheet.name, number, "", said, title, "Write it after the name, in brackets."))
         return people
 
@@ -323,11 +331,12 @@ class _Conversion:
 
     def finish(self) -> Records:
         done = Records(losses=self.losses)
-        for record in (each for same in self.companies.values() for each in same):
+        for record in chain.from_iterable(self.companies.values()):
             line: JSONObject = {"company": {"id": record.slug, **record.members}}
-            if record.people and (positions := self._positions(record)):
+            positions = self._positions(record) if record.people else []
+            if positions:
                 line["positions"] = positions
-            if "positions" in line or not record.is_named_only:
+            if positions or not record.is_named_only:
                 done.companies.append((record.row, line))
         stored = {slug for slugs in self.known.people.values() for slug in slugs}
         for person in self.people.values():
@@ -338,21 +347,25 @@ class _Conversion:
     def _positions(self, record: CompanyRecord) -> list[JSONObject]:
         """Return the stored positions with the new ones; none if the table brings no new one."""
         former = team_of(record.slug) if record.is_stored else []
-        here = {name_key(each["person"].get("name") or ""): each["person"].get("slug", "") for each in former}
-        known = {(name_key(each["person"].get("name") or ""), name_key(each.get("title") or "")) for each in former}
+        slug_by_name: dict[str, str] = {}
+        known: set[tuple[str, str]] = set()
+        for position in former:
+            key = name_key(position["person"].get("name") or "")
+            slug_by_name[key] = position["person"].get("slug", "")
+            known.add((key, name_key(position.get("title") or "")))
         new: list[JSONObject] = []
-        for each in record.people:
-            key = name_key(each.name)
-            place = (key, name_key(each.title))
-            if place in known or (key in here and not each.title):
+        for person in record.people:
+            key = name_key(person.name)
+            place = (key, name_key(person.title))
+            if place in known or (key in slug_by_name and not person.title):
                 continue
             known.add(place)
-            slug = here.get(key) or self._person(each.name, record.row)
+            slug = slug_by_name.get(key) or self._person(person.name, record.row)
             if slug is None:
-                self._ambiguous("", record.row, each.name)
+                self._ambiguous("", record.row, person.name)
                 continue
-            person = {"name": each.name, **({"slug": slug} if slug else {})}
-            new.append({**({"title": each.title} if each.title else {}), "person": person})
+            named = {"name": person.name, **({"slug": slug} if slug else {})}
+            new.append({**({"title": person.title} if person.title else {}), "person": named})
         return [*former, *new] if new else []
 
 

@@ -483,7 +483,9 @@ def _fail(proof: DomainProof, finding: str) -> None:
         what = "hidden"
     else:
         proof.due_at = min(at + RETRIED_AFTER, proof.failing_since + HIDDEN_AFTER)
-        what = ("code sent" if proof.method == "mail" else "failing") if first else ""
+        what = ""
+        if first:
+            what = "code sent" if proof.method == "mail" else "failing"
     proof.save()
     if what == "code sent":
         renew_code(proof, HIDDEN_AFTER, proof.address)
