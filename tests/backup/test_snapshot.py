@@ -241,6 +241,15 @@ def test_a_backup_from_before_the_first_release_is_refused_with_the_way_out(tmp_
         assert "muniment export FOLDER" in refusal.value.hint
 
 
+def test_no_backup_is_made_of_a_database_from_before_the_first_release(tmp_path, monkeypatch):
+    instances.filled()
+    monkeypatch.setattr("muniment.backup.rows.applied", lambda _using: [("accounts", "0001_first")])
+    with pytest.raises(Conflict, match=r"before 0\.1\.0") as refusal:
+        back_up(config.current(), tmp_path / "b")
+    assert "muniment export FOLDER" in refusal.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_an_interrupted_backup_or_restore_leaves_nothing_behind(tmp_path, monkeypatch):
     instances.filled()
     back_up(config.current(), tmp_path / "b")
