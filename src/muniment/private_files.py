@@ -11,7 +11,7 @@ _OURS: Final = (
     *("muniment.sqlite3*", "published.sqlite3*", "suppressions.*"),
     *("keys", "keys/*", "mail", "blobs", "exports", "copies", "backups"),
 )
-"""In the data folder. A private folder needs no private files within."""
+"""Private paths in the data folder; a private folder needs no private files in it."""
 
 
 def begin() -> None:

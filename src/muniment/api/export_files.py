@@ -18,7 +18,7 @@ from muniment.store.exports.shared import NotKnownYet
 WAIT_S: Final = 25.0
 """Seconds that a request waits for the first files of an instance."""
 PAUSES_S: Final = (0.2, 0.5)
-"""After each attempt that made none: another node may be writing the same files."""
+"""Seconds to pause after each attempt that wrote no files: another node may be writing the same ones."""
 
 
 def no_export(name: str) -> NotFound:

@@ -236,7 +236,7 @@ def invalid_value(parameter: Parameter, path: str, what: str) -> BadRequest:
 
 MAX_IDS: Final = 100
 LISTINGS: Final = registry_schema("USD").listings
-"""Those without declared fields."""
+"""The lists without declared fields."""
 Values = JSONObject
 
 

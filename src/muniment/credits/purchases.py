@@ -32,7 +32,7 @@ from muniment.registry_toml import applied
 PAGE_LIFETIME: Final = timedelta(hours=1)
 """The time that a payment page stays open."""
 CHECK_AFTER: Final = timedelta(minutes=3)
-"""By then an event has normally arrived."""
+"""The time after which Stripe is asked: by then, an event has normally arrived."""
 MAX_CHECK_INTERVAL: Final = timedelta(hours=6)
 """The longest time between two checks; a bank can take days."""
 MIN_CHECK_INTERVAL: Final = timedelta(seconds=3)

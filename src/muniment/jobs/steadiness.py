@@ -9,7 +9,7 @@ from typing import Final
 JUMP_S: Final = 5.0
 """Less may be a slow answer of the database."""
 GRACE_S: Final = 3.0
-"""After a jump, workers that live renew their leases within a second; only then do other leases count as over."""
+"""Seconds after a jump until other leases count as over: running workers renew theirs within a second."""
 
 
 class Steadiness:

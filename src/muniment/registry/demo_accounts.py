@@ -39,7 +39,7 @@ class SignIn(NamedTuple):
     email: str
     password: str
     token: str
-    """For the owner-scoped tool server; only the owner has one."""
+    """The token for the owner-scoped tool server; only the owner has one."""
 
 
 def load_demo(*, renews: bool) -> tuple[Summary | None, list[SignIn]]:

@@ -58,11 +58,11 @@ class View(Struct, frozen=True):
 
 
 CONTRACT: Final = View(ref=lambda name: {"$ref": f"#/components/schemas/{name}"})
-"""For OpenAPI."""
+"""The schemas of OpenAPI."""
 ANSWER: Final = View(described=False)
-"""For what a tool answers: short, since a client loads all of them before its first call."""
+"""The schemas of tool results: short, because a client loads all of them before its first call."""
 CHANGE: Final = View(change=True)
-"""For what a tool takes."""
+"""The schemas of tool arguments."""
 
 
 class Kind(Struct, frozen=True):

@@ -21,12 +21,12 @@ from muniment.store.snapshot_state import SnapshotState, load, touched
 PAGE_CACHE_KIB: Final = 2_000
 LARGE_BYTES: Final = 500_000_000
 PAGE_CACHE_OF_LARGE_KIB: Final = 8_000
-"""For each thread that reads a file of that size, which a search has to look up in many places."""
+"""The page cache of each thread that reads a file of this size, in which a search reads many places."""
 TICKER_PAGE_CACHE_KIB: Final = 12_000
-"""For the thread that serves details: it caches the upper pages of large trees; each miss costs a system call."""
+"""The page cache of the thread that serves details: the upper pages of large trees; a miss costs a system call."""
 THAW_S: Final = 0.5
 THAW_MOST_S: Final = 30.0
-"""After how long a frozen file is tried again: each time twice as long, because a try looks through all objects."""
+"""Maximum pause before a frozen file is tried again. Pauses double, because a try looks through all objects."""
 
 
 class PublishedFile:

@@ -54,7 +54,7 @@ class _WordCharacters(dict[int, str]):
 
 _characters = _WordCharacters()
 _ascii = "".join(_characters[ord(chr(code).lower())] for code in range(128))
-"""The same of ASCII characters, in lower case: most texts have no others, and are translated faster by it."""
+"""The same table for ASCII alone, in lower case: most texts have no other characters, and this is faster."""
 
 
 def fold(text: str) -> str:

@@ -55,7 +55,7 @@ class Judged:
     judgement: Judgement
     by: Literal["rules", "model", "plugin"]
     note: str = ""
-    """For the reader: why this evaluator replaced the requested one."""
+    """The reason, for the reader, why this evaluator replaced the requested one."""
 
 
 Judging = Generator[Judged | None, None, None]

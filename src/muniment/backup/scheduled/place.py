@@ -27,7 +27,7 @@ FILES: Final = "files/"
 ARCHIVE, RECORD, INDEX = ".backup", ".json", "index.json"
 _FORM: Final = "muniment-%Y%m%dT%H%M%SZ"
 _LEFT_AFTER: Final = timedelta(hours=24)
-"""In an S3 store, which has no locks, an archive without a record may be one that is being written."""
+"""Minimum age of an abandoned archive: an S3 store has no locks, so a newer one may still be in progress."""
 
 
 class BackupRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -12,9 +12,9 @@ from muniment import setting_values
 from muniment.registry_toml import applied
 
 INTERVAL_S: Final = 900
-"""By default, a lost database costs the changes of a quarter of an hour. Without changes, no backup is made."""
+"""The default: a lost database costs the changes of a quarter of an hour. Without changes, no backup is made."""
 KEEP: Final[Mapping[str, int]] = {"recent": 4, "hourly": 24, "daily": 7, "weekly": 4}
-"""By default; enough to go back to before an error that was noticed after a month."""
+"""The default: enough to go back to before an error that was noticed after a month."""
 
 
 class Schedule(NamedTuple):

@@ -12,7 +12,7 @@ import brotli
 import zstandard
 
 ENCODINGS: Final = (b"zstd", b"br", b"gzip")
-"""In order of preference."""
+"""The offered encodings, in order of preference."""
 SMALLEST_ENCODED: Final = 256
 """Smaller bodies do not shrink, including the additional headers."""
 KEPT: Final = "kept"

@@ -30,7 +30,7 @@ INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601
 INVALID_PARAMS: Final = -32602
 RESOURCE_NOT_FOUND: Final = -32002
-"""In the legacy protocols; INVALID_PARAMS in the modern one."""
+"""The code in the legacy protocols; the modern one uses INVALID_PARAMS."""
 HEADER_MISMATCH: Final = -32020
 UNSUPPORTED_VERSION: Final = -32022
 

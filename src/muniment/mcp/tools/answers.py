@@ -38,7 +38,7 @@ _NEVER_CUT = frozenset({"id", "slug", "frameworkId", "documentId", "companySlug"
 _MAX_NAME = 200
 _HINT_BYTES = 400
 _NEXT_BYTES = 30
-"""For `nextOffset`."""
+"""Bytes reserved for `nextOffset`."""
 _HALF_BYTES = BUDGET_BYTES // 2 - 1_000
 _PAGE_SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 24, 30, 40, 50, 60, 80, 100, 120, 150)
 

@@ -129,7 +129,7 @@ def pending(schema: Schema) -> JsonSchema:
 
 STATS_SCHEMA = STATS.definition(ANSWER)
 DIFF: JsonSchema = {"type": "object", "additionalProperties": {"type": "object"}}
-"""By field, as :func:`muniment.mcp.tools.answers.shown` makes it."""
+"""The schema of differences by field, as :func:`muniment.mcp.tools.answers.shown` makes them."""
 PAGINATION = object_of(
     {**dict.fromkeys(("page", "pageSize", "pageCount", "total"), INTEGER), "totalIsMinimum": {"type": "boolean"}},
     optional=("totalIsMinimum",),

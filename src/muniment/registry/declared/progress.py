@@ -17,7 +17,7 @@ from muniment.store.change_feed import mark_in
 
 KIND: Final = "registry.fields_declared"
 _FILE: Final = "fields-progress.json"
-"""In the data folder: the transaction that renders the documents shows nothing before its end."""
+"""A file in the data folder, because the transaction that renders the documents shows nothing before its end."""
 
 
 class FieldsProgress(NamedTuple):

@@ -28,7 +28,7 @@ from muniment.schema.objects import Schema
 from muniment.schema.validation import Fault, Validation
 
 KINDS: Final = ("people", "companies", "frameworks")
-"""In order of dependency."""
+"""The kinds of rows, in order of dependency."""
 BATCH_LINES: Final = 1_000
 BATCH_BYTES: Final = 4 * 1024 * 1024
 _READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | PersonRow | FrameworkRow | None]]] = {

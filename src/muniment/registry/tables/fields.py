@@ -34,7 +34,7 @@ from muniment.schema.objects import Schema
 from muniment.schema.record import Field, Record
 
 EXTRA: Final = "extra:"
-"""Before the name of an additional member."""
+"""The prefix of the name of an additional member."""
 SKIP: Final = "skip"
 PEOPLE_FIELD: Final = "people"
 DECLARED: Final = "declared"
@@ -121,7 +121,7 @@ _ONLY_IN_TABLES: Final = {
 _READABLE: Final = (Text, Slug, Choice, Integer, Number, Boolean, Date, Money, Country)
 _fields: dict[str, tuple[Schema, dict[str, TableField]]] = {}
 _words: dict[str, tuple[Schema, dict[str, str]]] = {}
-"""By the kind of rows: the schema that they were derived from, since an operator may declare others meanwhile."""
+"""The words by kind of rows, with the schema that they come from: an operator may declare other fields later."""
 
 
 def fields_of(rows: str) -> Mapping[str, TableField]:

@@ -21,7 +21,7 @@ from muniment.server.app.start_failure import StartFailure, failure_of
 from muniment.store.cache import release_free_memory
 
 RETRY_S: Final = 2.0
-"""Also between attempts while the database is away."""
+"""Seconds to wait between attempts to start while the database cannot be reached."""
 FIRST_PAGES: Final = ("/", "/accounts/login/")
 """Rendered once in advance, so that templates and views are loaded before the first visitor."""
 WAIT_S: Final = 25.0

@@ -38,7 +38,7 @@ class ToolServers:
         self._owner = asyncio.Event()
         self._mounting: asyncio.Task[None] | None = None
         self._schemas: dict[str, Schema] = {}
-        """That of each server, once it is mounted; a server of other declared fields replaces it."""
+        """The schema of each server, once it is mounted; a server with other declared fields replaces it."""
         self._drains: deque[Callable[[], None]] = deque(maxlen=2)
         """The owner server that answers, and the one before, which may still answer calls that wait."""
 

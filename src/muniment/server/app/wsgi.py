@@ -25,9 +25,9 @@ from muniment.server.http.client_address import FORWARDING
 MAX_FORM_BYTES: Final = 12 << 20
 """Enough for a form with a picture; documents have their own endpoint, which streams."""
 MAX_FIELDS_BYTES: Final = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
-"""For a form without files. Django refuses a longer one too, but only when all of it is in memory."""
+"""Maximum bytes of a form without files. Django refuses a longer one too, but only when all of it is in memory."""
 MAX_WAITING_BYTES: Final = 96 << 20
-"""For all forms being received at once."""
+"""Maximum bytes of all forms that are being received."""
 MAX_SESSIONS: Final = 10_000
 
 

@@ -49,7 +49,7 @@ class KnownHeads:
 
     def __init__(self) -> None:
         self.by_block: dict[bytes, Head] = {}
-        """For reading; only this class changes it."""
+        """The known heads by their bytes; only this class changes them."""
 
     def learn(self, block: bytes) -> None:
         """Remember *block* if it qualifies; the oldest block makes room."""

@@ -18,7 +18,7 @@ from muniment.kernel.http.addresses import rate_key
 from muniment.setting_values import FORWARDED_HEADERS
 
 FILE: Final = "forwarding.json"
-"""In the data folder, so that `muniment doctor` can read what the server has seen."""
+"""A file in the data folder, from which `muniment doctor` reads what the server has seen."""
 RENEWED_AFTER_S: Final = 3600.0
 VALID_FOR_S: Final = 7 * 86_400.0
 log = logging.getLogger("muniment.server")

@@ -71,7 +71,7 @@ def bind_beside(listener: socket.socket) -> socket.socket:
 
 
 RESERVED_FILES: Final = 512
-"""For databases, blobs, replicas and outgoing connections."""
+"""Open files reserved for databases, blobs, replicas and outgoing connections."""
 NEEDED_FILES: Final = 56
 """A process with SQLite has so many open, without any connection (measured: 35 at rest, more with all threads busy)."""
 FEWEST: Final = 8

@@ -36,7 +36,7 @@ class Store(Protocol):
 
 
 class NotKnownYet(Exception):  # noqa: N818 - an answer, not an error
-    """So many unknown names were asked for that the lists are not read for another one now."""
+    """Too many unknown names were requested, so the lists are not read again for this one."""
 
 
 class FileSet(NamedTuple):

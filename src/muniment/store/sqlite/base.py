@@ -208,7 +208,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     _write_lock: WriteLock | None = None
     commits = 0
-    """For :func:`muniment.store.database.retry.with_retry`."""
+    """The number of commits, for :func:`muniment.store.database.retry.with_retry`."""
     refusal: Exception | None = None
     """Why the last transaction did not begin or commit; for callers behind code that ignores it."""
 

@@ -27,9 +27,9 @@ REPORT_WORDS: Final = {
 }
 """Descriptions of what reports show, by the value of the specification's member."""
 MAX_CRITERIA: Final = 25
-"""In one form; a larger specification is edited by section, in pages of as many."""
+"""Maximum criteria in one form; a larger specification is edited by section, with as many on a page."""
 MAX_FIELDS: Final = 9_900
-"""In one form; a request has at most 10,000. A scale with many levels reaches this before `MAX_CRITERIA`."""
+"""Maximum fields in one form; a request has at most 10,000. Many levels reach this before `MAX_CRITERIA`."""
 FIELDS_OF_CRITERION: Final = 12
 """Without its levels and sources of evidence."""
 FIELDS_OF_SECTION: Final = 4

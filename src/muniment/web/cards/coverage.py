@@ -24,7 +24,7 @@ _REORDERED: Final = frozenset({"noto-sans-devanagari-600.ttf", "noto-sans-thai-6
 _DROPPED: Final = frozenset({"So", "Sk", "Cf", "Cc", "Co", "Cs", "Cn"})
 """Emoji, their modifiers, and what has no form: a text is the same to its reader without them."""
 _JOINERS: Final = "\u200c\u200d"
-"""They decide the form of letters."""
+"""Characters that decide the form of letters and are not drawn."""
 
 
 @functools.cache

@@ -29,10 +29,10 @@ WIDTH, HEIGHT = 1_200, 630
 DRAWN_WIDTH, DRAWN_HEIGHT = 880, 462
 """The size of the picture in pixels: other sites show it at most 600 wide, and each pixel takes time."""
 HEAD: Final = struct.Struct(">If")
-"""Before each picture: its size, and the CPU seconds that it took. A size of 0 is a failure."""
+"""The head of each picture: its size, and the CPU seconds that it took. A size of 0 is a failure."""
 MEMORY_BYTES: Final = 1 << 30
 IDLE_S: Final = 120
-"""After which the process ends; the next card starts another one."""
+"""Seconds without a card after which the process ends; the next card starts another one."""
 _EDGE: Final = 72
 _LINE: Final = WIDTH - 2 * _EDGE
 _INK, _QUIET, _PAPER, _RULE, _SEAL = "#1b1b1f", "#5d5f66", "#fbfaf7", "#e3e0d8", "#8a2b2b"

@@ -169,7 +169,7 @@ class Search:
 
     @property
     def filters(self) -> "Search":
-        """The same filters in the default order, from the first page."""
+        """Return a search with the same filters in the default order, from the first page."""
         return replace(self, sort=DEFAULT, page=1)
 
     @property

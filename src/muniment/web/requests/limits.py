@@ -31,7 +31,7 @@ MAX_FIELDS: Final = 1_000
 MAX_VISITOR_FORM_BYTES: Final = 64 << 10
 """Maximum form size of a signed-out visitor. A browser whose account was signed out may send more: it pays for it."""
 _LIMITED_THEMSELVES: Final = re.compile(r"/oauth/(?:token|register|revoke)/?")
-"""They answer in the form of OAuth, check no token of a form, and read no more than their own limit."""
+"""Paths that answer in the form of OAuth, check no form token, and limit their own body."""
 _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-data"})
 
 

@@ -73,9 +73,9 @@ LISTS: Final = ("positions", "proposals", "capTable", "fundingRounds", HISTORY)
 _LONGEST: Final = "capTable"
 """The list that a plain read leaves out if it is long: hardly any job needs its first rows."""
 _ROOM_BYTES: Final = 8_000
-"""For the first rows of long lists: texts are cut before fewer of them are shown."""
+"""Bytes reserved for the first rows of long lists: texts are cut before fewer rows are shown."""
 _NOTE_BYTES: Final = 250
-"""For the note about one list that is not shown whole."""
+"""Bytes reserved for the note about one list that is not shown whole."""
 
 
 def fit(

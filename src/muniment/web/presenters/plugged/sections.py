@@ -30,7 +30,7 @@ TEXT_CHARACTERS: Final = 10_000
 _KEY: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 log = logging.getLogger(__name__)
 _paused: dict[str, float] = {}
-"""Until when a plugin that was too slow is not asked, by the monotonic clock."""
+"""The time, by the monotonic clock, until which a plugin that was too slow is not called."""
 _late: dict[str, threading.Thread] = {}
 """The thread of a plugin that was too slow; while it runs, the plugin is not asked, so that threads do not pile up."""
 

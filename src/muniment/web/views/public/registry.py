@@ -36,7 +36,7 @@ from muniment.web.wording.labels import labelled
 
 BODY_CHARACTERS = 4_000
 BODY_CHARACTERS_BEFORE_LISTS = 1_600
-"""So much of the text that the lists below it can be found."""
+"""Maximum characters of the text above lists, so that visitors find the lists below it."""
 ITEMS_OF_TEXT = 15
 """Items of lists in a text that is rather a list, of which the beginning says enough."""
 LEAD_CHARACTERS = 400
