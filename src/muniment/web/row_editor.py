@@ -189,7 +189,7 @@ class RowEditor:
         return {name: rows for name, rows in operations.items() if rows}
 
     def _has_ambiguous_ids(self) -> bool:
-        """Return whether an edited row shares its id with another one, as stored rows did in earlier versions."""
+        """Return whether an edited row shares its id with another stored row."""
         edited = {self._id(row) for row in (*self._set, *self._removed)}
         return sum(row.get("id", "") in edited for row in self.stored) > len(edited)
 

@@ -102,7 +102,7 @@ def _query(search: Search) -> str:
 
 
 def _shown(request: HttpRequest, row: SavedSearch) -> JSONObject:
-    """Return a saved search for its row; one that an earlier version could read is shown by its name alone."""
+    """Return a saved search for its row; one whose query is no longer valid is shown by its name alone."""
     of = registry_list(cast("ListName", row.list))
     shown: JSONObject = {"id": row.pk, "name": row.name, "saved_at": row.saved_at, "list": of.label}
     try:
