@@ -27,6 +27,7 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.accounts.tokens import revoke_presented
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
@@ -370,20 +371,18 @@ def access_scopes(grant: Grant, presented: str) -> str:
 
 def _export_apps(account: Account) -> Iterator[ArchiveEntry]:
     grants = Grant.objects.filter(account=account).select_related("client").order_by("pk")
-    yield ArchiveEntry(
-        "apps.json",
-        [
-            {
-                "app": str(each.client),
-                "scopes": each.scopes,
-                "createdAt": timestamp(each.created_at),
-                "lastUsedOn": each.last_used_on,
-                "lastUsedBy": each.last_used_by,
-                "revokedAt": timestamp(each.revoked_at) if each.revoked_at else None,
-            }
-            for each in grants
-        ],
-    )
+    yield ArchiveEntry("apps.json", [_exported(grant) for grant in grants])
+
+
+def _exported(grant: Grant) -> JSONObject:
+    return {
+        "app": str(grant.client),
+        "scopes": grant.scopes,
+        "createdAt": timestamp(grant.created_at),
+        "lastUsedOn": grant.last_used_on,
+        "lastUsedBy": grant.last_used_by,
+        "revokedAt": timestamp(grant.revoked_at) if grant.revoked_at else None,
+    }
 
 
 def _delete_apps(account: Account) -> None:

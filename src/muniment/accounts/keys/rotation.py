@@ -271,15 +271,14 @@ def drop(actor: Actor, of: str) -> bool:
         BadRequest: the database does not use it as a former key.
         Conflict: something still depends on it.
     """
-    found = next((each for each in status().keys if each.fingerprint == of), None)
-    if found is None or found.state != SecretKey.State.FORMER:
+    former = next((key for key in status().keys if key.fingerprint == of), None)
+    if former is None or former.state != SecretKey.State.FORMER:
         raise BadRequest(f"{of[:40]} is not a former key.", "Run muniment keys.")
-    if not found.can_go:
-        needed = ", ".join(f"{count:,} {words}" for words, count in found.needed_by.items() if count)
-        until = f"what it signed is valid until {found.signed_until:%Y-%m-%d %H:%M} UTC" if found.signed_until else ""
-        raise Conflict(
-            f"The key {of} is still needed: {needed or until}.", "Run muniment keys rotate, or wait until then."
-        )
+    if not former.can_go:
+        reason = ", ".join(f"{count:,} {words}" for words, count in former.needed_by.items() if count)
+        if not reason and former.signed_until:
+            reason = f"what it signed is valid until {former.signed_until:%Y-%m-%d %H:%M} UTC"
+        raise Conflict(f"The key {of} is still needed: {reason}.", "Run muniment keys rotate, or wait until then.")
     present = keyring.listed_keys()
     with transaction.atomic():
         SecretKey.objects.filter(fingerprint=of).delete()

@@ -63,7 +63,8 @@ class OriginMiddleware:
 
 
 def _origin(address: str, agent: str, request_id: str) -> Origin:
-    shown = "".join(character if character.isprintable() else " " for character in agent[:MAX_AGENT_CHARACTERS])
+    agent = agent[:MAX_AGENT_CHARACTERS]
+    shown = "".join(character if character.isprintable() else " " for character in agent)
     return Origin(address[:45], shown.strip(), request_id[:128])
 
 
