@@ -73,20 +73,7 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
     actor = account.actor("web")
     person = Person.objects.filter(account=account).first()
     if person is not None:
-        positions = Position.objects.filter(person=person).select_related("company").order_by("company__name", "rank")
-        yield ArchiveEntry(
-            "profile.json",
-            {
-                **settings.SCHEMA.person.published(vars(person), {}),
-                "public": person.published,
-                "positions": [{"company": each.company.slug, "title": each.title} for each in positions],
-                "positionRequests": [
-                    _position(each)
-                    for each in PositionRequest.objects.filter(person=person).select_related("company").order_by("pk")
-                ],
-                "history": [_entry(each) for each in HistoryEntry.objects.filter(person=person).order_by("pk")],
-            },
-        )
+        yield ArchiveEntry("profile.json", _profile(person))
     for slug in Ownership.objects.filter(account=account).order_by("pk").values_list("company__slug", flat=True):
         mine = get_company(actor, slug)
         yield ArchiveEntry(f"listings/{slug}.json", {"state": mine.state, "version": mine.version, **mine.bundle})
@@ -102,20 +89,7 @@ def _export(account: Account) -> Iterator[ArchiveEntry]:
     asked = [{"person": each.person.slug, **_position(each)} for each in asked_people]
     yield ArchiveEntry("position-requests.json", asked)
     proofs = DomainProof.objects.filter(account=account).select_related("company").order_by("pk")
-    yield ArchiveEntry(
-        "domain-proofs.json",
-        [
-            {
-                "company": each.company.slug,
-                "method": each.method,
-                "domain": each.domain,
-                "address": each.address,
-                "state": each.state,
-                "begunAt": timestamp(each.begun_at),
-            }
-            for each in proofs
-        ],
-    )
+    yield ArchiveEntry("domain-proofs.json", [_proof(each) for each in proofs])
     own = ReviewerSettings.objects.filter(account=account).first()
     replies = SavedReply.objects.filter(account=account).order_by("pk")
     if own is not None or replies:
@@ -149,6 +123,30 @@ def _account_invitations(account: Account) -> QuerySet[AccountInvitation]:
     return AccountInvitation.objects.filter(
         Q(invited_by=account) | Q(accepted_by=account) | Q(email__iexact=account.email)
     )
+
+
+def _profile(person: Person) -> JSONObject:
+    positions = Position.objects.filter(person=person).select_related("company").order_by("company__name", "rank")
+    requests = PositionRequest.objects.filter(person=person).select_related("company").order_by("pk")
+    entries = HistoryEntry.objects.filter(person=person).order_by("pk")
+    return {
+        **settings.SCHEMA.person.published(vars(person), {}),
+        "public": person.published,
+        "positions": [{"company": position.company.slug, "title": position.title} for position in positions],
+        "positionRequests": [_position(request) for request in requests],
+        "history": [_entry(entry) for entry in entries],
+    }
+
+
+def _proof(row: DomainProof) -> JSONObject:
+    return {
+        "company": row.company.slug,
+        "method": row.method,
+        "domain": row.domain,
+        "address": row.address,
+        "state": row.state,
+        "begunAt": timestamp(row.begun_at),
+    }
 
 
 def _entry(row: HistoryEntry) -> JSONObject:

@@ -84,15 +84,20 @@ def compare_round(company: Company, given: JSONObject, found: Difference) -> Non
             setattr(opened, part.column, part.kind.empty if value is None else value)
     _check([_row(opened)], "fundingRound.closed")
     if not opened.item_id:
-        others = [_members(_row(each)) for each in rounds]
-        kind = kind_of("fundingRounds")
-        lists = ListGuard(company, off=True)
-        opened.item_id = lists.resolve(kind, (kind.name,), [*others, _members(_row(opened))], others)[-1]["id"]
+        opened.item_id = _new_id(company, opened, rounds)
     changed = _row(opened).to_document(record)
     if stored == changed:
         return
     found.before["fundingRound"], found.after["fundingRound"] = stored, changed
     found.steps.append(lambda _: opened.save())
+
+
+def _new_id(company: Company, opened: FundingRound, others: list[FundingRound]) -> str:
+    """Return the id that the list of all rounds gives a round that is added to it."""
+    stored = [_members(_row(other)) for other in others]
+    kind = kind_of("fundingRounds")
+    resolved = ListGuard(company, off=True).resolve(kind, (kind.name,), [*stored, _members(_row(opened))], stored)
+    return str(resolved[-1]["id"])
 
 
 def _check(rounds: list[RoundRow], field: str = "") -> None:

@@ -54,7 +54,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_without(row, "id") if isinstance(row, dict) else row for row in value]
     if isinstance(value, dict):
-        return {name: _plain(member) if isinstance(member, list) else member for name, member in value.items()}
+        # Only lists have rows: an object in the object keeps its members.
+        return value | {name: _plain(member) for name, member in value.items() if isinstance(member, list)}
     return value
 
 

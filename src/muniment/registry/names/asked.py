@@ -32,12 +32,13 @@ def near_companies(actor: Actor, text: str) -> list[str]:
     """Return the actor's own listings whose slug or name is like *text*, each with both."""
     rows = list(_own(actor).order_by("pk").values_list("slug", "name")[:MAX_COMPARED])
     asked = keys.squeeze(text)
-    alike = {
-        slug: max(difflib.SequenceMatcher(None, asked, keys.squeeze(each)).ratio() for each in (slug, name))
-        for slug, name in rows
-    }
-    found = sorted((row for row in rows if alike[row[0]] >= 0.6), key=lambda row: -alike[row[0]])
-    return [f"{slug} ({name})" for slug, name in found[:_NEAR]]
+    near: list[tuple[float, str]] = []
+    for slug, name in rows:
+        likeness = max(difflib.SequenceMatcher(None, asked, keys.squeeze(text)).ratio() for text in (slug, name))
+        if likeness >= 0.6:
+            near.append((likeness, f"{slug} ({name})"))
+    near.sort(key=lambda listing: -listing[0])
+    return [words for _, words in near[:_NEAR]]
 
 
 def near_listings(text: str) -> list[str]:

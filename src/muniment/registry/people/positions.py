@@ -118,15 +118,15 @@ def answer_positions(
             raise BadRequest("This account has no profile.", "Claim or create your profile at /manage/profile first.")
         companies = _lock_companies(person, given)
         answers: dict[int, _Answers] = defaultdict(_Answers)
-        for each in confirm:
-            request = _find_request(person, each)
+        for position_id in confirm:
+            request = _find_request(person, position_id)
             answers[request.company_id].confirmed.append(request)
-        for each in (*decline, *end):
-            if each.startswith(_REQUEST):
-                request = _find_request(person, each)
+        for position_id in (*decline, *end):
+            if position_id.startswith(_REQUEST):
+                request = _find_request(person, position_id)
                 answers[request.company_id].declined.append(request)
             else:
-                place = _find_place(person, each)
+                place = _find_place(person, position_id)
                 answers[place.company_id].ended.append(place)
         if not dry_run:
             for key in companies:

@@ -4,7 +4,6 @@ Invitations to co-own a listing: sent by mail, accepted by a signed-in account w
 Source: decisions, section 5, several owners.
 """
 
-import hashlib
 import re
 import secrets
 from datetime import timedelta
@@ -24,6 +23,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, NotFound, TooMany
+from muniment.kernel.tokens import token_digest
 from muniment.languages import writing
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_at
@@ -80,7 +80,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
             raise Conflict(message, "Wait until they are accepted or expire.")
         Invitation.objects.filter(company=company, email=address, accepted_at__isnull=True).delete()
         invitation = Invitation.objects.create(
-            company=company, email=address, token_digest=_digest(token), invited_by_id=account_id
+            company=company, email=address, token_digest=token_digest(token), invited_by_id=account_id
         )
         history.entry(actor, "owner invited", before={}, after={"email": address}, company=company).save()
         record(
@@ -162,7 +162,7 @@ def find_invitation(token: str) -> Invitation:
         NotFound: unknown, used, expired, or its sender no longer owns the listing.
     """
     found = Invitation.objects.select_related("company", "invited_by").filter(
-        token_digest=_digest(token), accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
+        token_digest=token_digest(token), accepted_at__isnull=True, invited_at__gt=now() - VALID_FOR
     )
     invitation = found.first()
     if invitation is None or not _may_invite(invitation):
@@ -190,7 +190,7 @@ def accept_invitation(actor: Actor, token: str) -> Company:
     account_id = require_account(actor, "A listing belongs to an account.")
     with transaction.atomic():
         # Locked before the invitation is read, in the same order as by an owner who leaves.
-        found = Invitation.objects.filter(token_digest=_digest(token)).values("company")
+        found = Invitation.objects.filter(token_digest=token_digest(token)).values("company")
         company = Company.objects.select_for_update().filter(pk__in=found).first()
         if company is None:
             raise _expired()
@@ -228,7 +228,3 @@ def _check_rate(account_id: int, *, is_reviewed: bool) -> None:
 def _count(key: str, timeout_s: int) -> int:
     cache.add(key, 0, timeout=timeout_s)
     return cache.incr(key)
-
-
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()

@@ -64,8 +64,8 @@ def order_of_dates(values: Sequence[str]) -> str:
 
     It is ``?`` if two fit equally and differ, or if most values are numbers that count days or seconds.
     """
-    numeric = [text for value in values if NUMERIC_DATE.fullmatch(text := without_time(value))]
-    numeric = [text for text in numeric if not ISO.fullmatch(text)]
+    texts = map(without_time, values)
+    numeric = [text for text in texts if NUMERIC_DATE.fullmatch(text) and not ISO.fullmatch(text)]
     if not numeric:
         return ASK if 2 * sum(map(is_serial, values)) > len(values) else ""
     fits = {order: [day_of(text, order) for text in numeric] for order in ORDERS}

@@ -15,6 +15,10 @@ from muniment.registry.tables.words.matching import MAX_CHARACTERS, Match, match
 
 MAX_HEADER_ROW: Final = 30
 _PERSON_SURE: Final = ("name.first", "name.last", "bio", "position.title", "position.company")
+_OF_BOTH: Final = frozenset(
+    {"name", "body", "description", "id", "people", "people.first", "people.last", "people.title"}
+)
+"""Fields of companies that say nothing about the kind of a table: tables of people have such columns too."""
 _PERSON_TABLES: Final = re.compile(
     r"people|person|vorst[aä]nd|board|team|contact|kontakt|staff|ansprechpartner|mitarbeit|founders|gr[uü]nder"
     r"|dirigeants|contatti|contactos|contatos|osoby|styrelse|bestyrelse|bestuur|役員|人员|人員|임원",
@@ -110,26 +114,34 @@ def kind_of_table(headings: Sequence[str], name: str, *, is_only: bool = False) 
     Args:
         is_only: the file has no other table that could hold the companies of people.
     """
-    found = [match(each, PEOPLE).fields for each in headings]
-    as_people = {fields[0] for fields in found if fields}
-    parts = {each for fields in found for each in fields} & {"name.first", "name.last"}
-    has_parts = len(parts) == 2 and sum(bool({*fields} & parts) for fields in found) > 1
-    as_companies = {field_of(each, COMPANIES).partition(":")[0] for each in headings} - {""}
+    meanings = [match(heading, PEOPLE).fields for heading in headings]
+    as_people = {fields[0] for fields in meanings if fields}
+    as_companies = {field_of(heading, COMPANIES).partition(":")[0] for heading in headings} - {""}
     has_company = "name" in as_companies and "position.company" in as_people
-    rest = as_companies - {"name", "body", "description", "id", "people", "people.first", "people.last", "people.title"}
-    sure = len(as_people & {*_PERSON_SURE})
     has_bio = "bio" in as_people and "description" not in as_companies
-    if is_only and has_company and not has_bio and rest - _of_vocabulary():
+    has_both_names = _has_both_names(meanings)
+    of_companies_alone = as_companies - _OF_BOTH
+    of_people_alone = len(as_people & {*_PERSON_SURE})
+    if is_only and has_company and not has_bio and of_companies_alone - _of_vocabulary():
         return COMPANIES
-    if has_parts and not has_company and len(rest) <= len(as_people):
+    if has_both_names and not has_company and len(of_companies_alone) <= len(as_people):
         return PEOPLE
-    if "name" in as_people and sure and (_PERSON_TABLES.search(name) or sure >= 2) and len(rest) <= sure:
-        return PEOPLE
-    if "name" in as_people and sure and _PERSON_TABLES.search(name) and not rest - _of_people_too():
-        return PEOPLE
-    if has_parts and len(rest) < len(as_people):
+    if "name" in as_people and of_people_alone:
+        is_named_for_people = bool(_PERSON_TABLES.search(name))
+        if (is_named_for_people or of_people_alone >= 2) and len(of_companies_alone) <= of_people_alone:
+            return PEOPLE
+        if is_named_for_people and not of_companies_alone - _of_people_too():
+            return PEOPLE
+    if has_both_names and len(of_companies_alone) < len(as_people):
         return PEOPLE
     return COMPANIES
+
+
+def _has_both_names(meanings: Sequence[Sequence[str]]) -> bool:
+    """Return whether a table has first names and last names, in more than one column."""
+    both = {"name.first", "name.last"}
+    columns = [both.intersection(fields) for fields in meanings]
+    return both == set().union(*columns) and sum(map(bool, columns)) > 1
 
 
 def _of_vocabulary() -> set[str]:
