@@ -45,6 +45,17 @@ def test_one_holder_of_thousands_is_added_changed_and_removed_and_the_others_sta
     }
 
 
+def test_rows_that_are_written_back_in_another_order_are_stored_and_published_in_it():
+    me = owner()
+    mine = published(me, capTable=holders(4))
+    first, second, third, fourth = document("company", mine.slug)["capTable"]
+    for order in ([fourth, first, second, third], [fourth, second, {"name": "Newcomer"}, first, third]):
+        update(me, mine, capTable=order)
+        shown = document("company", mine.slug)["capTable"]
+        assert [row["name"] for row in shown] == [row["name"] for row in order]
+        assert [row["id"] for row in shown if row["name"] != "Newcomer"] == [row["id"] for row in order if "id" in row]
+
+
 def test_a_position_is_changed_by_id_and_only_its_person_is_published_again():
     me = owner()
     mine = published(me, positions=[{"title": "Chair", "person": {"name": name}} for name in ("Ada Moss", "Bo Reef")])

@@ -263,12 +263,12 @@ def test_within_a_site_the_largest_address_makes_room():
 
 def test_within_a_site_of_small_addresses_the_oldest_unfinished_request_makes_room():
     process = Process(10 * SMALL, per_address=SMALL)
-    alone = process.arrive(network(1), is_unfinished=True)
-    same = process.arrive(network(2), is_unfinished=True)
+    idle = process.arrive(network(1))
+    oldest = process.arrive(network(2), is_unfinished=True)
     for number in range(3, process.holders.per_site + 1):
         assert process.arrive(network(number), is_unfinished=True)
     assert process.arrive(network(99), is_unfinished=True)
-    assert (alone.has_ended, same.has_ended) == (True, False)
+    assert (idle.has_ended, oldest.has_ended) == (False, True)
 
 
 def test_a_site_whose_connections_are_all_busy_gets_no_other():

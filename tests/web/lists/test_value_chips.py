@@ -138,15 +138,6 @@ def test_at_most_four_values_are_suggested(publisher):
     assert len(chips_of_everything("ze")) == 4
 
 
-def test_at_most_four_values_of_all_lists_are_suggested(publisher):
-    publisher.publish(
-        company(10, themes=["zest 1", "zest 2", "zest 3"]),
-        person(10, "dee", name="Dee Foam", positions=(("Zest 4", "company-1"), ("Zest 5", "company-1"))),
-    )
-    page_cache.reader().refresh()
-    assert [chip.label for chip in chips_of_everything("zest")] == ["Theme"] * 3 + ["Title"]
-
-
 def test_one_character_suggests_values_unless_it_is_a_letter_of_an_alphabet(publisher):
     publisher.publish(company(10, themes=["東 風"]))
     page_cache.reader().refresh()
