@@ -141,8 +141,11 @@ def _page_links(listing: Listing, path: str, values: Values, page: ListPage) -> 
 def _query_texts(of: Criterion | None, value: Any) -> list[str]:
     """Return the values of a parameter as a client would give them: repeated, or separated by commas."""
     if of is not None:
-        return [of.write(each) for each in (value if isinstance(value, tuple) else (value,))]
-    return [",".join(part.replace(",", "\\,") for part in value) if isinstance(value, tuple) else str(value)]
+        values = value if isinstance(value, tuple) else (value,)
+        return [of.write(entry) for entry in values]
+    if isinstance(value, tuple):
+        return [",".join(part.replace(",", "\\,") for part in value)]
+    return [str(value)]
 
 
 def search(context: Context, _path: str, values: Values, headers: bytes) -> Result:
@@ -262,18 +265,19 @@ def list_changes(context: Context, path: str, values: Values, headers: bytes) ->
             f"Download a full copy from {V1}/exports, then continue here after its edition, without chain: "
             f"{path}?after={context.reader.edition}",
         ) from None
-    rows = [
-        {
+    rows = []
+    for row in found.rows:
+        entry: JSONObject = {
             "sequence": row.sequence,
             "kind": row.kind,
             "id": row.key,
             "change": row.change,
             "at": row.at,
-            **({} if row.fields is None else {"fields": row.fields}),
-            "chain": row.chain,
         }
-        for row in found.rows
-    ]
+        if row.fields is not None:
+            entry["fields"] = row.fields
+        entry["chain"] = row.chain
+        rows.append(entry)
     body = msgspec.json.encode(
         {
             "data": rows,

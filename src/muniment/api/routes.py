@@ -154,6 +154,10 @@ class Route:
     def deprecation(self) -> Deprecation | None:
         return deprecation_of(self.answer)
 
+    def header_lines(self) -> bytes:
+        """Return the lines that every response of the route carries."""
+        return self.deprecation.header_lines() if self.deprecation else b""
+
 
 PAGE = whole_number("page", "The page number, from 1. Beyond the last page `data` is empty.", minimum=1, default=1)
 PAGE_SIZE = whole_number("pageSize", "The number of items per page.", minimum=1, maximum=MAX_PAGE_SIZE, default=25)

@@ -64,9 +64,9 @@ def _translated(text: str) -> str:
     if not isinstance(text, Phrase):
         return translation.gettext(text)
     template = _template(text)
-    values: dict[str, Any] = {
-        name: _translated(each) if isinstance(each, Phrase) else each for name, each in text.values.items()
-    }
+    values: dict[str, Any] = {}
+    for name, value in text.values.items():
+        values[name] = _translated(value) if isinstance(value, Phrase) else value
     try:
         return filled(template, text, values, _number)
     except _BROKEN:
@@ -85,7 +85,8 @@ def _number(value: float, style: str) -> str:
     if language() == SOURCE:
         return format(value, style)
     separators = {",": "THOUSAND_SEPARATOR", ".": "DECIMAL_SEPARATOR"}
-    return "".join(
-        str(formats.get_format(separators[sign], language())) if sign in separators else sign
-        for sign in format(value, style)
-    )
+    localized = []
+    for sign in format(value, style):
+        setting = separators.get(sign)
+        localized.append(str(formats.get_format(setting, language())) if setting else sign)
+    return "".join(localized)
