@@ -84,15 +84,10 @@ class _Value:
     """
 
     def __init__(self, name: str, schema: JSONMapping, *, is_later: bool = False) -> None:
-        unenforced = set(schema) - _SUPPORTED_KEYWORDS
-        if unenforced and not is_later:
-            message = f"unsupported keywords in an inputSchema: {sorted(unenforced)}"
-            raise ValueError(message)
+        if not is_later:
+            _refuse_unsupported(schema)
         alternatives = schema.get("anyOf") or [schema]
-        kinds: set[str] = set()
-        for alternative in alternatives:
-            kinds.update(_kinds_of(alternative))
-        self.kinds = frozenset(kinds)
+        self.kinds = frozenset(kind for alternative in alternatives for kind in _kinds_of(alternative))
         self.is_later = is_later
         self.most_read = MAX_ROWS if is_later else MAX_ENTRIES
         self.is_verbatim = is_later or name in _VERBATIM
@@ -101,21 +96,28 @@ class _Value:
         self.members: dict[str, _Value] = {}
         self.others: _Value | None = None
         for alternative in alternatives:
-            if "items" in alternative:
-                self.items = _Value(name, alternative["items"], is_later=is_later)
-            members = alternative.get("properties", alternative.get(UNSHOWN, {}))
-            for member, member_schema in members.items():
-                self.members[member] = _Value(member, member_schema, is_later=is_later)
-            other_members = alternative.get("additionalProperties")
-            if isinstance(other_members, dict):
-                self.others = _Value(name, other_members, is_later=is_later)
+            self._take_inner(name, alternative)
         if {"add", "set"} <= self.members.keys():
             # A list of rows, or changes of it: all three forms have the same rows, described once.
             self.items = self.members["set"].items = self.members["add"].items
         has_words = name in _OF_WORDS or (self.items is not None and self.items.enum is not None)
         self.has_words = has_words and not is_later
-        if is_later:
-            return
+        if not is_later:
+            self._take_bounds(schema)
+
+    def _take_inner(self, name: str, alternative: JSONMapping) -> None:
+        """Compile the values inside: the items of a list, the members of an object."""
+        if "items" in alternative:
+            self.items = _Value(name, alternative["items"], is_later=self.is_later)
+        members = alternative.get("properties", alternative.get(UNSHOWN, {}))
+        for member, member_schema in members.items():
+            self.members[member] = _Value(member, member_schema, is_later=self.is_later)
+        other_members = alternative.get("additionalProperties")
+        if isinstance(other_members, dict):
+            self.others = _Value(name, other_members, is_later=self.is_later)
+
+    def _take_bounds(self, schema: JSONMapping) -> None:
+        """Keep what `checked` holds a value against: its type, and the least and the greatest number or length."""
         (kind,) = self.kinds
         self.type = _TYPES[kind][1]
         self.accepted = _accepted(schema, kind)
@@ -225,15 +227,22 @@ class _Value:
         return value
 
 
+def _refuse_unsupported(schema: JSONMapping) -> None:
+    unsupported = set(schema) - _SUPPORTED_KEYWORDS
+    if unsupported:
+        message = f"unsupported keywords in an inputSchema: {sorted(unsupported)}"
+        raise ValueError(message)
+
+
 class _Arguments:
     """The check of a tool's arguments; see `compile_arguments`."""
 
     def __init__(self, schema: JSONMapping, later: Collection[str], keys: Mapping[str, str]) -> None:
         properties = schema["properties"]
         self._required = tuple(schema.get("required", ()))
-        self._values = {
-            name: _Value(name, {"type": "object"} if name in later else inner) for name, inner in properties.items()
-        }
+        self._values = {}
+        for name, value_schema in properties.items():
+            self._values[name] = _Value(name, {"type": "object"} if name in later else value_schema)
         self._later = {name: _Value(name, properties[name], is_later=True) for name in later if name in properties}
         self._names = _names_of(properties, self._required, keys)
 

@@ -1,1 +1,1 @@
-"""The protocol: Streamable HTTP, JSON-RPC messages, origin checks, and the fallback to the SDK."""
+"""The protocol: Streamable HTTP, JSON-RPC messages, and origin checks."""

@@ -113,20 +113,23 @@ class Addresses:
         if type(given) is list:
             return {**changes, "positions": self._rows(given)}
         if type(given) is dict:
-            edits = {name: self._rows(rows) if type(rows) is list else rows for name, rows in given.items()}
+            edits = {}
+            for operation, rows in given.items():
+                edits[operation] = self._rows(rows) if type(rows) is list else rows
             return {**changes, "positions": edits}
         return changes
 
     def _rows(self, rows: list[Any]) -> list[Any]:
-        return [
-            {**row, "person": {**person, "slug": self.slug("person.slug", "person", slug)}}
-            if type(row) is dict
-            and type(person := row.get("person")) is dict
-            and type(slug := person.get("slug")) is str
-            and "/" in slug
-            else row
-            for row in rows
-        ]
+        return [self._row(row) for row in rows]
+
+    def _row(self, row: Any) -> Any:
+        person = row.get("person") if type(row) is dict else None
+        if type(person) is not dict:
+            return row
+        slug = person.get("slug")
+        if type(slug) is not str or "/" not in slug:
+            return row
+        return {**row, "person": {**person, "slug": self.slug("person.slug", "person", slug)}}
 
     def _way_out(self, kind: str, foreign: str = "") -> str:
         """Return what to call for the slugs of a *kind*; of a foreign address, also to search for its domain."""

@@ -76,9 +76,11 @@ def form_options(schema: Schema) -> JSONObject:
             suggesting.append(field.name)
         elif isinstance(kind, Record):
             options[field.name] = [each.name for each in kind.values]
-    characters = {
-        field.name: most for field in sorted(fields, key=_group) if (most := _most_characters(_item(field.kind)))
-    }
+    characters = {}
+    for field in sorted(fields, key=_group):
+        limit = _most_characters(_item(field.kind))
+        if limit:
+            characters[field.name] = limit
     return {
         **options,
         "open": suggesting,

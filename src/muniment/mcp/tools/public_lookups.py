@@ -372,7 +372,8 @@ def query_of(listing: Listing, arguments: Arguments) -> ListQuery:
 
 def _parsed(of: Criterion, given: Any) -> Any:
     """Return the value of an argument, or a tuple of its values; None if there is none, which models give as ""."""
-    texts = [_text(each) for each in (given if isinstance(given, list) else (given,))]
+    entries = given if isinstance(given, list) else (given,)
+    texts = [_text(entry) for entry in entries]
     values = []
     for text in filter(str.strip, texts):
         try:
@@ -428,17 +429,7 @@ class ChangeTools(PublicAnswers):
                 oldest = change_rows(connection, "ORDER BY sequence LIMIT 1") if at else []
                 summed = _sum_of_changes(found.rows)
                 known = names_of(connection, summed)
-            rows = [
-                {
-                    "kind": row.kind,
-                    "id": row.key,
-                    **({"name": known[row.kind, row.key]} if (row.kind, row.key) in known else {}),
-                    "change": row.change,
-                    "at": row.at,
-                    **({} if row.fields is None else {"fields": row.fields}),
-                }
-                for row in summed.values()
-            ]
+            rows = [_shown_change(row, known.get((row.kind, row.key))) for row in summed.values()]
             left = found.edition - found.next_after
             answer: JSONObject = {"data": rows, "nextSince": str(found.next_after), "left": left}
             if oldest and oldest[0].at >= at and oldest[0].sequence > 1:
@@ -468,6 +459,17 @@ def _sum_of_changes(rows: Iterable[ChangeRow]) -> dict[tuple[str, str], ChangeRo
                 row = row._replace(fields=fields)  # noqa: PLW2901 - as above
         found[row.kind, row.key] = row
     return found
+
+
+def _shown_change(row: ChangeRow, name: str | None) -> JSONObject:
+    change: JSONObject = {"kind": row.kind, "id": row.key}
+    if name is not None:
+        change["name"] = name
+    change["change"] = row.change
+    change["at"] = row.at
+    if row.fields is not None:
+        change["fields"] = row.fields
+    return change
 
 
 def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:

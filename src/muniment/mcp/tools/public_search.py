@@ -225,7 +225,8 @@ def _said(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {said}" for name, each in value.items() if name != "id" and (said := _said(each)))
+        members = [(name, _said(member)) for name, member in value.items() if name != "id"]
+        return ", ".join(f"{name} {text}" for name, text in members if text)
     if isinstance(value, list):
         mark = "; " if any(isinstance(each, dict) for each in value) else ", "
         return mark.join(filter(None, map(_said, value[:MAX_ROWS])))

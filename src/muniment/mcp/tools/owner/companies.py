@@ -99,7 +99,9 @@ def fit(
         is_lean: show only the number of rows of a long cap table, and how to get them.
     """
     chosen = {name: value for name, value in data.items() if name not in PARTS or parts is None or name in parts}
-    lists: dict[str, list[Any]] = {name: chosen.pop(name) for name in LISTS if name in chosen}
+    lists: dict[str, list[Any]] = {name: chosen[name] for name in LISTS if name in chosen}
+    for name in lists:
+        del chosen[name]
     reads_rows = offset > 0 or limit is not None
     # A short list is whole, because the owner may write it back.
     whole = {name for name, rows in lists.items() if not reads_rows and is_short(rows)}

@@ -90,7 +90,8 @@ def _by_name(
 
     def handle(arguments: Arguments, caller: Caller) -> Answer:
         for name, kind in keys.items():
-            if (text := arguments.get(name)) is not None:
+            text = arguments.get(name)
+            if text is not None:
                 slug = company_slug(caller.owner, text) if kind == "company" else framework_slug(text)
                 if slug != text:
                     arguments = {**arguments, name: slug}
@@ -109,17 +110,19 @@ ENTRY: Final = cuttable(
 
 
 def shown_entries(entries: Iterable[HistoryEntry]) -> list[JSONObject]:
-    return [
-        {
+    rows = []
+    for entry in entries:
+        row: JSONObject = {
             "id": entry.pk,
             "at": timestamp(entry.at),
             "action": entry.action,
             "fields": entry.changed,
             "via": entry.credential or entry.via,
-            **({"note": entry.note} if entry.note else {}),
         }
-        for entry in entries
-    ]
+        if entry.note:
+            row["note"] = entry.note
+        rows.append(row)
+    return rows
 
 
 UNDO: Final = object_of(
