@@ -2,6 +2,8 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -18,6 +20,7 @@ from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
     from muniment.registry.logos.fetching import Fetched
+    from muniment.registry.review.pruning import Pruning
 
 
 @main.command("import")
@@ -105,49 +108,67 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
     if options["draft"] and prune:
         raise click.UsageError("--draft leaves published rows unchanged, so it cannot be combined with --prune.")
 
-    def tell(label: str, bad: object) -> None:
-        bar.console.print(f"{label}{bad}", style="", highlight=False, markup=False, soft_wrap=True)
-
+    is_dry_run = options["dry_run"]
     console = Console(stderr=True)
     started = time.monotonic()
-    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar:
-        try:
-            with refusals():
-                bring_up_to_date()
-            sources = sources_of(path)
-            pruning = plan_pruning(path, limit=prune_limit) if prune else Pruning([])
-            for row in pruning.rows:
-                tell("prune: ", row)
-            if options["dry_run"] and pruning.refusal:
-                tell("warning: ", f"{pruning.refusal} Without --dry-run, this is refused: see --prune-limit.")
-            elif not options["dry_run"]:
-                pruning.check()
-            tasks = {each.path: bar.add_task(each.kind, total=each.path.stat().st_size) for each in sources}
-            summary = import_registry(
-                path,
-                ImportOptions(**options),
-                tell=lambda bad: tell("", bad),
-                warn=lambda bad: tell("warning: ", bad),
-                progress=lambda file, read: bar.update(tasks[file], completed=read),
-            )
-            is_clean = not (summary.bad or summary.dropped)
-            is_refused = options["strict"] and not is_clean
-            unlisted = 0 if options["dry_run"] or is_refused else pruning.unlist(COMMAND)
-        except BadRequest as problem:
-            raise click.ClickException(f"{problem.message} {problem.hint}") from None
-        except KeyboardInterrupt:
-            bar.stop()
-            said = "Stopped. The imported rows are complete; run the same command again to import the rest."
-            click.echo(said, err=True)
-            sys.exit(130)
-        except (DatabaseError, OSError) as error:
-            bar.stop()
-            message = f"{error}. The imported rows are complete; fix the cause and run the same command again."
-            raise click.ClickException(message) from None
-    verb = "Would import" if options["dry_run"] else "Nothing imported" if is_refused else "Imported"
-    pruned = f"; {len(pruning.rows):,} to unlist" if options["dry_run"] else f"; {unlisted:,} unlisted"
+    with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=console) as bar, _import_errors(bar):
+        with refusals():
+            bring_up_to_date()
+        sources = sources_of(path)
+        pruning = plan_pruning(path, limit=prune_limit) if prune else Pruning([])
+        _announce(pruning, bar, is_dry_run=is_dry_run)
+        tasks = {source.path: bar.add_task(source.kind, total=source.path.stat().st_size) for source in sources}
+        summary = import_registry(
+            path,
+            ImportOptions(**options),
+            tell=lambda bad: _tell(bar, "", bad),
+            warn=lambda bad: _tell(bar, "warning: ", bad),
+            progress=lambda file, read: bar.update(tasks[file], completed=read),
+        )
+        is_clean = not (summary.bad or summary.dropped)
+        is_refused = options["strict"] and not is_clean
+        unlisted = 0 if is_dry_run or is_refused else pruning.unlist(COMMAND)
+    pruned = f"; {unlisted:,} unlisted"
+    if is_dry_run:
+        verb, pruned = "Would import", f"; {len(pruning.rows):,} to unlist"
+    elif is_refused:
+        verb = "Nothing imported"
+    else:
+        verb = "Imported"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {summary}{pruned if prune else ''}.")
     _end(is_clean=is_clean, is_empty=summary.is_empty)
+
+
+def _announce(pruning: "Pruning", bar: Progress, *, is_dry_run: bool) -> None:
+    """Name every row that --prune unlists. Raise BadRequest if there are too many; a dry run only warns of it."""
+    for row in pruning.rows:
+        _tell(bar, "prune: ", row)
+    if not is_dry_run:
+        pruning.check()
+    elif pruning.refusal:
+        _tell(bar, "warning: ", f"{pruning.refusal} Without --dry-run, this is refused: see --prune-limit.")
+
+
+def _tell(bar: Progress, label: str, text: object) -> None:
+    bar.console.print(f"{label}{text}", style="", highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _import_errors(bar: Progress) -> Iterator[None]:
+    """Exit with a message that says what of an import is done."""
+    try:
+        yield
+    except BadRequest as problem:
+        raise click.ClickException(f"{problem.message} {problem.hint}") from None
+    except KeyboardInterrupt:
+        bar.stop()
+        message = "Stopped. The imported rows are complete; run the same command again to import the rest."
+        click.echo(message, err=True)
+        sys.exit(130)
+    except (DatabaseError, OSError) as error:
+        bar.stop()
+        message = f"{error}. The imported rows are complete; fix the cause and run the same command again."
+        raise click.ClickException(message) from None
 
 
 def _end(*, is_clean: bool, is_empty: bool) -> None:
