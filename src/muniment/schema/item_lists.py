@@ -93,25 +93,29 @@ class ItemList(Items, frozen=True, kw_only=True):
             if type(value.get(name, [])) is not list:
                 validation.refuse((*path, name), Phrase("must be a list, not {kind}", kind=kind_of(value[name])))
                 return None
-        added = [self.row.read(each, (*path, "add", n), validation) for n, each in enumerate(value.get("add", []))]
-        changed: dict[str, JSONObject] = {}
-        for n, each in enumerate(value.get("set", [])):
-            at = (*path, "set", n)
-            if type(each) is not dict or type(each.get("id")) is not str:
-                validation.refuse(at, "must be an object with the id of a row", self._set_hint())
-            elif each["id"] in changed:
-                validation.refuse((*at, "id"), Phrase("{id!r} is there twice", id=each["id"]))
-            else:
-                changed[each["id"]] = {name: member for name, member in each.items() if name != "id"}
+        added = [self.row.read(row, (*path, "add", n), validation) for n, row in enumerate(value.get("add", []))]
+        changed = self._changed_rows(value.get("set", []), (*path, "set"), validation)
         removed = value.get("remove", [])
-        for n, each in enumerate(removed):
-            if type(each) is not str:
-                validation.refuse(
-                    (*path, "remove", n), Phrase("must be the id of a row, not {kind}", kind=kind_of(each))
-                )
-            elif each in changed:
-                validation.refuse((*path, "remove", n), Phrase("{given!r} is also in set", given=each))
-        return ItemChange([each for each in added if each is not None], changed, removed)
+        for n, row_id in enumerate(removed):
+            at = (*path, "remove", n)
+            if type(row_id) is not str:
+                validation.refuse(at, Phrase("must be the id of a row, not {kind}", kind=kind_of(row_id)))
+            elif row_id in changed:
+                validation.refuse(at, Phrase("{given!r} is also in set", given=row_id))
+        return ItemChange([row for row in added if row is not None], changed, removed)
+
+    def _changed_rows(self, rows: list[Any], path: Path, validation: Validation) -> dict[str, JSONObject]:
+        """Return the members that *rows* set, by the id of the row that they belong to."""
+        changed: dict[str, JSONObject] = {}
+        for n, row in enumerate(rows):
+            at = (*path, n)
+            if type(row) is not dict or type(row.get("id")) is not str:
+                validation.refuse(at, "must be an object with the id of a row", self._set_hint())
+            elif row["id"] in changed:
+                validation.refuse((*at, "id"), Phrase("{id!r} is there twice", id=row["id"]))
+            else:
+                changed[row["id"]] = {name: member for name, member in row.items() if name != "id"}
+        return changed
 
     def _set_hint(self) -> str:
         example = {"id": ITEM_ID.example, **self.row.shortest()}
@@ -122,31 +126,33 @@ class ItemList(Items, frozen=True, kw_only=True):
 
     def apply(self, stored: Sequence[JSONObject], change: ItemChange, path: Path, validation: Validation) -> list[Any]:
         """Return *stored* after *change*; a row or member that it does not name stays as it is."""
-        places: dict[str, list[int]] = defaultdict(list)
-        for index, row in enumerate(stored):
-            places[row.get("id", "")].append(index)
-        for name, ids in (("set", list(change.set)), ("remove", change.remove)):
-            for n, each in enumerate(ids):
-                if (found := len(places.get(each, ()))) != 1:
-                    rule = (
-                        Phrase("is the id of no row")
-                        if not found
-                        else Phrase("is the id of {found} rows: send the whole list", found=found)
-                    )
-                    at = (*path, name, n, "id") if name == "set" else (*path, name, n)
-                    validation.refuse(at, Phrase("{id!r} {rule}", id=each, rule=rule))
+        counts = Counter(row.get("id", "") for row in stored)
+        for n, row_id in enumerate(change.set):
+            self._refuse_unless_one(counts[row_id], row_id, (*path, "set", n, "id"), validation)
+        for n, row_id in enumerate(change.remove):
+            self._refuse_unless_one(counts[row_id], row_id, (*path, "remove", n), validation)
         if validation.faults:
             return list(stored)
-        order = {each: n for n, each in enumerate(change.set)}
+        order = {row_id: n for n, row_id in enumerate(change.set)}
         removed = set(change.remove)
-        rows = [
-            self._set(row, change.set[each], (*path, "set", order[each]), validation)
-            if (each := row.get("id", "")) in change.set
-            else row
-            for row in stored
-            if row.get("id", "") not in removed
-        ]
+        rows = []
+        for row in stored:
+            row_id = row.get("id", "")
+            if row_id in removed:
+                continue
+            if row_id in change.set:
+                row = self._set(row, change.set[row_id], (*path, "set", order[row_id]), validation)  # noqa: PLW2901 - the row as it is now
+            rows.append(row)
         return [*rows, *change.add]
+
+    @staticmethod
+    def _refuse_unless_one(count: int, row_id: str, path: Path, validation: Validation) -> None:
+        """Refuse an operation on the *count* rows that have an id, if it is not one."""
+        if count == 0:
+            validation.refuse(path, Phrase("{id!r} {rule}", id=row_id, rule=Phrase("is the id of no row")))
+        elif count > 1:
+            rule = Phrase("is the id of {found} rows: send the whole list", found=count)
+            validation.refuse(path, Phrase("{id!r} {rule}", id=row_id, rule=rule))
 
     def _set(self, row: JSONObject, members: JSONObject, path: Path, validation: Validation) -> JSONObject:
         changed = dict(row)
@@ -247,22 +253,25 @@ class ItemList(Items, frozen=True, kw_only=True):
         taken = {row["id"] for row in given if row.get("id")}
         former: dict[str, list[str]] = defaultdict(list)
         for row in stored:
-            if (each := row.get("id")) and each not in taken:
-                former[self.identity(row)].append(each)
+            stored_id = row.get("id")
+            if stored_id and stored_id not in taken:
+                former[self.identity(row)].append(stored_id)
         used: Collection[str] = {row["id"] for row in stored if row.get("id")}
         ranks: Counter[str] = Counter()
         rows = []
         for row in given:
             if not row.get("id"):
                 identity = self.identity(row)
-                found = former[identity].pop(0) if former.get(identity) else ""
-                while not found or found in taken:
-                    found = derived_id(f"{self.name}\0{identity}", ranks[identity])
+                row_id = ""
+                if former.get(identity):
+                    row_id = former[identity].pop(0)
+                while not row_id or row_id in taken:
+                    row_id = derived_id(f"{self.name}\0{identity}", ranks[identity])
                     ranks[identity] += 1
-                    if found in used or found in retired:
-                        found = ""
-                taken.add(found)
-                row = self.row.in_order({**row, "id": found})  # noqa: PLW2901 - the row with its id
+                    if row_id in used or row_id in retired:
+                        row_id = ""
+                taken.add(row_id)
+                row = self.row.in_order({**row, "id": row_id})  # noqa: PLW2901 - the row with its id
             rows.append(row)
         return rows
 

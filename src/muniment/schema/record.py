@@ -188,16 +188,13 @@ class Record(Kind, frozen=True, dict=True):
 
     @cached_property
     def _published(self) -> tuple[tuple[str, str, Callable[[Any], Any], Any, bool], ...]:
-        return tuple(
-            (
-                field.name,
-                field.column if field.shown else "",
-                field.kind.wire if type(field.kind).show is Kind.show else field.kind.show,
-                field.kind.empty if field.is_promised else None,
-                field.null,
-            )
-            for field in self.fields
-        )
+        published = []
+        for field in self.fields:
+            column = field.column if field.shown else ""
+            show = field.kind.wire if type(field.kind).show is Kind.show else field.kind.show
+            empty = field.kind.empty if field.is_promised else None
+            published.append((field.name, column, show, empty, field.null))
+        return tuple(published)
 
     @cached_property
     def _column(self) -> dict[str, str]:
@@ -272,8 +269,10 @@ class Record(Kind, frozen=True, dict=True):
         others = self._others(value, path, validation)
         if self.check is not None:
             self.check(found, path, validation)
+        if partial and self.whole:
+            found = {name: member or None for name, member in found.items()}
         if partial:
-            return {**({name: each or None for name, each in found.items()} if self.whole else found), **others}
+            return {**found, **others}
         if self.whole:
             every = {field.name: found.get(field.name) or None for field in self.fields}
             return every if any(every[field.name] for field in self.values) else None
@@ -299,11 +298,9 @@ class Record(Kind, frozen=True, dict=True):
         unknown = sorted(value.keys() - known.keys())
         policy = self.others if validation.change else self.others_on_import or self.others
         if policy == "refuse":
-            rule = (
-                "is not an editable field"
-                if validation.change and not path
-                else Phrase("is not one of {known}", known=", ".join(known))
-            )
+            rule: str = Phrase("is not one of {known}", known=", ".join(known))
+            if validation.change and not path:
+                rule = "is not an editable field"
             for name in unknown:
                 validation.refuse((*path, name), rule)
         return {name: value[name] for name in unknown} if policy == "keep" else {}
@@ -345,10 +342,11 @@ class Record(Kind, frozen=True, dict=True):
         for name, value in document.items():
             if value is not None and (column := self._column.get(name)):
                 columns[column] = value
-        columns["extra"] = {
-            name: self.by_name[name].kind.wire(document[name]) if name in self.by_name else document[name]
-            for name in sorted(document.keys() - self._beside)
-        }
+        extra: JSONObject = {}
+        for name in sorted(document.keys() - self._beside):
+            field = self.by_name.get(name)
+            extra[name] = document[name] if field is None else field.kind.wire(document[name])
+        columns["extra"] = extra
         return columns
 
     def exact(self, row: JSONMapping) -> JSONObject:
@@ -408,9 +406,10 @@ class Record(Kind, frozen=True, dict=True):
         """Return an example of a new object: its first member, and those that it must have."""
         members = [field for field in self.editable.values() if not isinstance(field.kind, ItemId)]
         chosen = [field for n, field in enumerate(members) if n == 0 or field.required]
-        return {
-            field.name: field.kind.shortest() if isinstance(field.kind, Record) else field.sample() for field in chosen
-        }
+        example: JSONObject = {}
+        for field in chosen:
+            example[field.name] = field.kind.shortest() if isinstance(field.kind, Record) else field.sample()
+        return example
 
     def shape_hint(self, path: Path) -> str:
         """Return how the object at *path* is sent: an example, and its members."""

@@ -95,9 +95,10 @@ class Declaration(Struct, frozen=True):
         given = {name: value for name, value in structs.asdict(self).items() if name in {"of", "key", "label", "kind"}}
         defaults = {each.name: each.default for each in structs.fields(self)}
         further = {name: value for name, value in structs.asdict(self).items() if value != defaults[name]}
-        return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in {**given, **further}.items()
-        }
+        wire: JSONObject = {}
+        for name, value in {**given, **further}.items():
+            wire[name] = list(value) if isinstance(value, tuple) else value
+        return wire
 
     def is_kept_by(self, other: "Declaration") -> bool:
         """Return whether every value of this declaration is one of *other*, as far as the declarations tell."""
@@ -136,10 +137,10 @@ def read_declarations(given: Any, schema: Schema) -> tuple[Declaration, ...]:
         if not own:
             found.append(_declaration(table))
     if not faults:
-        faults = [
-            DeclarationFault(number, "key", says, found[number - 1].key) if number else DeclarationFault(0, "", says)
-            for number, says in _clashes(found, schema)
-        ]
+        for number, says in _clashes(found, schema):
+            # A clash with the number 0 is of all declarations together.
+            member, key = ("key", found[number - 1].key) if number else ("", "")
+            faults.append(DeclarationFault(number, member, says, key))
     if faults:
         raise FieldsError(faults)
     return tuple(found)
@@ -344,8 +345,13 @@ def _kind_faults(given: Mapping[str, Any]) -> Iterable[_Fault]:
                 value=shown(given["check"]),
             ),
         )
+    yield from _bound_faults(given)
+
+
+def _bound_faults(given: Mapping[str, Any]) -> Iterable[_Fault]:
+    kind = given.get("kind")
     bounds = {name: given[name] for name in ("min", "max") if name in given}
-    wrong = [name for name, each in bounds.items() if not _is_number(each)]
+    wrong = [name for name, bound in bounds.items() if not _is_number(bound)]
     if wrong:
         yield wrong[0], Phrase("min and max must be numbers")
     elif len(bounds) == 2 and bounds["min"] > bounds["max"]:

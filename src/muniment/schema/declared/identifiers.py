@@ -91,8 +91,6 @@ class Identifier(Text, frozen=True):
 
     def form_fault(self, text: str) -> str:
         check = CHECKS[self.check]
-        return (
-            ""
-            if check.is_valid(text.upper() if check.is_upper else text)
-            else Phrase("must be {rule}, not {value}", rule=Phrase(check.rule), value=shown(text))
-        )
+        if check.is_valid(text.upper() if check.is_upper else text):
+            return ""
+        return Phrase("must be {rule}, not {value}", rule=Phrase(check.rule), value=shown(text))
