@@ -205,17 +205,16 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
     """Select among a few given keys with one look-up each."""
     assert chosen.ids is not None  # noqa: S101 - the only caller has checked
     held = [within(bounds, "d.position") for bounds in chosen.ranges]
-    held += [
-        (f"EXISTS (SELECT 1 FROM published_facet WHERE value_id IN ({_LISTED}) AND position = d.position)", [each.ids])
-        for each in values
-    ]
-    statement = " AND ".join(
-        ("SELECT d.position FROM published_document AS d WHERE d.kind = ? AND d.key = ?", *(each for each, _ in held))
-    )
-    given = [value for _, some in held for value in some]
+    of_value = f"EXISTS (SELECT 1 FROM published_facet WHERE value_id IN ({_LISTED}) AND position = d.position)"
+    held += [(of_value, [each.ids]) for each in values]
+    conditions = ["d.kind = ?", "d.key = ?", *(condition for condition, _ in held)]
+    statement = f"SELECT d.position FROM published_document AS d WHERE {' AND '.join(conditions)}"
+    given = [value for _, parameters in held for value in parameters]
     found: list[tuple[Any, int]] = []
-    first = dict.fromkeys((*planned.first, *(() if planned.is_wide else planned.hits)))
-    ranks = {position: rank for rank, position in enumerate(first)}
+    ranked = [*planned.first]
+    if not planned.is_wide:
+        ranked += planned.hits
+    ranks = {position: rank for rank, position in enumerate(dict.fromkeys(ranked))}
     for key in dict.fromkeys(chosen.ids):
         row = connection.execute(statement, (chosen.kind, key, *given)).fetchone()
         if row is None:

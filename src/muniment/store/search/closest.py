@@ -131,7 +131,7 @@ def hint_of(
     Args:
         corrected: the query with words of the registry.
     """
-    unmet = [each for chosen in filters if (each := _unmet(connection, kind, chosen))]
+    unmet = list(filter(None, (_unmet(connection, kind, chosen) for chosen in filters)))
     if unmet:
         return _within(unmet)
     if q and not (filters or ranges):

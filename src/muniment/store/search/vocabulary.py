@@ -78,7 +78,7 @@ class Words:
 
     def write(self) -> None:
         for kind, added in self._added.items():
-            self._write(kind, [(word, n) for word in sorted(added) if (n := added[word])])
+            self._write(kind, [(word, added[word]) for word in sorted(added) if added[word]])
         self._added.clear()
         self._waiting = 0
 

@@ -59,11 +59,11 @@ def compare(database_url: str, file: Path, after: str, limit: int) -> Copied:
             (kind, key, limit),
         ).fetchall()
         documents = [postgres_feed.decoded(row[0]) for row in rows]
-        faults = [
-            (f"{each.kind} {each.key}", f"{' and '.join(found.names)} not as in PostgreSQL")
-            for each in documents
-            if (found := faults_of(copy, each)).names
-        ]
+        faults = []
+        for document in documents:
+            names = faults_of(copy, document).names
+            if names:
+                faults.append((f"{document.kind} {document.key}", f"{' and '.join(names)} not as in PostgreSQL"))
         if len(documents) == limit:
             return Copied(limit, faults, _PLACE.format(kind=documents[-1].kind, key=documents[-1].key))
         faults += [("index tables", fault) for fault in faults_of_indexes(copy)]
