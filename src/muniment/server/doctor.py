@@ -156,12 +156,9 @@ def _keys(folder: Path) -> list[Finding]:
     if not folder.exists():
         return []
     loose = [file.name for file in folder.iterdir() if file.is_file() and file.stat().st_mode & 0o077]
-    says = (
-        Phrase("other users can read {files}; run chmod 600", files=", ".join(loose))
-        if loose
-        else "readable by their owner only"
-    )
-    return [Finding("keys", not loose, says)]
+    if loose:
+        return [bad("keys", Phrase("other users can read {files}; run chmod 600", files=", ".join(loose)))]
+    return [good("keys", "readable by their owner only")]
 
 
 def _database(config: Config) -> Finding:  # noqa: PLR0911 - one for each state of a database
@@ -318,12 +315,9 @@ def _backups(config: Config) -> Finding:
     """Check how much would be lost with the database now."""
     what = "backups"
     if not config.on_postgresql and not config.database_file.exists():
-        return good(
-            what,
-            Phrase("the first start begins them, in {place}", place=masked(config.backup_place))
-            if config.backup_place
-            else "off",
-        )
+        if not config.backup_place:
+            return good(what, "off")
+        return good(what, Phrase("the first start begins them, in {place}", place=masked(config.backup_place)))
     from muniment.backup.scheduled import status  # the check of the database has set up Django
 
     try:
@@ -484,12 +478,11 @@ def examine_storage() -> list[Finding]:
         count=len(found.orphans),
         first=_first(found.orphans),
     )
-    return [
-        bad("documents", missing)
-        if found.missing
-        else good("documents", Phrase("each has its blob; {kept}", kept=kept)),
-        bad("blobs", orphans) if found.orphans else good("blobs", "each belongs to a document"),
-    ]
+    documents = good("documents", Phrase("each has its blob; {kept}", kept=kept))
+    if found.missing:
+        documents = bad("documents", missing)
+    blobs = bad("blobs", orphans) if found.orphans else good("blobs", "each belongs to a document")
+    return [documents, blobs]
 
 
 def _first(names: list[str]) -> str:

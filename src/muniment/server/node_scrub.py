@@ -72,11 +72,11 @@ def _look_at_exports(folder: Path, after: str, limit: int, mend: bool) -> Slice:
 
 def _look_at_pages(file: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
     names, last = in_order(sqlite_file.parts(file), after, max(1, limit // 50))
-    damages = [
-        _of_copy(PAGES, file, name, "; ".join(found[:3]), mend=mend)
-        for name in names
-        if (found := sqlite_file.faults(file, name))
-    ]
+    damages = []
+    for name in names:
+        faults = sqlite_file.faults(file, name)
+        if faults:
+            damages.append(_of_copy(PAGES, file, name, "; ".join(faults[:3]), mend=mend))
     return Slice(len(names), damages, last)
 
 

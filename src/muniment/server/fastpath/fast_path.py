@@ -131,15 +131,15 @@ class FastPath:
     def answer_waiting(self) -> None:
         """Look up the details of all waiting connections in one query, and answer them in order."""
         waiting, self.waiting = self.waiting, []
-        asked = [(each, detail) for each in waiting if (detail := each.waits_for) is not None]
+        asked = [(connection, connection.waits_for) for connection in waiting if connection.waits_for is not None]
         try:
             answers = self.rest.look_up([detail for _, detail in asked]) if self.rest is not None else {}
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             answers = {}
-        for each, _ in asked:
+        for connection, _ in asked:
             try:
-                each.answer_late(answers)
+                connection.answer_late(answers)
             except Exception:
                 # Like a failed read in the event loop: close this connection, answer the others.
                 log.exception("a delayed response failed")
-                each.abort()
+                connection.abort()
