@@ -72,11 +72,12 @@ class ListField(TextField):
         return ", ".join(map(_quoted, value)) if isinstance(value, list | tuple) else value
 
     def clean(self, value: Any) -> Any:
-        parts = (
-            quoted.replace('""', '"') if quoted else plain.strip()
-            for quoted, plain in _PART.findall(super().clean(value))
-        )
-        return [part for part in parts if part.strip()]
+        texts = []
+        for quoted, plain in _PART.findall(super().clean(value)):
+            text = quoted.replace('""', '"') if quoted else plain.strip()
+            if text.strip():
+                texts.append(text)
+        return texts
 
 
 _PART: Final = re.compile(r"""\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]+))(?:,|$)""")
@@ -95,8 +96,10 @@ def form_field(field: Field) -> forms.Field:
     }
     kind = field.kind
     if isinstance(kind, Choice):
-        words = ((each, gettext(each.capitalize()) if each.islower() else each) for each in kind.values)
-        return forms.ChoiceField(choices=[("", gettext("Not specified")), *words], **said)
+        choices = [("", gettext("Not specified"))]
+        for value in kind.values:
+            choices.append((value, gettext(value.capitalize()) if value.islower() else value))
+        return forms.ChoiceField(choices=choices, **said)
     if isinstance(kind, Country | Number | Date) and field.is_additional:
         return _declared_field(kind, said)
     if isinstance(kind, Integer):

@@ -118,7 +118,8 @@ class RowEditor:
         places: dict[str, list[int]] = defaultdict(list)
         for index, row in enumerate(self.stored):
             places[row.get("id", "")].append(index)
-        numbers = {int(match[1]) for key in post if (match := re.match(rf"{self.name}-(\d{{1,4}})-", key))}
+        matches = (re.match(rf"{self.name}-(\d{{1,4}})-", key) for key in post)
+        numbers = {int(match[1]) for match in matches if match}
         for number in sorted(numbers):
             cells = {
                 column.name: one_line_end(post.get(f"{self.name}-{number}-{column.name}", ""))
@@ -331,8 +332,10 @@ class RowEditor:
     def rows(self) -> list[JSONObject]:
         """Return the rows of the page for the template: the stored ones, those submitted, and blank ones."""
         edited = {row.at: row for row in self.edited if row.at is not None}
-        shown = [edited.pop(at, EditedRow(at, self.list.cells(self.stored[at]))) for at in self.found.items]
-        shown += [*edited.values(), *(row for row in self.edited if row.at is None)]
+        shown = [edited.get(at) or EditedRow(at, self.list.cells(self.stored[at])) for at in self.found.items]
+        on_page = set(self.found.items)
+        shown += [row for at, row in edited.items() if at not in on_page]
+        shown += [row for row in self.edited if row.at is None]
         blank = dict.fromkeys((column.name for column in self.list.columns), "")
         shown += [EditedRow(None, blank) for _ in range(BLANK_ROWS)]
         return [self._row(number, row) for number, row in enumerate(shown)]

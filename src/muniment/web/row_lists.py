@@ -134,11 +134,9 @@ class RowList:
 def _columns(member: Field) -> list[Column]:
     if isinstance(member.kind, Record):
         return [Column(field.name, field, member, inner=True) for field in member.kind.fields if field.editable]
-    return (
-        []
-        if isinstance(member.kind, Items | Anything | Boolean)
-        else [Column(member.name, member, member, inner=False)]
-    )
+    if isinstance(member.kind, Items | Anything | Boolean):
+        return []
+    return [Column(member.name, member, member, inner=False)]
 
 
 def fingerprint(cells: Mapping[str, str]) -> str:

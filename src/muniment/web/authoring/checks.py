@@ -138,44 +138,33 @@ def unfinished_of(bundle: JSONMapping, today: str) -> Iterator[Finding]:
     yield from _shares("pools", gettext("Pools"), pools)
     yield from _shares("capTable", gettext("Cap table"), holders)
     proposals, rounds = bundle.get("proposals") or [], bundle.get("fundingRounds") or []
+    unnamed_pools = [row for row in pools if not _has(row, "name", "percentage")]
+    without_share = [row for row in holders if row.get("percentage") is None and not row.get("tokens")]
+    untitled = [row for row in positions if not row.get("title")]
+    overdue = [row for row in proposals if _is_overdue(row, today)]
+    unnamed_rounds = [row for row in rounds if row.get("public") is not False and not _has(row, "name", "target")]
+    overdue_label = gettext("Proposals that are still active or pending although their end date has passed")
     unfinished = (
-        (
-            "pools",
-            gettext("Pools without a name or percentage"),
-            [row for row in pools if not _has(row, "name", "percentage")],
-        ),
-        (
-            "capTable",
-            gettext("Holders without tokens or percentage"),
-            [row for row in holders if row.get("percentage") is None and not row.get("tokens")],
-        ),
-        ("positions", gettext("People without a title"), [row for row in positions if not row.get("title")]),
-        (
-            "proposals",
-            gettext("Proposals that are still active or pending although their end date has passed"),
-            [
-                row
-                for row in proposals
-                if row.get("status") in {"active", "pending"}
-                and company_lists.has_passed(str(row.get("endDate") or ""), today)
-            ],
-        ),
-        (
-            "fundingRounds",
-            gettext("Funding rounds without a name or target"),
-            [row for row in rounds if row.get("public") is not False and not _has(row, "name", "target")],
-        ),
+        ("pools", gettext("Pools without a name or percentage"), unnamed_pools),
+        ("capTable", gettext("Holders without tokens or percentage"), without_share),
+        ("positions", gettext("People without a title"), untitled),
+        ("proposals", overdue_label, overdue),
+        ("fundingRounds", gettext("Funding rounds without a name or target"), unnamed_rounds),
     )
-    for name, label, found in unfinished:
-        if found:
-            yield Finding(f"{label}: {_named(found)}.", place_of(name))
-    for name, rows in (("capTable", holders), ("positions", positions)):
-        kind: Any = settings.SCHEMA.bundle.by_name[name].kind
-        counted = Counter(kind.identity(row) for row in rows)
-        twice = {kind.identity(row): row for row in rows if counted[kind.identity(row)] > 1 and kind.identity(row)}
-        if twice:
-            label = gettext("Duplicate rows") + f" ({_label(name)})"
-            yield Finding(f"{label}: {_named(twice.values())}.", place_of(name))
+    for name, label, rows in unfinished:
+        if rows:
+            yield Finding(f"{label}: {_named(rows)}.", place_of(name))
+    yield from _duplicates("capTable", holders)
+    yield from _duplicates("positions", positions)
+
+
+def _duplicates(name: str, rows: list[JSONObject]) -> Iterator[Finding]:
+    kind: Any = settings.SCHEMA.bundle.by_name[name].kind
+    counted = Counter(kind.identity(row) for row in rows)
+    twice = {kind.identity(row): row for row in rows if counted[kind.identity(row)] > 1 and kind.identity(row)}
+    if twice:
+        label = gettext("Duplicate rows") + f" ({_label(name)})"
+        yield Finding(f"{label}: {_named(twice.values())}.", place_of(name))
 
 
 def _shares(name: str, label: str, rows: list[JSONObject]) -> Iterator[Finding]:
@@ -191,6 +180,11 @@ def _shares(name: str, label: str, rows: list[JSONObject]) -> Iterator[Finding]:
     yield Finding(text, place_of(name))
 
 
+def _is_overdue(row: JSONMapping, today: str) -> bool:
+    is_open = row.get("status") in {"active", "pending"}
+    return is_open and company_lists.has_passed(str(row.get("endDate") or ""), today)
+
+
 def _has(row: JSONMapping, *names: str) -> bool:
     return all(row.get(name) not in (None, "") for name in names)
 
@@ -199,8 +193,9 @@ def _named(rows: Iterable[JSONMapping]) -> str:
     """Name the first of *rows*."""
     every = list(rows)
     names = [_name(row) for row in every[:ROWS_NAMED]]
-    if more := len(every) - ROWS_NAMED:
-        names += [ngettext("%(count)d more", "%(count)d more", more) % {"count": more}] if more > 0 else []
+    more = len(every) - ROWS_NAMED
+    if more > 0:
+        names.append(ngettext("%(count)d more", "%(count)d more", more) % {"count": more})
     return ", ".join(names)
 
 

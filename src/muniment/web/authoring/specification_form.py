@@ -329,10 +329,12 @@ def _set_levels(made: JSONObject, fields: CriterionFields, former: JSONObject) -
     if before == after:
         return
     known = {_shown(each["level"]): each for each in former.get("levels") or ()}
-    levels = [
-        {**known.get(level, {"level": _number(level)}), **({} if before.get(level) == text else {"descriptor": text})}
-        for level, text in after.items()
-    ]
+    levels = []
+    for level, text in after.items():
+        row = {**known.get(level, {"level": _number(level)})}
+        if text != before.get(level):
+            row["descriptor"] = text
+        levels.append(row)
     made["levels"] = levels
     if not levels:
         del made["levels"]

@@ -137,12 +137,13 @@ def _positions(body: bytes | None) -> str:
     for each in _person_documents.decode(body).data.positions:
         if each.company:
             held.setdefault(each.company.name, each.title or "")
-    shown = [
-        f"<bdi>{escape(title)}</bdi>, <bdi>{escape(name)}</bdi>" if title else f"<bdi>{escape(name)}</bdi>"
-        for name, title in islice(held.items(), POSITIONS_SHOWN)
-    ]
-    if more := len(held) - POSITIONS_SHOWN:
-        shown += [gettext("and %(more)s more") % {"more": number(more)}] if more > 0 else []
+    shown = []
+    for name, title in islice(held.items(), POSITIONS_SHOWN):
+        organization = f"<bdi>{escape(name)}</bdi>"
+        shown.append(f"<bdi>{escape(title)}</bdi>, {organization}" if title else organization)
+    more = len(held) - POSITIONS_SHOWN
+    if more > 0:
+        shown.append(gettext("and %(more)s more") % {"more": number(more)})
     return "<br>".join(shown)
 
 

@@ -57,7 +57,7 @@ class ListFilter:
         Raises:
             BadRequest: a value breaks the rule, or there are too many.
         """
-        given = [text for each in query.getlist(self.name) if (text := _clean(each))]
+        given = [text for text in map(_clean, query.getlist(self.name)) if text]
         if not self.is_repeated:
             return tuple(map(self._canonical, given[-1:]))
         found = sorted(set(map(self._canonical, given)))
@@ -139,7 +139,8 @@ class Search:
             BadRequest: invalid page, order or value.
         """
         q = _clean(query.get("q", "")) if of.has_search else ""
-        chosen = {each.name: values for each in of.parameters if (values := each.read(query))}
+        read = {parameter.name: parameter.read(query) for parameter in of.parameters}
+        chosen = {name: values for name, values in read.items() if values}
         sort = _clean(query.get("sort", "")) if of.orders else DEFAULT
         orders = ("newest", "relevance", *of.orders)
         if sort and sort not in orders:

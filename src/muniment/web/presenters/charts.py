@@ -64,11 +64,13 @@ class ChartPair(NamedTuple):
     def text(self) -> str:
         """Return both amounts and their difference."""
         if self.before is None or self.after is None:
-            return " → ".join(
-                gettext("none") if each is None else digits(f"{each:,.10g}") for each in (self.before, self.after)
-            )
+            return f"{_amount(self.before)} → {_amount(self.after)}"
         moved = round(self.after - self.before, 10)
         return digits(f"{self.before:,.10g} → {self.after:,.10g}" + (f" ({moved:+,.10g})" if moved else ""))
+
+
+def _amount(value: float | None) -> str:
+    return gettext("none") if value is None else digits(f"{value:,.10g}")
 
 
 def exact(value: float | Decimal) -> str:
@@ -106,11 +108,10 @@ def folded(slices: Sequence[ChartSlice], keep: int = TINTS - 1) -> list[ChartSli
         return ranked
     kept = [slice_ for slice_ in ranked[:keep] if slice_.value >= VISIBLE]
     rest = ranked[len(kept) :]
-    words = (
-        ngettext("%(count)s other", "%(count)s others", len(rest))
-        if kept
-        else ngettext("%(count)s with less than 1%%", "%(count)s with less than 1%% each", len(rest))
-    )
+    if kept:
+        words = ngettext("%(count)s other", "%(count)s others", len(rest))
+    else:
+        words = ngettext("%(count)s with less than 1%%", "%(count)s with less than 1%% each", len(rest))
     total = _sum(rest)
     return [*kept, ChartSlice(words % {"count": number(len(rest))}, float(total), percent(total), rest=True)]
 

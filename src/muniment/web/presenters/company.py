@@ -67,13 +67,15 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
     today = company_lists.today()
     voting = sum(company_lists.is_open(each, today) for each in proposals)
     team = company.get("teamSize")
+    crew: tuple[str, Any, str] = (gettext("Team size"), team, "")
+    if people:
+        # A single person is on the page itself.
+        crew = (ngettext("Person", "People", people), people if people > 1 else 0, f"{home}/team")
     tiles: list[tuple[str, Any, str]] = [
         (_treasury_label(company), company.get("treasury"), ""),
         _raising(company, bundle),
         (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
-        (ngettext("Person", "People", people), people if people > 1 else 0, f"{home}/team")
-        if people
-        else (gettext("Team size"), team, ""),
+        crew,
         (ngettext("Open vote", "Open votes", voting), voting, "#proposals"),
         _last_vote(proposals)
         or (
@@ -83,11 +85,11 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
         ),
         (company_lists.holders_label(holders), len(holders), f"{home}/cap-table"),
     ]
-    return [
-        {"label": label, "value": number(value) if type(value) is int else value, "address": to}
-        for label, value, to in tiles
-        if value
-    ]
+    shown = []
+    for label, value, address in tiles:
+        if value:
+            shown.append({"label": label, "value": number(value) if type(value) is int else value, "address": address})
+    return shown
 
 
 def _treasury_label(company: JSONObject) -> str:
@@ -291,11 +293,15 @@ def _declared_fact(field: Field, value: Any) -> JSONObject:
 def rounds_of(bundle: JSONObject) -> list[JSONObject]:
     """Return the funding rounds with their state today, in UTC: planned, open or closed."""
     today = now().date().isoformat()
-    states = (
-        "planned" if each.get("opened", "") > today else "open" if each.get("closed", "9999") > today else "closed"
-        for each in bundle.get("fundingRounds") or ()
-    )
-    return [{**each, "state": state} for each, state in zip(bundle.get("fundingRounds") or (), states, strict=True)]
+    rounds = []
+    for row in bundle.get("fundingRounds") or ():
+        state = "closed"
+        if row.get("opened", "") > today:
+            state = "planned"
+        elif row.get("closed", "9999") > today:
+            state = "open"
+        rounds.append({**row, "state": state})
+    return rounds
 
 
 def shares(bundle: JSONObject) -> JSONObject:

@@ -108,17 +108,15 @@ def team_of(positions: Iterable[JSONObject]) -> list[Member]:
         _, titles = held.setdefault(person_key(person.get("slug"), person.get("name")), (person, []))
         if position.get("title"):
             titles.append(position["title"])
-    return [
-        Member(
-            person.get("name") or "",
-            person.get("slug") or "",
-            person.get("picture"),
-            joined_titles(titles[:shown]),
-            len(titles[shown:]),
-        )
-        for person, titles in held.values()
-        for shown in (len(titles) if len(titles) == TITLES_SHOWN + 1 else TITLES_SHOWN,)  # no "and 1 more"
-    ]
+    members = []
+    for person, titles in held.values():
+        shown = TITLES_SHOWN
+        if len(titles) == TITLES_SHOWN + 1:  # no "and 1 more"
+            shown += 1
+        name, slug = person.get("name") or "", person.get("slug") or ""
+        member = Member(name, slug, person.get("picture"), joined_titles(titles[:shown]), len(titles[shown:]))
+        members.append(member)
+    return members
 
 
 def joined_titles(titles: Sequence[str]) -> list[str]:
@@ -205,20 +203,22 @@ def holders_shown(holders: Sequence[JSONObject], symbol: str) -> list[JSONObject
     Args:
         symbol: the symbol of the token; the head of the column has it.
     """
-    exact = [Decimal(str(each["percentage"])) if _is_share(each) else None for each in holders]
-    places = max((-int(each.normalize().as_tuple().exponent) for each in exact if each is not None), default=0)
+    shares = [Decimal(str(row["percentage"])) for row in holders if _is_share(row)]
+    places = max((-int(share.normalize().as_tuple().exponent) for share in shares), default=0)
+    shown = []
+    for row in holders:
+        tokens = row.get("tokens")
+        if symbol:
+            tokens = str(tokens or "").removesuffix(f" {symbol}")
+        share = _share(row, places) if _is_share(row) else ""
+        shown.append({**row, "tokens": amount(tokens), "share": share})
+    return shown
 
-    def written(share: Decimal) -> str:
-        return in_percent(digits(f"{share:,.{places}f}")) if 0 < places <= MAX_PLACES else percent(share)
 
-    return [
-        {
-            **row,
-            "tokens": amount(str(row.get("tokens") or "").removesuffix(f" {symbol}") if symbol else row.get("tokens")),
-            "share": "" if share is None else written(share),
-        }
-        for row, share in zip(holders, exact, strict=True)
-    ]
+def _share(row: JSONObject, places: int) -> str:
+    """Return the share of a holder, with *places* decimals unless these are too many."""
+    share = Decimal(str(row["percentage"]))
+    return in_percent(digits(f"{share:,.{places}f}")) if 0 < places <= MAX_PLACES else percent(share)
 
 
 def _is_share(row: JSONObject) -> bool:
@@ -246,7 +246,8 @@ def completeness_of(holders: Sequence[JSONObject]) -> str:
 
 def held_by(holders: Sequence[JSONObject]) -> Decimal | None:
     """Return how many percent of all tokens the listed holders have; None if their shares do not tell."""
-    shares = [Decimal(str(each)) for row in holders if type(each := row.get("percentage")) in {int, float}]
+    percentages = (row.get("percentage") for row in holders)
+    shares = [Decimal(str(percentage)) for percentage in percentages if type(percentage) in {int, float}]
     total = sum(shares, Decimal())
     if len(shares) < len(holders) or not 0 < total <= WHOLE + ROUNDING or min(shares) < 0:
         return None

@@ -25,11 +25,13 @@ def breakable(link: str) -> SafeString:
 
 def linked_html(text: str) -> SafeString:
     """Return a text whose URLs are links; search engines don't follow them, and they don't learn who came."""
-    parts = _URL.split(text)
-    shown = (
-        f'<a href="{escape(part)}" rel="nofollow ugc noopener">{breakable(part)}</a>' if number % 2 else escape(part)
-        for number, part in enumerate(parts)
-    )
+    shown = []
+    for place, part in enumerate(_URL.split(text)):
+        is_link = place % 2 == 1
+        if is_link:
+            shown.append(f'<a href="{escape(part)}" rel="nofollow ugc noopener">{breakable(part)}</a>')
+        else:
+            shown.append(escape(part))
     return mark_safe("".join(shown))  # noqa: S308 - every part is escaped
 
 

@@ -109,11 +109,11 @@ def tabs_html(name: str, shown: Sequence[Sample]) -> SafeString:
     """Return samples, of which one is shown at a time; *name* is unique on the page."""
     if len(shown) == 1:
         return _code_html(shown[0])
-    tabs = "".join(
-        f'<input type="radio" name="{name}" id="{name}-{number}"{" checked" if number == 0 else ""}>'
-        f'<label for="{name}-{number}">{LANGUAGES[sample.language]}</label>'
-        for number, sample in enumerate(shown)
-    )
+    tabs = ""
+    for number, sample in enumerate(shown):
+        checked = " checked" if number == 0 else ""
+        tabs += f'<input type="radio" name="{name}" id="{name}-{number}"{checked}>'
+        tabs += f'<label for="{name}-{number}">{LANGUAGES[sample.language]}</label>'
     panels = "".join(f'<div class="sample">{_code_html(sample)}</div>' for sample in shown)
     legend = escape(gettext("Language of the sample"))
     return mark_safe(f'<fieldset class="tabs"><legend class="unseen">{legend}</legend>{tabs}{panels}</fieldset>')  # noqa: S308 - escaped

@@ -127,17 +127,18 @@ def remove(request: HttpRequest, of: str, key: str) -> HttpResponse:
         return HttpResponseRedirect(HOME)
     n = next(each.values.n for each in editing.list_fields(latest) if each.declared == declared)
     searches = count_searches_by(_COLLECTIONS[of], parameters_of(declared))
-    sentences = [
-        ngettext(
+    kept = gettext("The field has no values.")
+    if n:
+        said = ngettext(
             "%(n)d value is kept. It is shown under “More details” and exported, but can no longer be edited or"
             " filtered by.",
             "%(n)d values are kept. They are shown under “More details” and exported, but can no longer be edited or"
             " filtered by.",
             n,
         )
-        % {"n": n}
-        if n
-        else gettext("The field has no values."),
+        kept = said % {"n": n}
+    sentences = [
+        kept,
         gettext("Declare a field with the key %(key)s again, and they are its values again.") % {"key": key},
         gettext("To hide the values too, retire the field instead."),
     ]

@@ -85,19 +85,15 @@ def _start(since: str) -> datetime | None:
 def shown_events(events: Sequence[SecurityEvent]) -> list[JSONObject]:
     """Return events for a page; what each is about is named, with a link to its page."""
     names = _names_of({event.subject for event in events if event.subject})
-    return [
-        {
-            "event": event,
-            "title": title_of(event),
-            "means": means_of(event),
-            "details": [
-                (label, _about(event.subject, names) if value == f"/{event.subject}" else value)
-                for label, value in _details(event)
-            ],
-            "times": 1,
-        }
-        for event in events
-    ]
+    shown = []
+    for event in events:
+        details = []
+        for label, value in _details(event):
+            is_subject = value == f"/{event.subject}"
+            details.append((label, _about(event.subject, names) if is_subject else value))
+        means = means_of(event)
+        shown.append({"event": event, "title": title_of(event), "means": means, "details": details, "times": 1})
+    return shown
 
 
 def _names_of(subjects: set[str]) -> dict[str, str]:

@@ -199,8 +199,6 @@ def _note(config: Config, name: str) -> str:
         return ""
     if config.origins[name] != "default":
         return gettext("Overrides the registry settings.")
-    return (
-        gettext("Set in the registry settings: on")
-        if applied.current().registry.fetch_logos
-        else gettext("Off in the registry settings too.")
-    )
+    if applied.current().registry.fetch_logos:
+        return gettext("Set in the registry settings: on")
+    return gettext("Off in the registry settings too.")

@@ -106,12 +106,10 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     if request.method == "POST" and page.is_valid():
         change = CompanyChange(page.to_wire())
         totals = page.totals(change)
+        done = None
         try:
-            done = (
-                listings.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
-                if change
-                else None
-            )
+            if change:
+                done = listings.update_company(actor, slug, change, expected_version=asked, expected_totals=totals)
         except BadFields as refusal:
             page.put(refusal.faults)
         except Conflict:
@@ -185,15 +183,11 @@ def _pending_notes(actor: Actor, mine: OwnedCompany) -> dict[str, str]:
 
 def steps_of(current: str, slug: str, *, new: bool = True) -> list[JSONObject]:
     at, mark = ORDER.index(current), "?new=1" if new else ""
-    return [
-        {
-            "title": TITLES[step],
-            "here": step == current,
-            "done": new and n < at,
-            "address": step_address(slug, step, mark) if slug else "",
-        }
-        for n, step in enumerate(ORDER if new else ORDER[:-1])
-    ]
+    steps = []
+    for n, step in enumerate(ORDER if new else ORDER[:-1]):
+        address = step_address(slug, step, mark) if slug else ""
+        steps.append({"title": TITLES[step], "here": step == current, "done": new and n < at, "address": address})
+    return steps
 
 
 def step_address(slug: str, step: str, mark: str) -> str:

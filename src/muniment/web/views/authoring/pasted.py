@@ -199,13 +199,15 @@ def _cell(column: Column, row: PastedRow, was: dict[str, str]) -> JSONObject:
 def _mapped(rows: RowList, table: Table) -> list[JSONObject]:
     """Return what each column of the table is, for people to change."""
     options: list[Any] = [(column.name, gettext(column.field.label)) for column in rows.columns]
-    return [
-        {
+    columns = []
+    for at, name in enumerate(table.columns):
+        heading = table.headings[at] if table.headings else ""
+        column = {
             "number": at,
-            "heading": (table.headings[at] if table.headings else "") or gettext("Column %(n)d") % {"n": at + 1},
+            "heading": heading or gettext("Column %(n)d") % {"n": at + 1},
             "sample": next((row[at] for row in table.rows if row[at]), "")[:40],
             "name": name,
             "options": options,
         }
-        for at, name in enumerate(table.columns)
-    ]
+        columns.append(column)
+    return columns

@@ -110,17 +110,19 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     mine = listings.get_company(actor, slug)
     found = listings.company_history(actor, slug, page=asked_page(request.GET), page_size=PAGE_SIZE)
     room = differences.Room()
-    entries = [
-        {
+    entries = []
+    for entry in found.items:
+        lines = _with_owners(differences.lines_of_entry(entry, room), entry.action, slug)
+        is_change = entry.action in {"updated", "reverted", "change approved", "imported"}
+        had_values = not entry.is_loaded or any(key in entry.before for key in entry.after)
+        row = {
             "entry": entry,
-            "lines": (lines := _with_owners(differences.lines_of_entry(entry, room), entry.action, slug)),
+            "lines": lines,
             "is_short": _are_short(lines),
             "labels": differences.labels_of(entry),
-            "can_revert": entry.action in {"updated", "reverted", "change approved", "imported"}
-            and (not entry.is_loaded or any(key in entry.before for key in entry.after)),
+            "can_revert": is_change and had_values,
         }
-        for entry in found.items
-    ]
+        entries.append(row)
     context = {**frame(mine, "history"), "entries": entries, "pager": pager(request, ("page",), found)}
     return manage_page(request, "manage/history.html", context)
 

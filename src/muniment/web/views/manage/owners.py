@@ -68,11 +68,10 @@ def leave(request: HttpRequest, slug: str) -> HttpResponse:
 def _question_of_leaving(mine: OwnedCompany) -> Question:
     sentences = [gettext("You'll no longer be able to edit it. Invitations that you sent stop working.")]
     if Ownership.objects.filter(company__slug=mine.slug).count() == 1:
-        sentences.append(
-            gettext("You are the last owner. The listing stays public, and anyone can ask to claim it.")
-            if mine.published
-            else gettext("You are the last owner. The listing is not public, so only reviewers can open it after that.")
-        )
+        after = gettext("You are the last owner. The listing is not public, so only reviewers can open it after that.")
+        if mine.published:
+            after = gettext("You are the last owner. The listing stays public, and anyone can ask to claim it.")
+        sentences.append(after)
     title = gettext("Leave the listing of %(name)s?") % {"name": mine.name}
     return Question(title, sentences, gettext("Leave listing"))
 

@@ -21,7 +21,7 @@ from muniment.assessments.run_views import RunView
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Problem
 from muniment.kernel.wire import summary_path
 from muniment.languages.writing import digits
@@ -312,14 +312,22 @@ COURSES: Final = {
 
 def _compared(criterion: comparison.ComparedCriterion) -> JSONObject:
     word, tone = COURSES[criterion.course]
-    before, after = (
-        {**each, "word": gettext(STATUSES[each["status"]]), "tone": reports.TONES.get(each["status"], "")}
-        if each
-        else None
-        for each in (criterion.before, criterion.after)
-    )
-    section, title = criterion.section, criterion.title
-    return {"section": section, "title": title, "word": word, "tone": tone, "before": before, "after": after}
+    return {
+        "section": criterion.section,
+        "title": criterion.title,
+        "word": word,
+        "tone": tone,
+        "before": _with_status(criterion.before),
+        "after": _with_status(criterion.after),
+    }
+
+
+def _with_status(result: JSONMapping | None) -> JSONObject | None:
+    """Return the result of a criterion with its status in words; None without one."""
+    if not result:
+        return None
+    status = result["status"]
+    return {**result, "word": gettext(STATUSES[status]), "tone": reports.TONES.get(status, "")}
 
 
 @signed_in("GET", "HEAD")
@@ -334,12 +342,11 @@ def shared(request: HttpRequest, token: str) -> HttpResponse:
     """Show a report to anyone with its share link."""
     report = sharing.shared_report(token)
     company, framework = report.run.company, report.run.framework
+    has_summary = publishing.is_public(company, framework)
     public = {
         "company_address": f"/companies/{quote(company.slug)}" if company.published else "",
         "framework_address": f"/frameworks/{quote(framework.slug)}" if framework.published else "",
-        "summary_address": summary_path(company.slug, framework.slug)
-        if publishing.is_public(company, framework)
-        else "",
+        "summary_address": summary_path(company.slug, framework.slug) if has_summary else "",
     }
     page = render(request, "manage/report.html", {**reports.shown(report), **public, "mine": False})
     page["Cache-Control"] = "private, no-store"

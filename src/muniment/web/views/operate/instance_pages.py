@@ -128,8 +128,11 @@ def backups(request: HttpRequest) -> HttpResponse:
 
 def _kept(keep: str) -> list[str]:
     """Return the parts of a rule such as recent=4,hourly=24 in words."""
-    parts = (each.partition("=") for each in keep.split(","))
-    return [str(_KEPT[name]) % {"n": number} if name in _KEPT else f"{name} {number}" for name, _, number in parts]
+    lines = []
+    for part in keep.split(","):
+        name, _, number = part.partition("=")
+        lines.append(str(_KEPT[name]) % {"n": number} if name in _KEPT else f"{name} {number}")
+    return lines
 
 
 def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
@@ -137,7 +140,8 @@ def _apply_schedule(request: HttpRequest, form: ScheduleForm, do: str) -> bool:
     latest = registry_operations.latest_version()
     chosen = msgspec.to_builtins(latest.settings.backups)
     if do == "save":
-        chosen |= {name: value or 0 if name == "interval_min" else value for name, value in form.cleaned_data.items()}
+        chosen |= form.cleaned_data
+        chosen["interval_min"] = form.cleaned_data["interval_min"] or 0
     elif do in {"pause", "resume"}:
         chosen["paused"] = do == "pause"
     document = {**msgspec.to_builtins(latest.settings), "backups": chosen}

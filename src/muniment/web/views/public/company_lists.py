@@ -73,10 +73,17 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
     rows = lists.by_relevance(bundle.get("proposals") or [], today)
     statuses = lists.states_of(rows, today)
     chosen = request.GET.get("status", "")
-    chosen = chosen if chosen in statuses else ""
-    shown = [row for row in rows if lists.state_of(row, today) == chosen] if chosen else rows
+    if chosen not in statuses:
+        chosen = ""
+    shown = rows
+    if chosen:
+        shown = [row for row in rows if lists.state_of(row, today) == chosen]
     page = lists.cut(shown, request.GET.get("page", ""), PROPOSALS)
-    choices = [("", gettext("All"), len(rows)), *((name, name, count) for name, count in statuses.items() if name)]
+    choices = [{"label": gettext("All"), "count": len(rows), "address": request.path, "here": not chosen}]
+    for name, count in statuses.items():
+        if name:
+            place = f"{request.path}?{urlencode({'status': name})}"
+            choices.append({"label": outcome(name), "count": count, "address": place, "here": name == chosen})
     return _respond(
         request,
         bundle,
@@ -86,15 +93,7 @@ def proposals_part(request: HttpRequest, bundle: JSONObject, home: str = "") -> 
         page,
         {"status": chosen} if chosen else {},
         proposals=[proposal_row(row) for row in page.items],
-        choices=[
-            {
-                "label": outcome(label) if name else label,
-                "count": count,
-                "address": request.path + (f"?{urlencode({'status': name})}" if name else ""),
-                "here": name == chosen,
-            }
-            for name, label, count in choices
-        ],
+        choices=choices,
     )
 
 
@@ -153,7 +152,7 @@ def parts_of(bundle: JSONObject, home: str, here: str, *, is_public: bool = True
         is_public: whether it has pages that are made of what is published: scores, the network and the history.
     """
     company, positions = bundle["company"], bundle.get("positions") or []
-    found: list[tuple[str, str, object]] = [
+    pages: list[tuple[str, str, object]] = [
         ("about", gettext("About"), company.get("body")),
         ("team", gettext("Team"), len(lists.team_of(positions))),
         ("proposals", gettext("Proposals"), len(bundle.get("proposals") or [])),
@@ -162,14 +161,14 @@ def parts_of(bundle: JSONObject, home: str, here: str, *, is_public: bool = True
     ]
     if is_public:
         has_profiles = any((each.get("person") or {}).get("slug") for each in positions)
-        found.insert(2, ("assessments", gettext("Assessments"), len(company.get("assessments") or ())))
-        found += [("network", gettext("Network"), has_profiles), ("history", gettext("History"), True)]
-    shown = [
-        {"label": label, "address": f"{home}/{name}", "count": count if type(count) is int else 0, "here": name == here}
-        for name, label, count in found
-        if count or name == here
-    ]
-    return [{"label": gettext("Overview"), "address": home, "count": 0, "here": False}, *shown]
+        pages.insert(2, ("assessments", gettext("Assessments"), len(company.get("assessments") or ())))
+        pages += [("network", gettext("Network"), has_profiles), ("history", gettext("History"), True)]
+    shown = [{"label": gettext("Overview"), "address": home, "count": 0, "here": False}]
+    for name, label, content in pages:
+        if content or name == here:
+            count = content if type(content) is int else 0
+            shown.append({"label": label, "address": f"{home}/{name}", "count": count, "here": name == here})
+    return shown
 
 
 def _respond(  # noqa: PLR0917 - what every such page has, in the order of the page

@@ -157,23 +157,21 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "changes": changes[:CHANGES_SHOWN],
         "has_more_changes": len(changes) > CHANGES_SHOWN,
     }
-    about = (("about", gettext("About"), body[0], 0),)
-    context["sections"] = [
-        (anchor, label, count)
-        for anchor, label, is_there, count in (
-            *(about if not is_team_first else ()),
-            ("team", gettext("Team"), positions, len(members)),
-            *(about if is_team_first else ()),
-            ("assessments", gettext("Assessments"), assessments, len(assessments)),
-            ("proposals", gettext("Proposals"), proposals, len(proposals)),
-            ("distribution", gettext("Token distribution"), context["distribution"], 0),
-            ("cap-table", gettext("Cap table"), holders, len(holders)),
-            ("funding", gettext("Funding"), rounds, len(rounds)),
-            ("related", gettext("Related organizations"), context["related"], 0),
-            ("history", gettext("History"), changes, 0),
-        )
-        if is_there
+    sections: list[tuple[str, str, object, int]] = [
+        ("about", gettext("About"), body[0], 0),
+        ("team", gettext("Team"), positions, len(members)),
+        ("assessments", gettext("Assessments"), assessments, len(assessments)),
+        ("proposals", gettext("Proposals"), proposals, len(proposals)),
+        ("distribution", gettext("Token distribution"), context["distribution"], 0),
+        ("cap-table", gettext("Cap table"), holders, len(holders)),
+        ("funding", gettext("Funding"), rounds, len(rounds)),
+        ("related", gettext("Related organizations"), context["related"], 0),
+        ("history", gettext("History"), changes, 0),
     ]
+    if is_team_first:
+        about, team, *others = sections
+        sections = [team, about, *others]
+    context["sections"] = [(anchor, label, count) for anchor, label, content, count in sections if content]
     return context
 
 

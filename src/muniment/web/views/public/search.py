@@ -55,16 +55,20 @@ def search(request: HttpRequest) -> HttpResponse:
         kinds = (kind,) if kind else KINDS
         limit = SHOWN_ALONE if kind else SHOWN
         found = everything.search(reader(), text, limit=limit, kinds=kinds)
+        closest = []
+        for of, document in found.closest:
+            why = guidance(document.why).rstrip(".") if document.is_former else ""
+            closest.append((document.name, _path(of, document.id), why))
+        query = {"q": text}
+        if kind:
+            query["kind"] = kind
         context |= {
             "groups": _groups(text, found),
             "counts": ", ".join(_count(kind, total) for kind, total in found.totals.items() if total),
-            "closest": [
-                (each.name, _path(of, each.id), guidance(each.why).rstrip(".") if each.is_former else "")
-                for of, each in found.closest
-            ],
+            "closest": closest,
             "not_understood": ", ".join(found.not_understood),
             "value_chips": chips_of_everything(text),
-            "as_json": f"/api/v1/search?{urlencode({'q': text, **({'kind': kind} if kind else {})})}",
+            "as_json": f"/api/v1/search?{urlencode(query)}",
         }
     return TemplateResponse(request, "registry/search.html", context)
 

@@ -105,15 +105,16 @@ def go_on(request: HttpRequest, subject: str, said: str, name: str, *, undo: boo
         undo: the decision can be taken back.
     """
     actor, found = actor_of(request), asked_filter(request.GET)
-    left = items.count_queue(actor, found)
+    count = items.count_queue(actor, found)
+    left = gettext("Nothing left to review.")
+    if count:
+        left = ngettext("%(left)s item left.", "%(left)s items left.", count) % {"left": number(count)}
     request.session[_LAST] = {
         "said": str(said),
         "name": name,
         "subject": subject if undo else "",
         "address": items.address_of(subject),
-        "left": ngettext("%(left)s item left.", "%(left)s items left.", left) % {"left": number(left)}
-        if left
-        else gettext("Nothing left to review."),
+        "left": left,
     }
     following = items.next_item(actor, found, subject)
     return HttpResponseRedirect(f"{following.address if following else '/review'}{query_of(request)}")

@@ -270,15 +270,10 @@ def _filled(latest: RegistrySettings) -> set[str]:
 def _page(request: HttpRequest, page: SetupPage, context: JSONObject) -> HttpResponse:
     filled = _filled(versions.latest_version().settings)
     done = {"account", *filled, *(name for name, is_skipped in steps_taken().items() if not is_skipped)}
-    entries = [
-        SetupEntry(
-            each.title,
-            f"{HOME}/{each.name}" if each.name != "account" else "",
-            each.name in done,
-            each is page,
-        )
-        for each in PAGES
-    ]
+    entries = []
+    for step in PAGES:
+        address = f"{HOME}/{step.name}" if step.name != "account" else ""
+        entries.append(SetupEntry(step.title, address, step.name in done, step is page))
     shown = {
         "is_filled": page.name in filled,
         "steps": entries,
