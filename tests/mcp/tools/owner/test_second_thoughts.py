@@ -52,7 +52,7 @@ def test_a_rename_that_is_taken_back_is_withdrawn_and_not_replaced(server, owner
 
 def test_the_submission_of_a_public_listing_is_told_to_be_needless(server, owner, text):
     slug = make.published(owner.actor("web")).slug
-    assert "without submitting it" in server.error(text, "submit_for_review", slug=slug)["hint"]
+    assert "Save your changes without submitting." in server.error(text, "submit_for_review", slug=slug)["hint"]
     draft = make.draft(owner.actor("web"), name="Harbour Draft").slug
     server.data(text, "submit_for_review", slug=draft)
     assert "Reload it" in server.error(text, "submit_for_review", slug=draft)["hint"]
