@@ -365,17 +365,24 @@ class RowEditor:
     def _cell(self, key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
         kind: Any = column.field.kind
         text, was = row.cells[column.name], column.text(stored)
-        choices = country_names() if isinstance(kind, Country) else {}
-        if isinstance(kind, Choice):
-            choices = {each: outcome(each) if each in STATES else each for each in kind.values}
+        choices: dict[str, str] = {}
+        if isinstance(kind, Country):
+            choices |= country_names()
+        elif isinstance(kind, Choice):
+            for value in kind.values:
+                choices[value] = outcome(value) if value in STATES else value
+        if choices:
+            # What is stored or was submitted stays, though it is none of them.
+            choices |= {value: value for value in sorted({text, was} - {*choices, ""})}
+        is_date = column.is_day and all(_DAY.fullmatch(value) for value in (text, was))
         return {
             "id": f"{key}-{column.name}",
             "label": gettext(column.field.label),
             "place": place,
             "value": text,
-            "choices": {**choices, **{each: each for each in sorted({text, was} - {*choices, ""})}} if choices else {},
+            "choices": choices,
             "numeric": column.is_number,
-            "type": "date" if column.is_day and all(_DAY.fullmatch(each) for each in (text, was)) else "text",
+            "type": "date" if is_date else "text",
             "example": EXAMPLES.get(column.name, "") if row.at is None else "",
             "picks_person": self.name == TEAM.name and column.name == "name",
             "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,

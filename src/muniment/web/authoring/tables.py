@@ -104,8 +104,12 @@ def plain_numbers(cells: Sequence[str]) -> list[str]:
     bare = [_GAPS.sub("", cell.strip()) for cell in cells]
     has_decimal_comma = any(_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for cell in bare)
     if has_decimal_comma:
-        bare = [cell.replace(".", "").replace(",", ".") if _COMMA.fullmatch(cell) else cell for cell in bare]
+        bare = [_with_point(cell) for cell in bare]
     return [_joined_percent(cell) for cell in bare]
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(".", "").replace(",", ".") if _COMMA.fullmatch(cell) else cell
 
 
 def _joined_percent(cell: str) -> str:
@@ -137,7 +141,8 @@ def _by_order(rows: RowList, body: Sequence[Sequence[str]], width: int) -> list[
     order = next((each for each in _ORDERS.get(rows.name, ()) if len(each) == width), tuple(names))
     if rows.name == "capTable" and width == len(("name", "tokens")):
         shares = plain_numbers([row[1] for row in body])
-        order = ("name", "percentage" if all(_is_share(each) for each in shares) else "tokens")
+        are_shares = all(_is_share(text) for text in shares)
+        order = ("name", "percentage" if are_shares else "tokens")
     return [*order[:width], *[""] * (width - len(order))]
 
 

@@ -258,6 +258,15 @@ def _home(framework: Framework) -> str:
 def _page(  # noqa: PLR0917 - what is shown, and of what
     request: HttpRequest, framework: Framework, version: int, template: str, context: JSONObject, status: int
 ) -> HttpResponse:
+    crumbs = [
+        (gettext("Frameworks"), "/review/frameworks"),
+        (framework.name, f"/review/frameworks/{framework.slug}"),
+    ]
+    if "section" in context:
+        crumbs.append((gettext("Specification"), _home(framework)))
+        crumbs.append((gettext("Section %(number)s") % {"number": context["number"]}, ""))
+    else:
+        crumbs.append((gettext("Specification"), ""))
     return manage_page(
         request,
         template,
@@ -269,14 +278,7 @@ def _page(  # noqa: PLR0917 - what is shown, and of what
             "sources": [(name, str(reports.SOURCES[name])) for name in SOURCES],
             "evaluators": EVALUATOR_WORDS.items(),
             "report_words": REPORT_WORDS,
-            "crumbs": [
-                (gettext("Frameworks"), "/review/frameworks"),
-                (framework.name, f"/review/frameworks/{framework.slug}"),
-                *([(gettext("Specification"), _home(framework))] if "section" in context else []),
-                (gettext("Section %(number)s") % {"number": context["number"]}, "")
-                if "section" in context
-                else (gettext("Specification"), ""),
-            ],
+            "crumbs": crumbs,
             **context,
         },
         status=status,
