@@ -412,3 +412,11 @@ def test_an_inactive_account_gets_no_mail(ada, mine, tidal, django_capture_on_co
     with django_capture_on_commit_callbacks(execute=True):
         ask(mine, tidal)
     assert letters.to("ada@moss.example") == []
+
+
+def test_500_positions_are_answered_in_one_call_and_no_more():
+    ids = [f"request-{number}" for number in range(1, 502)]
+    with pytest.raises(BadRequest, match="has no profile"):
+        positions.answer_positions(owner(), confirm=ids[:500])
+    with pytest.raises(BadRequest, match="at most 500"):
+        positions.answer_positions(owner(), confirm=ids)
