@@ -1,5 +1,6 @@
 """Files that are no tables, damaged, or made to harm: each is refused with its reason, and nothing is executed."""
 
+import io
 import json
 import zipfile
 
@@ -66,6 +67,25 @@ def test_limits_of_size(monkeypatch):
     monkeypatch.setattr(formats, "MAX_UNPACKED_BYTES", 10)
     with pytest.raises(NotATable, match="unpacks to more"):
         read_sheets(zipped({"a.csv": "x" * 100}), "bomb.zip")
+
+
+def damaged(files):
+    """Return a ZIP of *files* without compression, in which "Quay" is another word than the checksum says."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    whole = out.getvalue()
+    assert b"Quay" in whole
+    return whole.replace(b"Quay", b"Quip")
+
+
+def test_a_damaged_file_in_an_archive_is_named_and_the_others_are_read():
+    (sheet,) = read_sheets(damaged({"good.csv": "a,b\n1,2\n", "bad.csv": "name\nQuay\n"}), "both.zip")
+    assert sheet.rows == [["a", "b"], ["1", "2"]]
+    assert "bad.csv cannot be unpacked." in sheet.notes
+    with pytest.raises(NotATable, match=r"bad\.csv cannot be unpacked\."):
+        read_sheets(damaged({"bad.csv": "name\nQuay\n"}), "one.zip")
 
 
 def test_a_given_encoding_must_fit():
