@@ -70,7 +70,7 @@ class RowList:
         settle: decides by member what an object says in which only some members were changed.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each list of the form says all of it
         self,
         name: str,
         kind: ItemList,

@@ -107,7 +107,7 @@ def create_framework(
         ) from None
 
 
-def update_framework(
+def update_framework(  # noqa: PLR0913 - each field of a framework that a reviewer may change
     actor: Actor,
     framework_id: str,
     *,

@@ -49,7 +49,7 @@ class Startup:
         load: called in the start-up thread when the database is ready, for example to load the demo registry.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a callback for each stage of the start
         self,
         config: Config,
         loop: asyncio.AbstractEventLoop,

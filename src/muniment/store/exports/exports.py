@@ -63,7 +63,7 @@ class Exports:
         shared: what the other nodes of the instance read too. Files are listed once they are there.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a process shares with its exports
         self,
         folder: Path,
         published: Path,
