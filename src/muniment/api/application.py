@@ -11,10 +11,9 @@ from urllib.parse import quote
 
 from muniment.api import contract
 from muniment.api.export_files import find_export, send_export, until_made
-from muniment.api.handlers import V1, Context, Result, Values, list_exports
 from muniment.api.parameters import decode, read
 from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, preflight
-from muniment.api.routes import Route, routes_of
+from muniment.api.routes import V1, Context, Result, Route, Values, list_exports, routes_of
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.http.content_negotiation import KEPT

@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
-from muniment.api.handlers import Context
 from muniment.api.parameters import Parameter
 from muniment.api.responses import Answer, declared_licence
-from muniment.api.routes import ROUTES, Route, routes_of
+from muniment.api.routes import ROUTES, Context, Route, routes_of
 from muniment.config import Config
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest
 from muniment.kernel.json import JSONObject
