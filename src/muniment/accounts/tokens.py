@@ -72,15 +72,20 @@ def create_token(
 
     Args:
         days: its lifetime; None means no expiry.
-        account: the token's account, when an operator creates it on the command line.
+        account: another account, for which only an operator creates a token.
 
     Raises:
+        Forbidden: the actor acts by a token, has to confirm its identity, or is no operator and names an account.
         BadRequest: invalid name, scope or lifetime.
         Conflict: the account has the maximum number of live tokens.
         TooMany: too many tokens were created within the hour.
     """
-    label, held = _name(name), scopes.chosen(permitted)
-    owner = account if account is not None and actor.role == "operator" else _account(actor)
+    if account is None:
+        owner = _account(actor)
+    else:
+        require_operator(actor)
+        owner = account
+    label, permitted_scopes = _name(name), scopes.chosen(permitted)
     require_confirmed(actor)
     expires_at = _expiry(days)
     if actor.via == "web":
@@ -92,7 +97,7 @@ def create_token(
             account=owner,
             name=label,
             digest=token_digest(text),
-            scopes=scopes.written(held),
+            scopes=scopes.written(permitted_scopes),
             lifetime_days=days,
             expires_at=expires_at,
         )
