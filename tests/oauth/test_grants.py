@@ -1,5 +1,7 @@
 """Codes and tokens: redeemed once, renewed alike for everyone who asks in time, ended after a theft."""
 
+import base64
+import hashlib
 from dataclasses import replace
 from datetime import timedelta
 
@@ -14,7 +16,7 @@ from muniment.kernel.actor import COMMAND, SCOPES
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.kernel.tokens import token_digest
-from muniment.oauth import clients, grants, resources, token_authentication, token_pairs
+from muniment.oauth import clients, grants, resources, token_authentication
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Grant
 from muniment.oauth.models import Client as App_
@@ -327,7 +329,7 @@ def test_neither_the_rows_nor_the_key_give_a_token(app):
         assert secret not in kept
         assert secret[:20] not in kept
     assert row.access_digest == token_digest(pair.access)
-    assert token_pairs.next_pair(row.handle, row.refresh_digest) != token_pairs.next_pair(row.handle, pair.refresh)
+    assert grants.next_pair(row.handle, row.refresh_digest) != grants.next_pair(row.handle, pair.refresh)
 
 
 def test_the_app_itself_may_end_its_connection_by_either_token(app):
@@ -482,3 +484,52 @@ def test_the_whole_way_through_http(owner):
     assert given["expires_in"] == 3_600
     newer = app.refresh(given["refresh_token"]).json()
     assert newer["access_token"] != given["access_token"]
+
+
+def challenge_of(verifier):
+    return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+
+
+def test_the_example_of_the_rfc_proves_itself():
+    """RFC 7636, appendix B."""
+    challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
+    assert grants.check_challenge(challenge, "S256") == challenge
+    assert grants.proves("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk", challenge)
+
+
+@pytest.mark.parametrize(
+    ("challenge", "method"),
+    [
+        ("", "S256"),
+        ("a" * 43, "plain"),
+        ("a" * 43, ""),
+        ("a" * 42, "S256"),
+        ("a" * 44, "S256"),
+        ("a" * 42 + "=", "S256"),
+        ("a" * 42 + "+", "S256"),
+    ],
+)
+def test_any_other_challenge_is_refused(challenge, method):
+    with pytest.raises(Refusal) as refused:
+        grants.check_challenge(challenge, method)
+    assert refused.value.error == "invalid_request"
+
+
+@pytest.mark.parametrize(
+    ("verifier", "is_proof"),
+    [
+        ("a" * 43, True),
+        ("-._~" * 32, True),
+        ("a" * 42, False),
+        ("a" * 129, False),
+        ("a" * 43 + "\n", False),
+        ("é" * 43, False),
+    ],
+)
+def test_a_verifier_has_43_to_128_unreserved_characters(verifier, is_proof):
+    assert grants.proves(verifier, challenge_of(verifier)) is is_proof
+
+
+def test_another_verifier_proves_nothing():
+    assert not grants.proves("b" * 43, challenge_of("a" * 43))
+    assert not grants.proves("a" * 43, "a" * 43)

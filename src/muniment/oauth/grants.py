@@ -4,17 +4,29 @@ Grants: issue codes, redeem them for connections, refresh, revoke, and detect st
 Each decision is made inside one transaction that locks the row, and each error is raised after it: raising inside would
 roll back the revocation.
 
-Source: RFC 6749, sections 4.1 and 6; RFC 7009; RFC 9700, section 4.14; decisions, section 4, lifetimes.
+A refresh token is ``mun_rt_<handle>_<secret><tag>``. Each pair but the first is derived, with the instance's key, from
+the presented refresh token. A retry within the window therefore gets the same pair; the database contains no usable
+token, and the database and the key together do not reveal a current token without the previous one.
+
+The tag is keyed: it distinguishes an issued token from one that was made up for a known handle. The current token is
+recognized by its digest alone, so that a connection does not depend on the key under which its token was made.
+
+Source: RFC 6749, sections 4.1 and 6; RFC 7009; RFC 7636; RFC 9700, section 4.14; decisions, section 4, lifetimes.
 """
 
+import base64
+import hashlib
 import hmac
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from muniment.accounts import revocation, scopes
@@ -30,21 +42,45 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.problems import Forbidden, NotFound
-from muniment.kernel.tokens import ACCESS, CODE, MAX_TOKEN_CHARACTERS, PERSONAL, REFRESH, random_text, token_digest
+from muniment.kernel.tokens import (
+    ACCESS,
+    CODE,
+    MAX_TOKEN_CHARACTERS,
+    PERSONAL,
+    REFRESH,
+    base62,
+    random_text,
+    token_digest,
+)
 from muniment.kernel.wire import timestamp
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
-from muniment.oauth import pkce, token_pairs
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import AuthorizationCode, Client, Grant
-from muniment.oauth.token_pairs import TokenPair
 
 CODE_LIFETIME: Final = timedelta(seconds=60)
 ACCESS_LIFETIME: Final = timedelta(hours=1)
 REFRESH_LIFETIME: Final = timedelta(days=90)
 WINDOW: Final = timedelta(seconds=120)
 KEPT_AFTER_END: Final = timedelta(days=30)
+HANDLE_CHARACTERS: Final = 16
+SECRET_CHARACTERS: Final = 43  # 256 bits
+TAG_CHARACTERS: Final = 12  # 71 bits
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
+_ACCESS = re.compile(r"mun_at_([0-9A-Za-z]{16})_[0-9A-Za-z]{43}")
+_REFRESH = re.compile(r"mun_rt_([0-9A-Za-z]{16})_([0-9A-Za-z]{43})([0-9A-Za-z]{12})")
 _NOT_ISSUED: Final = "The refresh token was not issued to this client."
+
+
+class TokenPair(NamedTuple):
+    """Both tokens as returned to the client."""
+
+    access: str
+    refresh: str
+
+    def __repr__(self) -> str:
+        return "Pair(…)"  # keeps the tokens out of logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +90,21 @@ class Issued:
     pair: TokenPair
     expires_in_s: int
     scopes: str
+
+
+def check_challenge(challenge: str, method: str) -> str:
+    """
+    Return the challenge of an authorization request; refuse `plain`, and requests without PKCE, as invalid_request.
+
+    Source: RFC 7636, sections 4.2 to 4.4.1; OAuth 2.1, section 4.1.1.
+    """
+    if not challenge:
+        raise Refusal("invalid_request", "code_challenge is missing; PKCE with S256 is required.")
+    if method != "S256":
+        raise Refusal("invalid_request", "code_challenge_method must be S256.")
+    if not _CHALLENGE.fullmatch(challenge):
+        raise Refusal("invalid_request", "code_challenge must be the base64url of a SHA-256 digest (43 characters).")
+    return challenge
 
 
 def issue_code(
@@ -75,7 +126,7 @@ def issue_code(
     agreed = scopes.read(scopes.written(permitted))
     if not agreed <= scopes.READ_SCOPES:
         require_confirmed(actor)
-    code = CODE + random_text(token_pairs.SECRET_CHARACTERS)
+    code = CODE + random_text(SECRET_CHARACTERS)
     held = scopes.written(agreed)
     with transaction.atomic():
         AuthorizationCode.objects.create(
@@ -115,7 +166,7 @@ def redeem(code: str, *, client_id: str, redirect_uri: str, verifier: str, resou
             outcome = Refusal("invalid_grant", "The code has expired; start again.")
         elif redirect_uri and redirect_uri != row.redirect_uri:
             outcome = Refusal("invalid_grant", "redirect_uri differs from the one in the authorization request.")
-        elif not pkce.proves(verifier, row.challenge):
+        elif not proves(verifier, row.challenge):
             outcome = Refusal("invalid_grant", "code_verifier does not match the code_challenge.")
         elif resource is not None and resource != row.resource:
             outcome = Refusal("invalid_target", "resource is not the one the user agreed to.")
@@ -137,9 +188,16 @@ def _held_code(code: str) -> AuthorizationCode | None:
     return AuthorizationCode.objects.select_for_update().filter(digest=token_digest(code)).first()
 
 
+def proves(verifier: str, challenge: str) -> bool:
+    if not _VERIFIER.fullmatch(verifier):
+        return False
+    made = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
+    return hmac.compare_digest(made, challenge)
+
+
 def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
-    handle, at = random_text(token_pairs.HANDLE_CHARACTERS), now()
-    pair = token_pairs.first_pair(handle)
+    handle, at = random_text(HANDLE_CHARACTERS), now()
+    pair = _first_pair(handle)
     grant = Grant.objects.create(
         handle=handle,
         account=row.account,
@@ -158,6 +216,58 @@ def _connect(row: AuthorizationCode) -> tuple[Grant, TokenPair]:
     return grant, pair
 
 
+def _first_pair(handle: str) -> TokenPair:
+    return _pair(handle, random_text(SECRET_CHARACTERS), random_text(SECRET_CHARACTERS), settings.SECRET_KEY)
+
+
+def next_pair(handle: str, presented: str, *, key: str = "") -> TokenPair:
+    """Derive the pair that follows the refresh token *presented*; always the same one under one secret key."""
+    key = key or settings.SECRET_KEY
+    return _pair(handle, _keyed("access", presented, key), _keyed("refresh", presented, key), key)
+
+
+def _next_pairs(handle: str, presented: str) -> Iterator[TokenPair]:
+    """Derive what followed *presented* under the current and each former secret key."""
+    return (next_pair(handle, presented, key=key) for key in _keys())
+
+
+def _handle_of(refresh_token: str) -> str | None:
+    """Return the handle that a refresh token names; None if it does not look like one."""
+    match = _REFRESH.fullmatch(refresh_token)
+    return match[1] if match else None
+
+
+def was_issued(refresh_token: str) -> bool:
+    """Return whether a refresh token was ever issued here, under the current or a former secret key."""
+    match = _REFRESH.fullmatch(refresh_token)
+    if match is None:
+        return False
+    handle, secret, tag = match.groups()
+    return any(hmac.compare_digest(tag, _tag(handle, secret, key)) for key in _keys())
+
+
+def _access_handle(access_token: str) -> str | None:
+    match = _ACCESS.fullmatch(access_token)
+    return match[1] if match else None
+
+
+def _keys() -> tuple[str, ...]:
+    return (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+
+
+def _pair(handle: str, access: str, refresh: str, key: str) -> TokenPair:
+    return TokenPair(f"{ACCESS}{handle}_{access}", f"{REFRESH}{handle}_{refresh}{_tag(handle, refresh, key)}")
+
+
+def _tag(handle: str, secret: str, key: str) -> str:
+    return _keyed("tag", f"{handle}_{secret}", key, TAG_CHARACTERS)
+
+
+def _keyed(purpose: str, text: str, key: str, characters: int = SECRET_CHARACTERS) -> str:
+    made = salted_hmac(f"muniment.oauth.{purpose}", text, secret=key, algorithm="sha256").digest()
+    return base62(int.from_bytes(made), characters)
+
+
 def refresh(token: str, *, client_id: str, resource: str | None, narrower: str = "") -> Issued:
     """
     Issue the next pair, or raise a Refusal: invalid_grant, invalid_scope or invalid_target.
@@ -171,7 +281,7 @@ def refresh(token: str, *, client_id: str, resource: str | None, narrower: str =
 
     Source: RFC 6749, section 6; RFC 9700, section 4.14.2; decisions, section 4, lifetimes.
     """
-    handle = token_pairs.handle_of(token) if len(token) <= MAX_TOKEN_CHARACTERS else None
+    handle = _handle_of(token) if len(token) <= MAX_TOKEN_CHARACTERS else None
     outcome: Issued | Refusal = Refusal("invalid_grant", _NOT_ISSUED)
     if handle is not None:
         with transaction.atomic():
@@ -186,35 +296,48 @@ def refresh(token: str, *, client_id: str, resource: str | None, narrower: str =
 
 def _renewed(grant: Grant, token: str, *, resource: str | None, asked: str) -> Issued | Refusal:
     at, presented = now(), token_digest(token)
-    is_current = hmac.compare_digest(presented, grant.refresh_digest)
-    is_replaced = hmac.compare_digest(presented, grant.replaced_refresh_digest)
+    is_current = _is_current(grant, presented)
     if not grant.is_live(at) or not grant.account.is_active:
         return Refusal("invalid_grant", "The connection has ended; ask the user to connect again.")
-    is_repeated = is_replaced and grant.rotated_at and at < grant.rotated_at + WINDOW
-    if not is_current and not is_repeated:
-        was_issued = is_replaced or token_pairs.was_issued(token)
-        return _used_again(grant) if was_issued else Refusal("invalid_grant", _NOT_ISSUED)
+    if not is_current and not _is_retry(grant, presented, at):
+        return _used_again(grant, token)
     if resource is not None and resource != grant.resource:
         return Refusal("invalid_target", "resource is not the one the user agreed to.")
     wanted = scopes.read(asked) & scopes.read(grant.scopes)
     if asked.split() and not wanted:
         return Refusal("invalid_scope", "The user agreed to none of these scopes.")
-    pair = _replacing_pair(grant, token) if is_replaced else token_pairs.next_pair(grant.handle, token)
-    if is_current:
-        _rotate(grant, pair, access_scopes=scopes.written(wanted), at=at)
-    elif not hmac.compare_digest(token_digest(pair.refresh), grant.refresh_digest):
+    pair = next_pair(grant.handle, token) if is_current else _replacing_pair(grant, token)
+    if pair is None:
         # The secret key has changed since, so that pair cannot be derived again.
         return Refusal("invalid_grant", "The refresh token was replaced; use the newer one.")
+    if is_current:
+        _rotate(grant, pair, access_scopes=scopes.written(wanted), at=at)
     left = int((grant.access_expires_at - at).total_seconds())
     return Issued(pair, max(left, 0), grant.access_scopes or grant.scopes)
 
 
-def _replacing_pair(grant: Grant, token: str) -> TokenPair:
-    """Return the pair that replaced *token*, perhaps under a former secret key; else the pair that would follow it."""
-    for pair in token_pairs.next_pairs(grant.handle, token):
-        if token_digest(pair.refresh) == grant.refresh_digest:
+def _is_current(grant: Grant, presented: str) -> bool:
+    """Return whether *presented* is the digest of the refresh token that the client uses next."""
+    return hmac.compare_digest(presented, grant.refresh_digest)
+
+
+def _is_replaced(grant: Grant, presented: str) -> bool:
+    """Return whether *presented* is the digest of the refresh token before the current one."""
+    return hmac.compare_digest(presented, grant.replaced_refresh_digest)
+
+
+def _is_retry(grant: Grant, presented: str, at: datetime) -> bool:
+    """Return whether a client repeats the last refresh: its answer can have been lost."""
+    was_just_rotated = grant.rotated_at is not None and at < grant.rotated_at + WINDOW
+    return was_just_rotated and _is_replaced(grant, presented)
+
+
+def _replacing_pair(grant: Grant, token: str) -> TokenPair | None:
+    """Return the pair that replaced *token*, perhaps under a former secret key; None if no key here derives it."""
+    for pair in _next_pairs(grant.handle, token):
+        if _is_current(grant, token_digest(pair.refresh)):
             return pair
-    return token_pairs.next_pair(grant.handle, token)
+    return None
 
 
 def _rotate(grant: Grant, pair: TokenPair, *, access_scopes: str, at: datetime) -> None:
@@ -229,8 +352,10 @@ def _rotate(grant: Grant, pair: TokenPair, *, access_scopes: str, at: datetime) 
     grant.save()
 
 
-def _used_again(grant: Grant) -> Refusal:
-    """End a connection whose refresh token is used long after it was replaced, as a thief would."""
+def _used_again(grant: Grant, token: str) -> Refusal:
+    """Refuse a token that is not current, and end its connection if it was issued: a thief would use it so late."""
+    if not _is_replaced(grant, token_digest(token)) and not was_issued(token):
+        return Refusal("invalid_grant", _NOT_ISSUED)
     end_grant(grant, "refresh token used again")
     return Refusal("invalid_grant", "The refresh token was replaced long ago; the connection has been revoked.")
 
@@ -255,18 +380,18 @@ def revoke(token: str) -> None:
         if token.startswith(ACCESS):
             grant = rows.filter(Q(access_digest=presented) | Q(replaced_access_digest=presented)).first()
         elif token.startswith(REFRESH):
-            handle = token_pairs.handle_of(token)
+            handle = _handle_of(token)
             grant = rows.filter(handle=handle).first() if handle else None
-            if grant is not None and not _is_of(grant, presented) and not token_pairs.was_issued(token):
+            if grant is not None and not _belongs_to(grant, token):
                 grant = None
         if grant is not None:
             end_grant(grant, "revoked by the app")
 
 
-def _is_of(grant: Grant, presented: str) -> bool:
-    """Return whether a refresh token with this digest is the current or the replaced one."""
-    is_current = hmac.compare_digest(presented, grant.refresh_digest)
-    return is_current or hmac.compare_digest(presented, grant.replaced_refresh_digest)
+def _belongs_to(grant: Grant, refresh_token: str) -> bool:
+    """Return whether a refresh token with the grant's handle was issued, rather than made up."""
+    presented = token_digest(refresh_token)
+    return _is_current(grant, presented) or _is_replaced(grant, presented) or was_issued(refresh_token)
 
 
 def list_connections(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Grant]:
@@ -345,7 +470,7 @@ def _mail_new_app(grant: Grant) -> None:
 
 def live_access(text: str, at: datetime) -> Grant | None:
     presented = token_digest(text)
-    handle = token_pairs.access_handle(text)
+    handle = _access_handle(text)
     grant = Grant.objects.select_related("client", "account").filter(handle=handle).first() if handle else None
     if grant is None or grant.revoked_at is not None or not grant.account.is_active:
         return None

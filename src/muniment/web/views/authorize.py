@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from muniment.accounts import scopes
 from muniment.kernel.actor import ALL_SCOPES, SCOPES
 from muniment.kernel.json import JSONObject
-from muniment.oauth import clients, grants, pkce, redirects, resources
+from muniment.oauth import clients, grants, redirects, resources
 from muniment.oauth.client_documents import is_document_address
 from muniment.oauth.errors import Refusal
 from muniment.oauth.models import Client
@@ -81,7 +81,7 @@ def _wanted(request: HttpRequest, asked: dict[str, str]) -> JSONObject:
         raise Refusal("invalid_request", "response_mode must be query.")
     base = address(request)
     return {
-        "challenge": pkce.check_challenge(asked.get("code_challenge", ""), asked.get("code_challenge_method", "")),
+        "challenge": grants.check_challenge(asked.get("code_challenge", ""), asked.get("code_challenge_method", "")),
         "resource": resources.requested([asked.get("resource", "")], base) or resources.manage_server(base),
         "scopes": _scopes(asked.get("scope", "")),
     }
