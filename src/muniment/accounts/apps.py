@@ -15,7 +15,7 @@ class AccountsConfig(AppConfig):
         from django.core.cache import cache
 
         from muniment.accounts import personal_data, revocation, sessions, sign_up, tokens
-        from muniment.accounts.keys import kept, rotation
+        from muniment.accounts.keys import kept, keyring
         from muniment.accounts.security import effective_settings, log, mailing, signals, step_up
         from muniment.mail import places
         from muniment.store.database import counter_cache
@@ -23,7 +23,7 @@ class AccountsConfig(AppConfig):
         personal_data.register(personal_data.ACCOUNT_PART)
         kept.register(effective_settings.KEPT)
         places.recorded = effective_settings.recorded_base_url
-        reporter = rotation.Reporter()
+        reporter = keyring.Reporter()
         watch_clock(reporter.look, reporter.leave)
         when_set_back(cache.clear)  # counts of rate limits that would last until the former time is reached again
         revocation.watch_accounts()

@@ -20,9 +20,9 @@ def keys(context: click.Context) -> None:
 def status() -> None:
     """Show each key by its fingerprint, what is sealed under it, and when a former one can go."""
     _ready()
-    from muniment.accounts.keys import rotation
+    from muniment.accounts.keys import keyring
 
-    found = rotation.status()
+    found = keyring.status()
     for key in found.keys:
         click.echo(f"{key.fingerprint}  {key.state or 'not in use yet'}{'' if key.is_here else ', MISSING HERE'}")
         needed = [f"{count:,} {words}" for words, count in key.needed_by.items() if count]
@@ -65,12 +65,12 @@ def adopt(*, replace: bool) -> None:
     `muniment user remove-factors` and set up again.
     """
     _ready()
-    from muniment.accounts.keys import rotation
+    from muniment.accounts.keys import keyring
 
     with problems_as_errors():
-        fingerprint = rotation.adopt(COMMAND, replace=replace)
+        fingerprint = keyring.adopt(COMMAND, replace=replace)
     click.echo(f"The database uses the key {fingerprint}.")
-    unopened = rotation.status().unopened
+    unopened = keyring.status().unopened
     if any(unopened.values()):
         kinds = ", ".join(f"{count:,} {words}" for words, count in unopened.items() if count)
         click.echo(f"Lost with the former key: {kinds}.", err=True)
@@ -93,11 +93,11 @@ def rotate(wait: int) -> None:
     up. The command waits until every running process has the new key, and can be repeated if it was interrupted.
     """
     migrated()
-    from muniment.accounts.keys import rotation
+    from muniment.accounts.keys import keyring
 
     with problems_as_errors():
-        rotation.rotate(COMMAND, tell=lambda doing: click.echo(doing, err=True), wait_s=wait)
-        found = rotation.status()
+        keyring.rotate(COMMAND, tell=lambda doing: click.echo(doing, err=True), wait_s=wait)
+        found = keyring.status()
     for key in found.keys:
         if key.state == "current":
             click.echo(f"{key.fingerprint} is the key now.")
@@ -113,10 +113,10 @@ def rotate(wait: int) -> None:
 def drop(fingerprint: str) -> None:
     """Remove the former key FINGERPRINT. Refused while something depends on it."""
     migrated()
-    from muniment.accounts.keys import rotation
+    from muniment.accounts.keys import keyring
 
     with problems_as_errors():
-        is_in_file = rotation.drop(COMMAND, fingerprint)
+        is_in_file = keyring.drop(COMMAND, fingerprint)
     where = "" if is_in_file else " Remove it from MUNIMENT_SECRET_KEY on every node."
     click.echo(f"{fingerprint} is no longer a key of this database.{where}")
 

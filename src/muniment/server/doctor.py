@@ -39,7 +39,7 @@ from muniment.store.database.migrations import has_begun, pending
 from muniment.store.published import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from muniment.accounts.keys.rotation import Status
+    from muniment.accounts.keys.keyring import Status
 
 
 def plugin_findings(config: Config) -> Iterator[Finding]:
@@ -242,9 +242,9 @@ def _secret_key(config: Config) -> Finding:
     try:
         if pending():
             return good(what, "compared after the migrations")
-        from muniment.accounts.keys import rotation
+        from muniment.accounts.keys import keyring
 
-        found = rotation.status()
+        found = keyring.status()
     except (DatabaseError, OSError):
         return good(what, "compared when the database answers")
     finally:

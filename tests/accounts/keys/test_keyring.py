@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 
 from make.accounts import PASSWORD, Letters, account, signed_in
 from muniment import config
-from muniment.accounts.keys import key_file, keyring, rotation
+from muniment.accounts.keys import key_file, keyring
 from muniment.accounts.keys.key_file import fingerprint
 from muniment.accounts.models import KeptSecret, KeyHolder, SecretKey
 from muniment.accounts.security.models import SecurityEvent
@@ -74,7 +74,7 @@ def test_a_database_without_anything_sealed_waits_for_the_operator(node):
     node(OLD)
     keyring.settle()
     assert recorded() == {}
-    assert rotation.adopt(COMMAND) == fingerprint(OLD)
+    assert keyring.adopt(COMMAND) == fingerprint(OLD)
     assert recorded() == {fingerprint(OLD): "current"}
     assert SecurityEvent.objects.filter(event="keys_rotated").count() == 1
 
@@ -122,7 +122,7 @@ def test_a_node_signs_with_the_key_of_the_database_whatever_its_own_order(node, 
     node(f"{NEW},{OLD}")
     keyring.settle()
     assert (settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS) == (OLD, [NEW])
-    rotation.rotate(COMMAND)
+    keyring.rotate(COMMAND)
     assert (settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS) == (NEW, [OLD])
     assert recorded() == {fingerprint(OLD): "former", fingerprint(NEW): "current"}
 
@@ -134,16 +134,16 @@ def test_a_short_key_is_neither_a_new_key_nor_accepted_beside_another(node, sett
     keyring.settle()
     assert settings.SECRET_KEY_FALLBACKS == []
     with pytest.raises(BadRequest, match="shorter"):
-        rotation.rotate(COMMAND)
+        keyring.rotate(COMMAND)
 
 
 def test_a_rotation_needs_a_recorded_and_a_new_key(node):
     node(OLD)
     with pytest.raises(Conflict):
-        rotation.rotate(COMMAND)
+        keyring.rotate(COMMAND)
     keyring.settle(is_new=True)
     with pytest.raises(BadRequest, match="lists no new key"):
-        rotation.rotate(COMMAND)
+        keyring.rotate(COMMAND)
 
 
 class Killed(BaseException):
@@ -162,23 +162,23 @@ def test_a_rotation_that_was_killed_is_finished_by_the_next(node, monkeypatch, k
     outgoing.send("ada@harbour.example", "Waiting", "for the mail server")
     node(f"{NEW},{OLD}")
     keyring.settle()
-    kinds = list(rotation.sealed.KINDS)
+    kinds = list(keyring.sealed.KINDS)
 
     def killed(_keys):
         raise Killed
 
     broken = [each._replace(reseal=killed) if number == kind else each for number, each in enumerate(kinds)]
-    monkeypatch.setattr(rotation.sealed, "KINDS", tuple(broken))
+    monkeypatch.setattr(keyring.sealed, "KINDS", tuple(broken))
     with pytest.raises(Killed):
-        rotation.rotate(COMMAND)
-    monkeypatch.setattr(rotation.sealed, "KINDS", tuple(kinds))
+        keyring.rotate(COMMAND)
+    monkeypatch.setattr(keyring.sealed, "KINDS", tuple(kinds))
     with pytest.raises(Conflict, match="is still needed"):
-        rotation.drop(COMMAND, fingerprint(OLD))
-    rotation.rotate(COMMAND)
+        keyring.drop(COMMAND, fingerprint(OLD))
+    keyring.rotate(COMMAND)
     node(NEW)
     factor.refresh_from_db()
     assert not factor.wrap().validate_code("000000")  # it opens
-    assert rotation.sealed.survey([NEW])[""] == 0
+    assert keyring.sealed.survey([NEW])[""] == 0
     assert SessionStore(store.session_key)["form"] == "kept"
     assert [subject for subject, _ in letters.to("ada@harbour.example")] == ["[Muniment] Waiting"]
 
@@ -196,15 +196,29 @@ def test_what_is_saved_during_a_pass_is_not_overwritten(node, monkeypatch):
         )
         return {}
 
-    monkeypatch.setattr(rotation.sealed, "_with_hash", lambda one, *_: [saved_meanwhile(), one][1])
+    monkeypatch.setattr(keyring.sealed, "_with_hash", lambda one, *_: [saved_meanwhile(), one][1])
     node(f"{NEW},{OLD}")
     keyring.settle()
-    rotation.rotate(COMMAND)
+    keyring.rotate(COMMAND)
     monkeypatch.undo()
     node(f"{NEW},{OLD}")
-    rotation.rotate(COMMAND)
+    keyring.rotate(COMMAND)
     node(NEW)
     assert SessionStore(store.session_key)["step"] == 2
+
+
+def test_a_rotation_does_not_revive_a_session_that_a_new_password_has_ended(node):
+    node(OLD)
+    keyring.settle(is_new=True)
+    ada = account("ada@harbour.example")
+    browser = signed_in(ada)
+    ada.set_password("another, longer password")
+    ada.save()
+    node(f"{NEW},{OLD}")
+    keyring.settle()
+    keyring.rotate(COMMAND)
+    node(NEW)
+    assert browser.get("/manage").url.startswith("/accounts/login/")
 
 
 def test_a_former_key_goes_when_nothing_depends_on_it(node, settings):
@@ -212,16 +226,16 @@ def test_a_former_key_goes_when_nothing_depends_on_it(node, settings):
     keyring.settle(is_new=True)
     node(f"{NEW},{OLD}")
     keyring.settle()
-    rotation.rotate(COMMAND)
+    keyring.rotate(COMMAND)
     with pytest.raises(Conflict, match="what it signed is valid until"):
-        rotation.drop(COMMAND, fingerprint(OLD))
+        keyring.drop(COMMAND, fingerprint(OLD))
     with pytest.raises(BadRequest):
-        rotation.drop(COMMAND, fingerprint(NEW))
+        keyring.drop(COMMAND, fingerprint(NEW))
     SecretKey.objects.filter(state="former").update(since="2026-01-01T00:00:00Z")
-    assert rotation.drop(COMMAND, fingerprint(OLD)) is False
+    assert keyring.drop(COMMAND, fingerprint(OLD)) is False
     assert recorded() == {fingerprint(NEW): "current"}
     node(f"{LONGER},{NEW}")
-    rotation.rotate(COMMAND)
+    keyring.rotate(COMMAND)
     assert settings.SECRET_KEY == LONGER
 
 
@@ -235,9 +249,9 @@ def test_a_lost_key_is_replaced_only_on_request_and_what_it_sealed_is_named(node
     KeptSecret.objects.create(name="suppression", sealed=seal_under(OLD, b"x", "kept secret"))
     node(NEW)
     with pytest.raises(Conflict, match=f"The database uses the key {fingerprint(OLD)}"):
-        rotation.adopt(COMMAND)
-    assert rotation.adopt(COMMAND, replace=True) == fingerprint(NEW)
-    assert rotation.status().unopened == {
+        keyring.adopt(COMMAND)
+    assert keyring.adopt(COMMAND, replace=True) == fingerprint(NEW)
+    assert keyring.status().unopened == {
         "second factors": 1,
         "sessions": 0,
         "kept secrets": 0,
@@ -273,15 +287,15 @@ def test_a_key_file_is_rotated_twice_and_holds_one_key_in_the_end(file_node, set
     assert recorded() == {fingerprint(old): "current"}
     keys = [old]
     for _ in range(2):
-        rotation.rotate(COMMAND)
+        keyring.rotate(COMMAND)
         keys.insert(0, settings.SECRET_KEY)
-        assert rotation.status().keys[0].fingerprint == fingerprint(keys[0])
-        assert {each.fingerprint for each in rotation.status().keys} == set(map(fingerprint, keys))
-        assert all(each.is_here for each in rotation.status().keys)
+        assert keyring.status().keys[0].fingerprint == fingerprint(keys[0])
+        assert {each.fingerprint for each in keyring.status().keys} == set(map(fingerprint, keys))
+        assert all(each.is_here for each in keyring.status().keys)
     assert len(set(keys)) == 3
     SecretKey.objects.filter(state="former").update(since="2026-01-01T00:00:00Z")
     for key in keys[1:]:
-        assert rotation.drop(COMMAND, fingerprint(key)) is True
+        assert keyring.drop(COMMAND, fingerprint(key)) is True
     assert file.read_text() == keys[0]
     factor.refresh_from_db()
     assert not factor.wrap().validate_code("000000")  # it opens
@@ -300,10 +314,10 @@ def test_a_rotation_waits_for_processes_that_lack_the_key_and_names_them(node):
     node(f"{NEW},{OLD}")
     keyring.settle()
     with pytest.raises(Conflict, match="A running process lacks the new key: web-2:7"):
-        rotation.rotate(COMMAND, wait_s=0)
+        keyring.rotate(COMMAND, wait_s=0)
     assert recorded() == {fingerprint(OLD): "current"}
     KeyHolder.objects.update(seen_at=now() - timedelta(minutes=1))  # it was killed
-    rotation.rotate(COMMAND, wait_s=0)
+    keyring.rotate(COMMAND, wait_s=0)
     assert recorded()[fingerprint(NEW)] == "current"
 
 
@@ -312,17 +326,17 @@ def test_of_two_rotations_at_once_one_is_told(node):
     keyring.settle(is_new=True)
     node(f"{NEW},{OLD}")
     keyring.settle()
-    rotation.rotate(COMMAND)
+    keyring.rotate(COMMAND)
     with pytest.raises(Conflict, match="Another rotation has just taken place"):
-        rotation._switch(COMMAND, fingerprint(OLD), NEW)
+        keyring._switch(COMMAND, fingerprint(OLD), NEW)
 
 
 def test_a_process_reports_its_keys_and_its_end(node, caplog):
     node(OLD)
     keyring.settle(is_new=True)
-    reporter = rotation.Reporter()
+    reporter = keyring.Reporter()
     reporter.look()
-    (found,) = rotation.live_processes()
+    (found,) = keyring.live_processes()
     assert (found.keys, found.signs_with) == ({fingerprint(OLD)}, fingerprint(OLD))
     SecretKey.objects.update(state="former")
     SecretKey.objects.create(fingerprint=fingerprint(NEW), state="current")
@@ -331,4 +345,4 @@ def test_a_process_reports_its_keys_and_its_end(node, caplog):
         reporter.look()
     assert caplog.text.count("current secret key is missing here") == 1
     reporter.leave()
-    assert rotation.live_processes() == []
+    assert keyring.live_processes() == []

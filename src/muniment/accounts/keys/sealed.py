@@ -54,8 +54,9 @@ def _opener(keys: list[str], sealed: str, purpose: str) -> str:
 
 def _sealed_in(data: dict[str, Any]) -> list[str]:
     """Return the sealed texts of an authenticator; a passkey has none."""
-    found = [data[name] for name in ("secret", "seed") if name in data]
-    return [text for text in (*found, *(data.get("migrated_codes") or ())) if isinstance(text, str)]
+    codes = data.get("migrated_codes") or []
+    values = [data.get("secret"), data.get("seed"), *codes]
+    return [value for value in values if isinstance(value, str)]
 
 
 def _factors() -> Any:
@@ -64,8 +65,11 @@ def _factors() -> Any:
 
 def _factor_keys(keys: list[str]) -> Iterator[str]:
     for data in _factors().values_list("data", flat=True).iterator(chunk_size=BATCH):
-        found = {_opener(keys, text, FACTOR) for text in _sealed_in(data)}
-        yield "" if "" in found else max(found, key=keys.index, default=keys[0])
+        openers = {_opener(keys, text, FACTOR) for text in _sealed_in(data)}
+        if "" in openers:
+            yield ""
+        else:
+            yield max(openers, key=keys.index, default=keys[0])  # the oldest, which must stay for it
 
 
 def _reseal_factors(keys: list[str]) -> int:
@@ -84,13 +88,13 @@ def _reseal_factors(keys: list[str]) -> int:
         after = batch[-1].pk
 
 
-def _replaced(data: dict[str, Any], again: dict[str, str]) -> dict[str, Any]:
-    def one(value: Any) -> Any:
-        if isinstance(value, list):
-            return [one(each) for each in value]
-        return again.get(value, value) if isinstance(value, str) else value
-
-    return {name: one(value) for name, value in data.items()}
+def _replaced(value: Any, again: dict[str, str]) -> Any:
+    """Return *value* with each sealed text in it as *again* has it."""
+    if isinstance(value, dict):
+        return {name: _replaced(member, again) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_replaced(member, again) for member in value]
+    return again.get(value, value) if isinstance(value, str) else value
 
 
 def _again(keys: list[str], sealed: str, purpose: str) -> str:
@@ -116,21 +120,33 @@ class _Opened(NamedTuple):
     needs: str
     content_hash: str
 
+    @property
+    def account_id(self) -> str:
+        """Return the account that is signed in, as sessions store it; "" for a visitor."""
+        return str(self.content.get(SESSION_KEY, ""))
+
 
 def _sessions(keys: list[str]) -> Iterator[list[_Opened | None]]:
     """Yield live sessions in batches; None for those that no key opens."""
+    live = Session.objects.filter(expire_date__gt=now()).order_by("session_key")
     after = ""
     while True:
-        rows = list(
-            Session.objects.filter(session_key__gt=after, expire_date__gt=now()).order_by("session_key")[:BATCH]
-        )
+        rows = list(live.filter(session_key__gt=after)[:BATCH])
         opened = [_opened(row, keys) for row in rows]
-        ids = {str(one.content.get(SESSION_KEY, "")) for one in opened if one is not None} - {""}
-        accounts = {str(each.pk): each for each in Account.objects.filter(pk__in=ids)}
-        yield [one and _with_hash(one, accounts.get(str(one.content.get(SESSION_KEY, ""))), keys) for one in opened]
+        accounts = _accounts_of(opened)
+        batch: list[_Opened | None] = []
+        for session in opened:
+            batch.append(_with_hash(session, accounts.get(session.account_id), keys) if session else None)
+        yield batch
         if len(rows) < BATCH:
             return
         after = rows[-1].session_key
+
+
+def _accounts_of(opened: list[_Opened | None]) -> dict[str, Account]:
+    ids = {session.account_id for session in opened if session is not None}
+    ids.discard("")  # visitors
+    return {str(account.pk): account for account in Account.objects.filter(pk__in=ids)}
 
 
 def _opened(row: Session, keys: list[str]) -> _Opened | None:
@@ -141,34 +157,38 @@ def _opened(row: Session, keys: list[str]) -> _Opened | None:
     return _Opened(row, SessionStore().serializer().loads(content), key, "")
 
 
-def _with_hash(one: _Opened, account: Account | None, keys: list[str]) -> _Opened:
-    stored = one.content.get(HASH_SESSION_KEY)
-    if account is None or not stored:
-        return one
+def _with_hash(session: _Opened, account: Account | None, keys: list[str]) -> _Opened:
+    stored_hash = session.content.get(HASH_SESSION_KEY)
+    if account is None or not stored_hash:
+        return session
     hashes = {key: account.session_hash_under(key) for key in keys}
-    used = next((key for key, made in hashes.items() if made == stored), one.needs)
-    needs = max(one.needs, used, key=keys.index)
-    return one._replace(needs=needs, content_hash=hashes[keys[0]] if used != keys[0] and used in hashes else "")
+    hash_key = next((key for key in keys if hashes[key] == stored_hash), "")
+    if not hash_key:
+        return session  # the password has changed since: the session has ended, and must not get a valid proof
+    content_hash = "" if hash_key == keys[0] else hashes[keys[0]]
+    return session._replace(needs=max(session.needs, hash_key, key=keys.index), content_hash=content_hash)
 
 
 def _session_keys(keys: list[str]) -> Iterator[str]:
     for batch in _sessions(keys):
-        yield from ("" if one is None else one.needs for one in batch)
+        for session in batch:
+            yield "" if session is None else session.needs
 
 
 def _reseal_sessions(keys: list[str]) -> int:
     changed = 0
     for batch in _sessions(keys):
         with transaction.atomic():
-            for one in batch:
-                if one is None or one.needs == keys[0]:
+            for session in batch:
+                if session is None or session.needs == keys[0]:
                     continue
-                content = {**one.content, HASH_SESSION_KEY: one.content_hash} if one.content_hash else one.content
+                content = dict(session.content)
+                if session.content_hash:
+                    content[HASH_SESSION_KEY] = session.content_hash
                 sealed = seal_under(keys[0], SessionStore().serializer().dumps(content), SESSION)
                 # A request that saves the session at this moment wins; the next pass finds what it saved.
-                changed += Session.objects.filter(pk=one.row.pk, session_data=one.row.session_data).update(
-                    session_data=sealed
-                )
+                unchanged = Session.objects.filter(pk=session.row.pk, session_data=session.row.session_data)
+                changed += unchanged.update(session_data=sealed)
     return changed
 
 

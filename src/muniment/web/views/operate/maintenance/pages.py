@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.accounts.keys import rotation
+from muniment.accounts.keys import keyring
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
@@ -91,7 +91,7 @@ def maintenance(request: HttpRequest) -> HttpResponse:
     edition, epoch, *_ = publisher.head()
     fetched = FetchedLogo.objects.exclude(digest="").count()
     newest = Suppression.objects.order_by("-at").first()
-    keys = rotation.status()
+    keys = keyring.status()
     context = {
         "keys": [(each, _counted(each.needed_by)) for each in keys.keys],
         "unopened": _counted(keys.unopened),
