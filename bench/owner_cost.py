@@ -39,8 +39,8 @@ def cost_ms(work: Callable[[int], object], calls: int, clock: Callable[[], int] 
 
 def in_search_index(work: Callable[[int], object], calls: int) -> list[float]:
     """Return what the search index, and the vocabulary, cost of each call, in milliseconds of CPU."""
+    from muniment.store import writing
     from muniment.store.search import text_index  # Django is set up by now
-    from muniment.store.writing import documents
 
     spent, depth = [0], [0]
 
@@ -57,11 +57,11 @@ def in_search_index(work: Callable[[int], object], calls: int) -> list[float]:
         return run
 
     places = [
-        (documents, "columns_of"),
+        (writing, "columns_of"),
         (text_index, "enter"),
         (text_index, "leave"),
-        (documents.Words, "replace"),
-        (documents.Words, "write"),
+        (writing.Words, "replace"),
+        (writing.Words, "write"),
     ]
     plain = [getattr(place, name) for place, name in places]
     try:

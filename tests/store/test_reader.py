@@ -10,10 +10,9 @@ import pytest
 
 from make.published import AT, company, framework, ids, person
 from make.queries import companies_by, frameworks_by
-from muniment.store import published, published_file
-from muniment.store.change_feed import FeedAheadError, FeedGapError
+from muniment.store import published, published_file, writing
+from muniment.store.published import FeedAheadError, FeedGapError
 from muniment.store.reader import Reader
-from muniment.store.writing import counts
 
 
 def companies(reader, **query):
@@ -155,7 +154,7 @@ def test_near_keys_are_offered(publisher, reader):
 
 
 def test_readers_in_many_threads_see_whole_editions_while_one_writes(publisher, reader, monkeypatch):
-    monkeypatch.setattr(counts, "BLOCK_SPLIT", 8)
+    monkeypatch.setattr(writing, "BLOCK_SPLIT", 8)
     publisher.publish(*(company(n, name="v0") for n in range(1, 40)))
     reader.refresh()
     wrong, stop = [], threading.Event()

@@ -14,10 +14,9 @@ from make.published import AT, company, framework, person
 from make.queries import companies_by
 from muniment.config import Config
 from muniment.server.process.server_process import Process
-from muniment.store import modified, postgres_feed
+from muniment.store import chain, modified, postgres_feed
 from muniment.store import replica as replica_module
-from muniment.store.chain import links
-from muniment.store.change_feed import FeedAheadError, FeedDivergedError
+from muniment.store.published import FeedAheadError, FeedDivergedError
 from muniment.store.published_document import PublishedEntry
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
@@ -258,7 +257,7 @@ def test_a_running_node_heals_from_a_history_that_the_database_no_longer_has(sou
     wait_until(healed, within_s=60, what="the history of the database")
     assert follower.rebuilds["diverged"] == 1
     assert "another history" in caplog.text
-    assert links.state_digest(follower._file) == state_of(source)
+    assert chain.state_digest(follower._file) == state_of(source)
     if others:
         assert reader.changes(2, 100, kept).rows[0].sequence == 3
     with pytest.raises(FeedDivergedError if lost <= 2 + others else FeedAheadError):
@@ -318,7 +317,7 @@ def test_a_node_that_only_read_a_standby_which_lagged_does_not_renew_the_feed(so
 
 def state_of(feed):
     with feed.connection.transaction():
-        return links.state_digest(feed.connection)
+        return chain.state_digest(feed.connection)
 
 
 def test_documents_that_were_rendered_again_without_an_entry_are_copied_again(source, follower, reader):
@@ -328,7 +327,7 @@ def test_documents_that_were_rendered_again_without_an_entry_are_copied_again(so
     with source.connection.transaction():
         changed = company(1, name="Rendered again")
         source.connection.execute("UPDATE published_document SET document = %s", (msgspec.msgpack.encode(changed),))
-        links.begin(source.connection, postgres_feed.head(source.connection).edition)
+        chain.begin(source.connection, postgres_feed.head(source.connection).edition)
     assert follower.catch_up() is True
     reader.refresh()
     assert b"Rendered again" in reader.document("company", "company-1").body

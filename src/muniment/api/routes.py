@@ -42,9 +42,9 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.cache import Dependency
-from muniment.store.change_feed import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import ExportFile, latest_name
+from muniment.store.published import FeedAheadError, FeedDivergedError, FeedGapError
 from muniment.store.published_document import KINDS
 from muniment.store.queries import CursorError, ListQuery
 from muniment.store.reader import Found, ListPage, Reader

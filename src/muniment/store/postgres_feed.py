@@ -15,11 +15,9 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
-from muniment.store import modified
-from muniment.store.chain import links
-from muniment.store.change_feed import decode_fields, encode_fields, mark_in
+from muniment.store import chain, modified
 from muniment.store.database.erasure import OF_ERASED
-from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, SchemaMismatch
+from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, SchemaMismatch, decode_fields, encode_fields, mark_in
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 
 Connection = psycopg.Connection[Any]
@@ -33,7 +31,7 @@ _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_change (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
         at text NOT NULL, fields text)""",
-    links.POSTGRESQL_TABLE,
+    chain.POSTGRESQL_TABLE,
     modified.TABLE,
 )
 _INSERT: Final = "INSERT INTO published_document VALUES (%s, %s, %s)"
@@ -144,12 +142,12 @@ def mark_epoch(connection: Connection, mark: str) -> None:
 
 def write(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
     last, at = 0, ""
-    chain = links.Chain(connection)
+    new_links = chain.Chain(connection)
     with connection.cursor() as cursor:
         for batch in _batches(entries):
             for each in batch:
-                chain.add(each.sequence, each.kind, each.key, each.change, each.body)
-            chain.write()
+                new_links.add(each)
+            new_links.write()
             cursor.executemany(
                 f"{_INSERT} ON CONFLICT (kind, key) DO UPDATE SET document = excluded.document",
                 [_row(entry.document) for entry in batch if entry.document is not None],
@@ -170,7 +168,7 @@ def write(connection: Connection, entries: Iterable[PublishedEntry]) -> None:
         connection.execute("UPDATE published_edition SET at = greatest(at, %s)", (at,))
     if last > CHANGES_KEPT:
         connection.execute("DELETE FROM published_change WHERE sequence <= %s", (last - CHANGES_KEPT,))
-        links.trim(connection, last - CHANGES_KEPT)
+        chain.trim(connection, last - CHANGES_KEPT)
 
 
 def _batches(entries: Iterable[PublishedEntry]) -> Iterator[list[PublishedEntry]]:
@@ -194,8 +192,8 @@ def head(connection: Connection) -> Head:
 
 
 def joined_head(connection: Connection) -> JoinedHead:
-    chain = "SELECT chain FROM published_chain ORDER BY sequence DESC LIMIT 1"
-    row = connection.execute(f"SELECT value, epoch, at, ({chain}) FROM published_edition").fetchone()
+    latest_chain = "SELECT chain FROM published_chain ORDER BY sequence DESC LIMIT 1"
+    row = connection.execute(f"SELECT value, epoch, at, ({latest_chain}) FROM published_edition").fetchone()
     assert row is not None  # noqa: S101 - created with the tables
     return JoinedHead(*row)
 

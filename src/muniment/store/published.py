@@ -14,16 +14,19 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
-from muniment.store import modified
-from muniment.store.chain import links
-from muniment.store.change_feed import encode_fields, mark_in
+import msgspec
+
+from muniment.store import chain, modified
 from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
-from muniment.store.search import text_index
-from muniment.store.writing import rows
-from muniment.store.writing.documents import DocumentWriter, grouped
-from muniment.store.writing.tables import statements
+from muniment.store.search import text_index, vocabulary
+from muniment.store.sqlite.bulk_writes import insert_rows
+from muniment.store.writing import DocumentWriter, grouped
+
+NUMBERS: Final = {"treasury_minor": "company", "team_size": "company", "company_count": "person"}
+"""Columns by which documents are sorted and bounded, each with the only kind that has it."""
+
 
 SCHEMA_VERSION: Final = 10
 READABLE_SCHEMAS: Final = frozenset({SCHEMA_VERSION})
@@ -33,7 +36,55 @@ UNBUILT: Final = "unbuilt"
 CHANGES_KEPT: Final = 200_000
 """Entries of the feed: more than two rounds of a large import. A client or node further behind copies everything."""
 
-_TABLES: Final = statements(KINDS)
+_TABLES: Final = (
+    """CREATE TABLE IF NOT EXISTS published_meta (
+        id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, edition INTEGER NOT NULL,
+        epoch TEXT NOT NULL, at TEXT NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS published_total (
+        kind TEXT PRIMARY KEY, n INTEGER NOT NULL, raising INTEGER NOT NULL, treasury_minor TEXT NOT NULL)""",
+    # The body is last, so that reading the other columns skips its overflow pages.
+    """CREATE TABLE IF NOT EXISTS published_document (
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, position INTEGER NOT NULL,
+        sort_name TEXT NOT NULL, updated_at TEXT NOT NULL, raising INTEGER NOT NULL,
+        treasury_minor INTEGER, team_size INTEGER, company_count INTEGER, modified_at TEXT NOT NULL DEFAULT '',
+        provenance TEXT NOT NULL, facets BLOB NOT NULL, texts_digest TEXT NOT NULL,
+        etag TEXT NOT NULL, body BLOB NOT NULL)""",
+    "CREATE UNIQUE INDEX IF NOT EXISTS published_document_key ON published_document (kind, key)",
+    "CREATE INDEX IF NOT EXISTS published_document_name ON published_document (kind, sort_name, position)",
+    "CREATE INDEX IF NOT EXISTS published_document_updated ON published_document (kind, updated_at, position)",
+    # With the columns that orders and ranges look up for each match: the row itself is on a page of its own.
+    f"""CREATE INDEX IF NOT EXISTS published_document_position ON published_document (
+        kind, position, {", ".join(NUMBERS)}, updated_at, sort_name)""",
+    *(
+        f"CREATE INDEX IF NOT EXISTS published_document_{column} ON published_document (kind, {column}, position)"
+        f" WHERE kind = '{kind}'"
+        for column, kind in NUMBERS.items()
+    ),
+    *(
+        f"CREATE TABLE IF NOT EXISTS published_item_{kind} (position INTEGER PRIMARY KEY,"
+        " provenance TEXT NOT NULL, item BLOB NOT NULL)"
+        for kind in KINDS
+    ),
+    """CREATE TABLE IF NOT EXISTS published_block (
+        kind TEXT NOT NULL, first INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (kind, first)) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS published_value (
+        id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, n INTEGER NOT NULL,
+        folded TEXT NOT NULL, changed INTEGER NOT NULL DEFAULT 0, UNIQUE (kind, name, value))""",
+    "CREATE INDEX IF NOT EXISTS published_value_folded ON published_value (kind, name, folded)",
+    "CREATE INDEX IF NOT EXISTS published_value_used ON published_value (kind, name, n)",
+    """CREATE TABLE IF NOT EXISTS published_facet (
+        value_id INTEGER NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (value_id, position)) WITHOUT ROWID""",
+    *(statement for kind in KINDS for statement in text_index.tables(kind)),
+    *(statement for kind in KINDS for statement in vocabulary.tables(kind)),
+    """CREATE TABLE IF NOT EXISTS published_change (
+        sequence INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL, change TEXT NOT NULL, at TEXT NOT NULL,
+        fields TEXT)""",
+    "CREATE INDEX IF NOT EXISTS published_change_key ON published_change (kind, key, sequence)",
+    # The condition as in muniment.store.database.erasure.
+    """CREATE INDEX IF NOT EXISTS published_change_erased ON published_change (sequence)
+        WHERE key >= 'erased:' AND key < 'erased;'""",
+    chain.SQLITE_TABLE,
+)
 _NAMES: Final = re.findall(r"TABLE IF NOT EXISTS (\w+)", ";".join(_TABLES))
 
 
@@ -169,25 +220,25 @@ def apply(
         is_copy: the file is a node's copy, whose chain comes from the source.
     """
     last, at = 0, ""
-    chain, documents = links.Chain(connection), DocumentWriter(connection)
+    new_links, documents = chain.Chain(connection), DocumentWriter(connection)
     feed: list[_FeedRow] = []
     for group in grouped(entries):
         for entry in group:
             if not is_copy:
-                chain.add(entry.sequence, entry.kind, entry.key, entry.change, entry.body)
+                new_links.add(entry)
             feed.append(_feed_row(entry))
             last, at = max(last, entry.sequence), max(at, entry.at)
         documents.write(
             [(each.kind, each.key, each.document) for each in group if each.document or each.change == "unlisted"]
         )
     documents.finish(last)
-    chain.write()
-    rows.insert(connection, "published_change", feed)
+    new_links.write()
+    insert_rows(connection, "published_change", feed)
     if last:
         connection.execute("UPDATE published_meta SET edition = max(edition, ?), at = max(at, ?)", (last, at))
     if last > CHANGES_KEPT:
         connection.execute("DELETE FROM published_change WHERE sequence <= ?", (last - CHANGES_KEPT,))
-        links.trim(connection, last - CHANGES_KEPT)
+        chain.trim(connection, last - CHANGES_KEPT)
 
 
 def load(connection: sqlite3.Connection, documents: Iterable[PublishedDocument], *, at: str) -> None:
@@ -232,3 +283,114 @@ def record(connection: sqlite3.Connection, entry: PublishedEntry) -> None:
 
 def _feed_row(entry: PublishedEntry) -> _FeedRow:
     return entry.sequence, entry.kind, entry.key, entry.change, entry.at, encode_fields(entry.fields)
+
+
+def encode_fields(fields: tuple[str, ...] | None) -> str | None:
+    """Return the stored form of the changed members of an entry; None where they are unknown."""
+    return None if fields is None else msgspec.json.encode(fields).decode()
+
+
+def decode_fields(stored: str | None) -> tuple[str, ...] | None:
+    return None if stored is None else msgspec.json.decode(stored, type=tuple[str, ...])
+
+
+def feed_of(epoch: str) -> str:
+    """Return the id of a feed, without the schema and, in a node's copy, the number of its build."""
+    return epoch.rpartition(":")[2]
+
+
+def mark_in(epoch: str) -> str:
+    """Return the mark of the declared fields that the documents of an epoch were rendered with; empty for none."""
+    return epoch.partition("-")[2]
+
+
+class ChangeRow(NamedTuple):
+    """
+    An entry of the change feed.
+
+    Args:
+        fields: the changed members of an update, where they are known.
+        chain: the chain of the feed up to this entry, in hexadecimal digits, where it is known.
+    """
+
+    sequence: int
+    kind: str
+    key: str
+    change: str
+    at: str
+    fields: tuple[str, ...] | None = None
+    chain: str | None = None
+
+
+def change_rows(connection: sqlite3.Connection, condition: str, *parameters: str | int) -> list[ChangeRow]:
+    """Return the entries of the feed that meet a condition, without their chain."""
+    columns = "sequence, kind, key, change, at, fields"
+    rows = connection.execute(f"SELECT {columns} FROM published_change {condition}", parameters)
+    return [ChangeRow._make((*row[:5], decode_fields(row[5]), None)) for row in rows]
+
+
+def number_before(connection: sqlite3.Connection, at: str) -> int:
+    """
+    Return the number of the last entry before a time, in the order of which entries are numbered.
+
+    If all entries are later, it is the number before the oldest one.
+    """
+    low, high = connection.execute("SELECT min(sequence) - 1, max(sequence) FROM published_change").fetchone()
+    if high is None:
+        return 0
+    nearest = "SELECT at FROM published_change WHERE sequence <= ? ORDER BY sequence DESC LIMIT 1"
+    while low < high:
+        middle = (low + high + 1) // 2
+        (found,) = connection.execute(nearest, (middle,)).fetchone()
+        low, high = (middle, high) if found < at else (low, middle - 1)
+    return int(low)
+
+
+def chained_rows(connection: sqlite3.Connection, after: int, limit: int) -> list[ChangeRow]:
+    """Return at most *limit* entries after number *after*, with their chain."""
+    rows = change_rows(connection, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
+    if not rows:
+        return rows
+    first = chain.oldest(connection)
+    chains = {each.sequence: each.chain.hex() for each in chain.links(connection, after, rows[-1].sequence)}
+    # The first value counts for all entries before it.
+    floor = {} if first is None else {row.sequence: first.chain.hex() for row in rows if row.sequence < first.sequence}
+    return [row._replace(chain=chains.get(row.sequence, floor.get(row.sequence))) for row in rows]
+
+
+def chain_after(connection: sqlite3.Connection, number: int) -> str | None:
+    """Return the chain after entry *number*, which the feed must still reach; None if it is unknown."""
+    found = chain.chain_at(connection, number)
+    return None if found is None else found.hex()
+
+
+class Changes(NamedTuple):
+    """
+    Entries of the change feed, and the sequence number to continue from.
+
+    Args:
+        feed_id: the feed that the numbers belong to; new after a restore or a rebuild.
+        edition: the feed's highest number.
+        version: the version of the file that they were read from.
+        chain: the chain after *next_after*, where it is known.
+    """
+
+    rows: list[ChangeRow]
+    next_after: int
+    feed_id: str
+    edition: int
+    modified_at: str
+    version: int
+    chain: str | None
+
+
+class FeedGapError(LookupError):
+    """The change feed does not reach back that far; start again from an export."""
+
+
+class FeedAheadError(LookupError):
+    """The change feed has not reached that number: it belongs to another feed. Start again from an export."""
+
+
+class FeedDivergedError(LookupError):
+    """The change feed has another past than the given one: it is another feed. Start again from an export."""

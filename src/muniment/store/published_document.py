@@ -72,7 +72,3 @@ class PublishedEntry(msgspec.Struct, frozen=True, kw_only=True):
     at: str
     document: PublishedDocument | None = None
     fields: tuple[str, ...] | None = None
-
-    @property
-    def body(self) -> bytes | None:
-        return None if self.document is None else self.document.body

@@ -22,13 +22,13 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.schema.filters import Chosen
-from muniment.store.change_feed import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.database.erasure import latest
 from muniment.store.lists import facets, scores
 from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
 from muniment.store.modified import is_stamp
+from muniment.store.published import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.published_file import PublishedFile
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys

@@ -23,9 +23,8 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from muniment.store import modified, postgres_feed, published
-from muniment.store.chain import links
-from muniment.store.chain.hashes import Link
+from muniment.store import chain, modified, postgres_feed, published
+from muniment.store.chain import Link
 from muniment.store.database import erasure, handles, node_copy
 from muniment.store.database.faults import damage_seen, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
@@ -214,7 +213,7 @@ class Replica:
 
     def _head(self) -> _Held:
         edition, epoch, _ = published.head(self._file)
-        return _Held(edition, _source_epoch(epoch), links.latest(self._file))
+        return _Held(edition, _source_epoch(epoch), chain.latest(self._file))
 
     def _release_read_only(self) -> None:
         """Close a file that could not be written when it was opened: see :mod:`muniment.store.database.handles`."""
@@ -329,7 +328,7 @@ class Replica:
             whole = self._head().edition == target
             if whole and erasure.latest(self._file) > erased:
                 erasure.redact(self._file, postgres_feed.erased(source))
-            links.copy(self._file, links.links(source, after=-1 if here.link is None else here.link.sequence))
+            chain.copy(self._file, chain.links(source, after=-1 if here.link is None else here.link.sequence))
             modified.put(self._file, *modified.last(source))
             if here.epoch != there.epoch:
                 published.set_epoch(self._file, _copy_epoch(there.epoch))
@@ -347,7 +346,7 @@ def _fill(file: sqlite3.Connection, source: Connection, there: JoinedHead) -> No
     published.load(file, postgres_feed.documents(source), at=there.at)
     for entry in postgres_feed.changes(source, 0):
         published.record(file, entry)
-    links.copy(file, links.links(source))
+    chain.copy(file, chain.links(source))
     modified.put(file, *modified.last(source))
 
 
@@ -359,19 +358,19 @@ def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:
         return _Join.UNKNOWN if there.chain is not None else _Join.SAME
     if here.edition > there.edition:
         return _Join.DIVERGED
-    oldest = links.oldest(source)
+    oldest = chain.oldest(source)
     if oldest is None or here.link.sequence < oldest.sequence:
         return _Join.UNKNOWN
-    return _Join.SAME if links.chain_at(source, here.link.sequence) == here.link.chain else _Join.DIVERGED
+    return _Join.SAME if chain.chain_at(source, here.link.sequence) == here.link.chain else _Join.DIVERGED
 
 
 def _is_renamed(source: Connection, here: _Held, there: JoinedHead) -> bool:
     """Return whether a feed of another identity has everything that the file has."""
-    oldest, link = links.oldest(source), here.link
+    oldest, link = chain.oldest(source), here.link
     if oldest is None or link is None or not oldest.sequence <= link.sequence == here.edition <= there.edition:
         return False
     is_same_schema = here.epoch.partition(":")[0] == there.epoch.partition(":")[0]
-    return is_same_schema and links.chain_at(source, link.sequence) == link.chain
+    return is_same_schema and chain.chain_at(source, link.sequence) == link.chain
 
 
 def _copy_epoch(epoch: str) -> str:

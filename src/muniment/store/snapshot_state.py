@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from muniment.store import modified
 from muniment.store.cache import Dependency
-from muniment.store.change_feed import (
+from muniment.store.published import (
     Changes,
     FeedAheadError,
     FeedDivergedError,

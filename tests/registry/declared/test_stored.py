@@ -26,7 +26,7 @@ from muniment.registry_toml.document import RegistrySettings
 from muniment.registry_toml.reading import InvalidSettings
 from muniment.schema.declared.declarations import read_declarations
 from muniment.schema.objects import registry_schema
-from muniment.store.change_feed import mark_in
+from muniment.store.published import mark_in
 
 pytestmark = pytest.mark.django_db
 BUILT_IN = registry_schema("USD")

@@ -12,10 +12,9 @@ from muniment.registry.company.listings import update_company
 from muniment.registry.people.erasing import erase_person
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.redaction import replace_due_tombstones
-from muniment.store import postgres_feed
+from muniment.store import chain, postgres_feed
 from muniment.store import published as published_file
-from muniment.store.chain import links
-from muniment.store.chain.hashes import StateDigest, body_digest
+from muniment.store.chain import StateDigest, body_digest
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +33,7 @@ def stored():
 
 def head():
     connection.ensure_connection()
-    return links.latest(connection.connection)
+    return chain.latest(connection.connection)
 
 
 def test_each_change_has_a_link_with_the_digest_of_its_document():
@@ -85,8 +84,8 @@ def test_an_erased_person_leaves_the_chain_whole_and_nothing_to_guess_at():
     replaced = run("SELECT sequence FROM published_change WHERE key LIKE 'erased:%%' AND sequence <= %s", before[-1][0])
     assert [(number,)] == replaced
     after = {each[0]: each for each in stored()}
-    for sequence, chain, leaf, salt, digest in before:
-        assert after[sequence] == (sequence, chain, leaf, *((None, None) if sequence == number else (salt, digest)))
+    for sequence, value, leaf, salt, digest in before:
+        assert after[sequence] == (sequence, value, leaf, *((None, None) if sequence == number else (salt, digest)))
     assert publisher.chain_faults() == []
 
 

@@ -13,8 +13,8 @@ from muniment.registry.models import Person
 from muniment.registry.publishing import publisher
 from muniment.registry.publishing.publisher import changed_fields
 from muniment.registry.review import workflow
-from muniment.store.change_feed import decode_fields
 from muniment.store.postgres_feed import head
+from muniment.store.published import decode_fields
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -26,7 +26,7 @@ from muniment.schema.filters import MAX_VALUES, Chosen, Criterion, Listing, Reve
 from muniment.schema.objects import Schema
 from muniment.schema.person import PERSON
 from muniment.store.cache import Dependency
-from muniment.store.change_feed import ChangeRow, FeedAheadError, FeedGapError, change_rows, number_before
+from muniment.store.published import ChangeRow, FeedAheadError, FeedGapError, change_rows, number_before
 from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
 from muniment.store.search import names

@@ -6,11 +6,9 @@ from typing import Final
 from django.conf import settings
 
 from muniment.declared_fields import declarations
-from muniment.registry.declared.stored import mark_of
 from muniment.registry.settings.versions import follow
 from muniment.schema.declared.declarations import declare
 from muniment.schema.objects import registry_schema
-from muniment.store.change_feed import mark_in
 
 _lock: Final = threading.Lock()
 _replaced = 0
@@ -38,9 +36,3 @@ def look() -> None:
     """Use the fields that another process has applied, in a process that only runs jobs."""
     follow()
     refresh()
-
-
-def use_fields_of(epoch: str) -> None:
-    """Use the fields that the documents of *epoch* have: another process may have applied others than this one's."""
-    if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
-        look()

@@ -13,7 +13,7 @@ from muniment.registry.declared.stored import mark_of
 from muniment.registry.models import Company, Framework, Person
 from muniment.registry.settings.tables import RegistryVersion
 from muniment.schema.declared.faults import FieldsError
-from muniment.store.change_feed import mark_in
+from muniment.store.published import mark_in
 
 KIND: Final = "registry.fields_declared"
 _FILE: Final = "fields-progress.json"

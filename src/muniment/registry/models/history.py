@@ -128,7 +128,7 @@ class HistoryEntry(models.Model):
     """
     A change: its actor, its channel, and each changed field before and after. Never deleted.
 
-    ``parts``: how the values of fields that are not whole fit into the whole (:mod:`muniment.registry.changed_parts`).
+    ``parts``: how the values of fields that are not whole fit into the whole (:mod:`muniment.registry.history`).
     ``changed``: the names of the changed fields.
     """
 

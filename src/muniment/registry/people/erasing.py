@@ -30,9 +30,9 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import NotFound
 from muniment.registry import history
-from muniment.registry.changed_parts import without_rows
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.fields import JSONText, Text
+from muniment.registry.history import without_rows
 from muniment.registry.models import (
     CapTableEntry,
     Company,

@@ -24,20 +24,18 @@ from msgspec.structs import replace
 
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
-from muniment.registry.declared.current import use_fields_of
+from muniment.registry.declared import current
 from muniment.registry.declared.stored import mark_of
 from muniment.registry.models import Framework, Position, State
 from muniment.registry.plugged import publications
-from muniment.registry.publishing import scores
+from muniment.registry.publishing import documents
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
-from muniment.store import modified
-from muniment.store.chain import links
-from muniment.store.change_feed import mark_in
+from muniment.store import chain, modified
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
-from muniment.store.published import SchemaMismatch
+from muniment.store.published import SchemaMismatch, mark_in
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 
 LONGEST_OPERATION: Final = timedelta(hours=1)
@@ -78,11 +76,11 @@ class AffectedRows:
 
     def frameworks_of(self, *companies: int) -> "AffectedRows":
         """Add the frameworks that show companies: as their own, with the description, or by a published score."""
-        return self.framework(*scores.frameworks_showing(companies))
+        return self.framework(*documents.frameworks_showing(companies))
 
     def framework_with_companies(self, *keys: int) -> "AffectedRows":
         """Add frameworks and the companies that show their names with a published score."""
-        return self.framework(*keys).company(*scores.companies_with(keys))
+        return self.framework(*keys).company(*documents.companies_with(keys))
 
     def person_with_companies(self, *keys: int) -> "AffectedRows":
         """Add people and the companies that show their names."""
@@ -133,9 +131,9 @@ def create_tables(using: str = "default") -> None:
     store, raw = _feed(using)
     with suppress(SchemaMismatch), transaction.atomic(using):  # renewed once all migrations are applied
         store.create(raw)
-        if links.latest(raw) is None:
+        if chain.latest(raw) is None:
             store.lock(raw)
-            links.begin(raw, store.head(raw)[0])
+            chain.begin(raw, store.head(raw)[0])
 
 
 def head(using: str = "default") -> tuple[int, str, str]:
@@ -155,19 +153,19 @@ def etags(using: str = "default") -> Iterator[tuple[str, str, str]]:
 def chain_faults(using: str = "default") -> list[str]:
     """Return what is wrong with the chain of the change feed; nothing if it verifies. Call it in a transaction."""
     _, raw = _feed(using)
-    return list(links.faults(raw))
+    return list(chain.faults(raw))
 
 
 def state_digest(using: str = "default") -> str:
     """Return the digest of all published documents; equal registries have equal ones. Call it in a transaction."""
     _, raw = _feed(using)
-    return links.state_digest(raw).hex()
+    return chain.state_digest(raw).hex()
 
 
 def identity(using: str = "default") -> FeedIdentity:
     with snapshot(using):
         edition, epoch, _ = head(using)
-        last = links.latest(_feed(using)[1])
+        last = chain.latest(_feed(using)[1])
         return FeedIdentity(epoch.rpartition(":")[2], edition, last.chain.hex() if last else "", state_digest(using))
 
 
@@ -204,7 +202,7 @@ def begin_chain() -> None:
     store, raw = _feed()
     with connection.wrap_database_errors:
         store.lock(raw)
-        links.begin(raw, store.head(raw)[0])
+        chain.begin(raw, store.head(raw)[0])
 
 
 def renew_identity() -> str:
@@ -279,10 +277,12 @@ def publish(affected: AffectedRows) -> int | None:
     # The raw connection raises the driver's errors; callers expect Django's.
     with connection.wrap_database_errors:
         last: str = store.lock(raw)  # so that the following decisions stay valid
-        use_fields_of(store.head(raw)[1])
+        epoch: str = store.head(raw)[1]
+    if mark_in(epoch) != mark_of(settings.DECLARED_FIELDS):
+        current.look()  # another process has applied other fields, and the documents have them
     frameworks = _moves("framework", affected.frameworks, _framework_standings)
     turned = [move.pk for move in frameworks if move.change != "updated"]
-    affected.company(*scores.companies_with(turned))  # they show scores of public frameworks only
+    affected.company(*documents.companies_with(turned))  # they show scores of public frameworks only
     moves = [
         *_moves("company", affected.companies, _company_standings),
         *_moves("person", affected.people, _person_standings),

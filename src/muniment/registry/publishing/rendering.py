@@ -22,13 +22,13 @@ from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.logos.shown import shown_logo
 from muniment.registry.names import former
-from muniment.registry.publishing.scores import facets_of
 from muniment.schema.company_parts import person_key
 from muniment.schema.filters import Listing, values_at
 from muniment.schema.kinds import Country, country_names
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.store.lists.highlights import VOTES_END
+from muniment.store.lists.scores import FACET, written
 from muniment.store.published_document import PublishedDocument
 from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked
 from muniment.store.search.text_index import SearchTexts
@@ -178,7 +178,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         facets={
             **_facets(schema.listings["company"], {**company, "capTable": view.cap_table}),
             **_open_votes(view),
-            **facets_of(view.assessments),
+            **_score_facets(view.assessments),
         },
         texts=(label_of(row, sites), row["description"], row["body"]),
         search=search_texts_of_company(
@@ -216,6 +216,11 @@ def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
         if bound is not None:
             facets[name + BOUND] = (str(bound),)
     return {name: values for name, values in facets.items() if values}
+
+
+def _score_facets(assessments: Iterable[JSONObject]) -> dict[str, tuple[str, ...]]:
+    """Return the values by which the list of a framework's scores finds a company."""
+    return {FACET + each["frameworkId"]: (written(each["score"]),) for each in assessments}
 
 
 def _open_votes(view: CompanyView) -> dict[str, tuple[str, ...]]:

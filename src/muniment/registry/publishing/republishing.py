@@ -19,7 +19,7 @@ from muniment.registry.publishing import publisher
 from muniment.registry.publishing.documents import TABLES, render
 from muniment.registry.sql import rows
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
-from muniment.store.chain.hashes import body_digest
+from muniment.store.chain import body_digest
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.verifying import published_rows

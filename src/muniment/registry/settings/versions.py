@@ -35,7 +35,7 @@ from muniment.registry_toml.applied import Applied
 from muniment.registry_toml.document import DEFAULT, FILE, RegistrySettings
 from muniment.schema.declared.faults import FieldsError
 from muniment.store import modified
-from muniment.store.change_feed import mark_in
+from muniment.store.published import mark_in
 
 SHOWN: Final = 100
 """Versions in a history."""

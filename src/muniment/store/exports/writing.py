@@ -17,9 +17,9 @@ from muniment.durable_files import sync
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import with_picture_addresses
 from muniment.schema.objects import Schema
-from muniment.store.change_feed import chain_after, feed_of
 from muniment.store.database.handles import open_counted
 from muniment.store.exports.files import ExportFile, file_name
+from muniment.store.published import chain_after, feed_of
 
 BATCH: Final = 50
 """Rows between two pauses."""

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from muniment.store.change_feed import ChangeRow, change_rows
+from muniment.store.published import ChangeRow, change_rows
 from muniment.store.published_file import PublishedFile
 
 VOTES_END: Final = "votes.end"

@@ -17,7 +17,7 @@ from typing import Final
 from zlib import crc32
 
 from muniment.store.search.keys import NAMES, plain
-from muniment.store.writing import rows
+from muniment.store.sqlite.bulk_writes import insert_rows
 
 MIN_CHARACTERS: Final = 4
 """Shorter words are not corrected: each would have too many neighbours."""
@@ -105,13 +105,13 @@ class Words:
             else:
                 gone += [(part, number) for part in parts_of(word)]
                 unused.append((number,))
-        rows.insert(connection, f"published_word_{kind} (id, word, n)", added)
+        insert_rows(connection, f"published_word_{kind} (id, word, n)", added)
         connection.executemany(f"UPDATE published_word_{kind} SET n = ? WHERE id = ?", counted)
         connection.executemany(f"DELETE FROM published_word_{kind} WHERE id = ?", unused)
         # Sorted, a large change is written faster.
         connection.executemany(f"DELETE FROM published_part_{kind} WHERE part = ? AND word = ?", sorted(gone))
         new.sort(key=itemgetter(0))  # those of one part are in order
-        rows.insert(connection, f"published_part_{kind}", new)
+        insert_rows(connection, f"published_part_{kind}", new)
 
     def _stored(self, kind: str, words: list[str]) -> dict[str, tuple[int, int]]:
         """Return the numbers of those words that are stored, and how many documents have them."""

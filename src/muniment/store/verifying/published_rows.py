@@ -10,7 +10,7 @@ from muniment.store.published import SCHEMA_VERSION
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.search.text_index import Columns
 from muniment.store.search_text import fold
-from muniment.store.writing.documents import columns_of, provenance_member
+from muniment.store.writing import columns_of, provenance_member
 
 if TYPE_CHECKING:
     import psycopg

@@ -6,9 +6,9 @@ import re
 import pytest
 
 from make.published import company
-from muniment.store.change_feed import ChangeRow
 from muniment.store.lists.facets import Counted, Facet
 from muniment.store.lists.highlights import Updated, Vote
+from muniment.store.published import ChangeRow
 from muniment.web.presenters.overview import front
 
 AT = "2026-11-20T10:00:00.000000Z"

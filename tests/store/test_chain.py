@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from muniment.store.chain.hashes import StateDigest, chain_of, genesis_of, leaf_of, link, salts
+from muniment.store.chain import StateDigest, chain_of, genesis_of, leaf_of, link, salts
 
 FORMER = bytes(32)
 

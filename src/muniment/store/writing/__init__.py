@@ -1,1 +1,0 @@
-"""Writing the published tables: documents in groups, and what is counted of them."""
