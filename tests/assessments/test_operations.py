@@ -12,10 +12,11 @@ from make.documents import begin, send, uploaded
 from make.registry import owner, reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, program, specification
 from muniment.assessments import operations as runs
-from muniment.assessments import report_views, run_job, sharing
+from muniment.assessments import report_views, sharing
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint
-from muniment.assessments.evaluation.markdown import to_markdown
+from muniment.assessments.evaluation.rules import Rules
 from muniment.assessments.models import Report, ReportRun
+from muniment.assessments.report_views import to_markdown
 from muniment.credits import operations as ledger
 from muniment.documents.models import Document
 from muniment.documents.operations import delete_document
@@ -367,7 +368,7 @@ def test_the_account_is_locked_before_a_key_is_looked_up():
 
 
 def test_a_run_waits_for_the_text_of_its_documents_up_to_five_minutes(monkeypatch):
-    monkeypatch.setattr(run_job, "_PAUSE_S", 0)
+    monkeypatch.setattr(runs, "_PAUSE_S", 0)
     me, of = owner(), framework()
     slug = company(me)
     paper = uploaded(me, slug, b"The annual accounts stand open to every member.")
@@ -375,10 +376,10 @@ def test_a_run_waits_for_the_text_of_its_documents_up_to_five_minutes(monkeypatc
     runs.execute_run(me, run_id)
     attempt = _attempt_at(run_id)
     with pytest.raises(handlers.HandedBack):
-        run_job.execute(attempt)
+        runs.execute(attempt)
     assert not Report.objects.exists()
     Document.objects.update(changed_at=now() - timedelta(minutes=5, seconds=1))
-    run_job.execute(attempt)
+    runs.execute(attempt)
     report = runs.get_report(me, run_id).document
     assert [each["status"] for each in report["sections"][0]["criteria"]] == ["met", "insufficient", "insufficient"]
 
@@ -390,7 +391,7 @@ def test_a_run_that_was_canceled_while_it_waited_for_a_worker_is_not_judged():
     attempt = _attempt_at(run_id)
     ReportRun.objects.update(state="canceled")
     with pytest.raises(handlers.Abandoned):
-        run_job.execute(attempt)
+        runs.execute(attempt)
     assert not Report.objects.exists()
 
 
@@ -477,7 +478,7 @@ def test_a_canceled_run_gives_its_credits_back(when):
     runs.cancel_run(me, run_id)
     if attempt:
         with pytest.raises(handlers.Canceled):
-            run_job.execute(attempt)
+            runs.execute(attempt)
         attempt.canceled()
     assert runs.get_run(me, run_id).state == "canceled"
     assert numbers(me) == (100, 0)
@@ -502,7 +503,7 @@ def test_criteria_judged_before_a_crash_are_kept_and_a_worker_that_lost_its_leas
     me, of = owner(), framework(30)
     run_id = start(me, company(me), of).run.row.pk
     runs.execute_run(me, run_id)
-    judged, real = [], run_job.Rules.judge_one
+    judged, real = [], Rules.judge_one
 
     def dies_at_the_third_batch(rules, criterion, *rest):
         if len(judged) == 16:
@@ -510,20 +511,20 @@ def test_criteria_judged_before_a_crash_are_kept_and_a_worker_that_lost_its_leas
         judged.append(criterion["id"])
         return real(rules, criterion, *rest)
 
-    monkeypatch.setattr(run_job.Rules, "judge_one", dies_at_the_third_batch)
+    monkeypatch.setattr(Rules, "judge_one", dies_at_the_third_batch)
     zombie = queue.claim("first")
     with pytest.raises(KeyboardInterrupt):
-        run_job.execute(zombie)
+        runs.execute(zombie)
     assert runs.get_run(me, run_id).to_wire()["progress"] == {"done": 16, "total": 30, "step": "judge"}
     assert Job.objects.get(pk=run_id).progress["total"] == 30  # for a process of an earlier version
     Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
-    monkeypatch.setattr(run_job.Rules, "judge_one", lambda *given: judged.append(given[1]["id"]) or real(*given))
-    run_job.execute(queue.claim("second"))
+    monkeypatch.setattr(Rules, "judge_one", lambda *given: judged.append(given[1]["id"]) or real(*given))
+    runs.execute(queue.claim("second"))
     assert judged == ["team", "accounts", *(f"w{n}" for n in range(28))]
     assert numbers(me) == (90, 0)
     row = ReportRun.objects.select_related("company", "framework", "specification").get(pk=run_id)
     with pytest.raises(handlers.LeaseLost):
-        run_job._finish(zombie, row, "", {}, run_job.Rules())
+        runs._finish(zombie, row, "", {}, Rules())
     assert (Report.objects.count(), numbers(me)) == (1, (90, 0))
 
 

@@ -8,8 +8,8 @@ from make.reports import company, do_jobs, finished, framework
 from muniment import config
 from muniment.assessments import operations as runs
 from muniment.assessments.evaluation.judgement import Usage
-from muniment.assessments.evaluation.markdown import to_markdown
-from muniment.assessments.run_job import choose_evaluator
+from muniment.assessments.operations import choose_evaluator
+from muniment.assessments.report_views import to_markdown
 from muniment.config import Config, ConfigError
 from muniment.jobs import queue
 from muniment.jobs.models import Job

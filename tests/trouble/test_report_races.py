@@ -10,7 +10,6 @@ from django.db import connection
 from make.registry import owner
 from make.reports import company, do_jobs, framework
 from muniment.assessments import operations as runs
-from muniment.assessments import run_job
 from muniment.assessments.models import Report, ReportRun
 from muniment.credits import operations as ledger
 from muniment.jobs import handlers, queue
@@ -84,7 +83,7 @@ def test_exactly_five_of_eight_run_however_the_24_fall(seed):
     heir = queue.claim("third")
     while heir.id != zombie.id:
         heir = queue.claim("third")
-    ends = at_once([lambda: run_job.execute(zombie), lambda: run_job.execute(heir)])
+    ends = at_once([lambda: runs.execute(zombie), lambda: runs.execute(heir)])
     assert isinstance(ends[0], handlers.LeaseLost | handlers.Abandoned), ends
     if isinstance(ends[0], handlers.Abandoned):  # it came when all was over; the worker then changes nothing
         zombie.failed(str(ends[0]), for_good=True)

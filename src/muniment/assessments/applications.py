@@ -84,30 +84,32 @@ def withdraw_application(actor: Actor, application_id: str) -> Application:
         Conflict: it was decided.
     """
     with transaction.atomic():
-        found = _locked(_sent(actor), application_id)
-        if found.state == State.WITHDRAWN:
-            return found
-        _require_open(found)
-        found.state, found.decided_at, found.decided_by_id = State.WITHDRAWN, now(), actor.account_id
-        found.save(update_fields=["state", "decided_at", "decided_by"])
-        _record_history(actor, "application withdrawn", found.applicant, f"From {found.framework.name}.")
+        application = _locked(_sent(actor), application_id)
+        if application.state == State.WITHDRAWN:
+            return application
+        _require_open(application)
+        application.state = State.WITHDRAWN
+        application.decided_at = now()
+        application.decided_by_id = actor.account_id
+        application.save(update_fields=["state", "decided_at", "decided_by"])
+        _record_history(actor, "application withdrawn", application.applicant, f"From {application.framework.name}.")
         _notify_owners(
-            found.receiver,
+            application.receiver,
             lambda: (
-                gettext("%(applicant)s withdrew its application to %(program)s") % _names(found),
+                gettext("%(applicant)s withdrew its application to %(program)s") % _names(application),
                 gettext("%(applicant)s withdrew its application to %(program)s. View all applications:")
-                % _names(found),
+                % _names(application),
             ),
         )
-    return found
+    return application
 
 
 def withdraw_report(actor: Actor, run_id: str) -> Application:
     """Withdraw the latest application with a run's report. Raises like `get_report` and `withdraw_application`."""
-    found = application_of(get_report(actor, run_id))
-    if found is None:
+    application = application_of(get_report(actor, run_id))
+    if application is None:
         raise Conflict("This report was not submitted to a program.", "Nothing is to be withdrawn.")
-    return withdraw_application(actor, found.pk)
+    return withdraw_application(actor, application.pk)
 
 
 def decide_application(actor: Actor, application_id: str, *, accept: bool, note: str = "") -> Application:
@@ -126,15 +128,17 @@ def decide_application(actor: Actor, application_id: str, *, accept: bool, note:
             "Shorten it to a few sentences.",
         )
     with transaction.atomic():
-        found = _locked(_received(actor), application_id)
-        _require_open(found)
-        found.state, found.note = (State.ACCEPTED if accept else State.DECLINED), note_text
-        found.decided_at, found.decided_by_id = now(), actor.account_id
-        found.save(update_fields=["state", "note", "decided_at", "decided_by"])
-        route = f"{found.applicant.name} to {found.framework.name}."
-        _record_history(actor, f"application {found.state}", found.receiver, route)
-        _notify_owners(found.applicant, lambda: _decided(found, accept=accept))
-    return found
+        application = _locked(_received(actor), application_id)
+        _require_open(application)
+        application.state = State.ACCEPTED if accept else State.DECLINED
+        application.note = note_text
+        application.decided_at = now()
+        application.decided_by_id = actor.account_id
+        application.save(update_fields=["state", "note", "decided_at", "decided_by"])
+        route = f"{application.applicant.name} to {application.framework.name}."
+        _record_history(actor, f"application {application.state}", application.receiver, route)
+        _notify_owners(application.applicant, lambda: _decided(application, accept=accept))
+    return application
 
 
 def list_sent(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[Application]:
@@ -159,8 +163,11 @@ def application_of(report: Report) -> Application | None:
 
 def states_of(run_ids: Iterable[str]) -> dict[str, tuple[str, str]]:
     """Return state and note of the latest application by run; callers must be allowed to read the runs."""
-    found = Application.objects.filter(report__run_id__in=list(run_ids)).order_by("submitted_at", "pk")
-    return {run_id: (state, note) for run_id, state, note in found.values_list("report__run_id", "state", "note")}
+    earliest_first = Application.objects.filter(report__run_id__in=list(run_ids)).order_by("submitted_at", "pk")
+    latest = {}
+    for run_id, state, note in earliest_first.values_list("report__run_id", "state", "note"):
+        latest[run_id] = (state, note)
+    return latest
 
 
 def _joined() -> QuerySet[Application]:
@@ -186,10 +193,10 @@ def _locked(among: QuerySet[Application], application_id: str) -> Application:
 
 
 def _found(among: QuerySet[Application], application_id: str) -> Application:
-    found = among.filter(pk=application_id).first()
-    if found is None:
+    application = among.filter(pk=application_id).first()
+    if application is None:
         raise NotFound(Phrase("Application {id!r} not found.", id=application_id[:60]), _HINT)
-    return found
+    return application
 
 
 def _require_open(application: Application) -> None:
@@ -222,18 +229,19 @@ def _decided(application: Application, *, accept: bool) -> tuple[str, str]:
     else:
         subject = gettext("%(program)s: declined")
         outcome = gettext("Your application to %(program)s was declined.")
-    noted = f"{gettext('Note:')}\n{outgoing.one_block(application.note)}\n\n" if application.note else ""
-    text = f"{outcome % _names(application)}\n\n{noted}"
+    text = f"{outcome % _names(application)}\n\n"
+    if application.note:
+        text += f"{gettext('Note:')}\n{outgoing.one_block(application.note)}\n\n"
     return subject % _names(application), text
 
 
 def _notify_owners(
-    company: Company, said: Callable[[], tuple[str, str]], application: Application | None = None
+    company: Company, mail: Callable[[], tuple[str, str]], application: Application | None = None
 ) -> None:
-    """Mail every owner of *company* the subject and the text that *said* returns, in the owner's language."""
+    """Mail every owner of *company* the subject and the text that *mail* returns, in the owner's language."""
     page = "/manage/applications" + (f"/{application.pk}" if application else "")
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
-            subject, text = said()
-            where = places.link(gettext("Open your applications"), page)
-            outgoing.send(owner.email, subject, f"{text.rstrip()}\n\n{where}\n")
+            subject, text = mail()
+            link = places.link(gettext("Open your applications"), page)
+            outgoing.send(owner.email, subject, f"{text.rstrip()}\n\n{link}\n")

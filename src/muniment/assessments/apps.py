@@ -12,8 +12,9 @@ class AssessmentsConfig(AppConfig):
     verbose_name = "Assessments"
 
     def ready(self) -> None:
-        import muniment.assessments.run_job  # noqa: F401 - importing it registers the job
         from muniment.accounts.keys import sealed
+
+        # Importing operations registers the job of a run.
         from muniment.assessments import operations, personal_data, sharing
         from muniment.assessments.models import ShareLink
 

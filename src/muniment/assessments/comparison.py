@@ -7,16 +7,18 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 from django.db.models import OuterRef, Subquery
 
-from muniment.assessments.evaluation.disclosure import SCORES
 from muniment.assessments.models import Report, ReportRun, RunState
 from muniment.assessments.operations import get_report, get_run
+from muniment.assessments.report_views import SCORES
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONMapping
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest
 from muniment.registry.frameworks.specification import REPORTS
 from muniment.registry.sql import marks, rows
 
 MAX_OTHERS: Final = 50
+MAX_COMPARED: Final = 100
+MAX_TITLE: Final = 120
 Course = Literal["worse", "better", "changed", "new", "gone", "evidence", "same"]
 _ORDER: Final[tuple[Course, ...]] = ("worse", "better", "changed", "new", "gone", "evidence", "same")
 _SAME_RESULT: Final = frozenset({"evidence", "same"})
@@ -68,16 +70,16 @@ class Comparison:
     @property
     def shows(self) -> str:
         """Return what both reports show; if one keeps its criteria private, both do."""
-        both: list[str] = [each.shown["shows"] for each in (self.before, self.after)]
+        both: list[str] = [self.before.shown["shows"], self.after.shown["shows"]]
         return min(both, key=REPORTS.index)
 
     @property
     def changed(self) -> list[ComparedCriterion]:
-        return [each for each in self.criteria if each.course not in _SAME_RESULT]
+        return [criterion for criterion in self.criteria if criterion.course not in _SAME_RESULT]
 
     @property
     def unchanged(self) -> list[ComparedCriterion]:
-        return [each for each in self.criteria if each.course in _SAME_RESULT]
+        return [criterion for criterion in self.criteria if criterion.course in _SAME_RESULT]
 
     @property
     def versions(self) -> tuple[int, int]:
@@ -94,25 +96,117 @@ def compare_runs(actor: Actor, first_id: str, second_id: str) -> Comparison:
         Conflict: one of them has no report.
         BadRequest: they are the same run, or of different companies or frameworks.
     """
-    first, second = get_report(actor, first_id), get_report(actor, second_id)
+    first = get_report(actor, first_id)
+    second = get_report(actor, second_id)
     if first.pk == second.pk:
         raise BadRequest("A report cannot be compared with itself.", "Choose another run of the same framework.")
-    subjects = {(each.run.company_id, each.run.framework_id) for each in (first, second)}
-    if len(subjects) > 1:
+    is_same_company = first.run.company_id == second.run.company_id
+    if not is_same_company or first.run.framework_id != second.run.framework_id:
         raise BadRequest("These runs are not of the same listing and framework.", "Choose two runs of the same ones.")
-    before, after = sorted((first, second), key=lambda each: (each.created_at, each.pk))
+    before, after = sorted((first, second), key=lambda report: (report.created_at, report.pk))
     sections, criteria = compare_documents(before.document, after.document)
-    changed_total = sum(each.course in CHANGED for each in criteria)
-    totals = changed_total, len(criteria) - changed_total
-    hides = SCORES in {before.shown["shows"], after.shown["shows"]}
-    return Comparison(before, after, sections, [] if hides else criteria, *totals)
+    changed_total = sum(criterion.course in CHANGED for criterion in criteria)
+    keeps_criteria = SCORES in {before.shown["shows"], after.shown["shows"]}
+    return Comparison(
+        before=before,
+        after=after,
+        sections=sections,
+        criteria=[] if keeps_criteria else criteria,
+        changed_total=changed_total,
+        unchanged_total=len(criteria) - changed_total,
+    )
+
+
+def compare_documents(before: JSONMapping, after: JSONMapping) -> tuple[list[ComparedSection], list[ComparedCriterion]]:
+    """Compare two reports by the ids of their sections and criteria. Pure."""
+    gone_sections = {section["id"]: section for section in before["sections"]}
+    sections = []
+    for section in after["sections"]:
+        previous_score = gone_sections.pop(section["id"], {}).get("score")
+        sections.append(ComparedSection(section["title"], previous_score, section["score"]))
+    for section in gone_sections.values():
+        sections.append(ComparedSection(section["title"], section["score"], None))
+    gone_criteria = {criterion["id"]: (title, criterion) for title, criterion in _criteria(before)}
+    criteria = []
+    for title, criterion in _criteria(after):
+        _, previous = gone_criteria.pop(criterion["id"], (title, None))
+        criteria.append(ComparedCriterion(title, criterion["title"], previous, criterion, _course(previous, criterion)))
+    for title, criterion in gone_criteria.values():
+        criteria.append(ComparedCriterion(title, criterion["title"], criterion, None, "gone"))
+    criteria.sort(key=lambda criterion: _ORDER.index(criterion.course))
+    return sections, criteria
+
+
+def _criteria(report: JSONMapping) -> Iterator[tuple[str, JSONMapping]]:
+    for section in report["sections"]:
+        for criterion in section["criteria"]:
+            yield section["title"], criterion
+
+
+def _course(before: JSONMapping | None, after: JSONMapping) -> Course:
+    if before is None:
+        return "new"
+    if any(before[name] != after[name] for name in ("status", "level", "maxLevel")):
+        # Levels on different scales cannot be compared.
+        is_rescaled = before["maxLevel"] != after["maxLevel"]
+        is_unscored = _UNSCORED in {before["status"], after["status"]}
+        if is_rescaled or is_unscored or before["level"] == after["level"]:
+            return "changed"
+        return "better" if after["level"] > before["level"] else "worse"
+    if any(before[name] != after[name] for name in ("rationale", "citations")):
+        return "evidence"
+    return "same"
+
+
+def to_wire(comparison: Comparison, url: str) -> JSONObject:
+    """Return two reports' scores and the criteria that changed, the most urgent first; fewer if all would not fit."""
+    changed: list[JSONObject] = [
+        {
+            "section": _clipped(criterion.section),
+            "title": _clipped(criterion.title),
+            "course": criterion.course,
+            "before": _verdict(criterion.before),
+            "after": _verdict(criterion.after),
+        }
+        for criterion in comparison.changed[:MAX_COMPARED]
+    ]
+    sections: list[JSONObject] = [
+        {"title": _clipped(section.title), "before": section.before, "after": section.after}
+        for section in comparison.sections[:MAX_COMPARED]
+    ]
+    return {
+        "before": _side(comparison.before),
+        "after": _side(comparison.after),
+        "shows": comparison.shows,
+        "sections": sections,
+        "changed": changed,
+        "changedTotal": comparison.changed_total,
+        "unchangedTotal": comparison.unchanged_total,
+        "url": url,
+    }
+
+
+def _side(report: Report) -> JSONObject:
+    document = report.document
+    names = ("runId", "reportId", "createdAt", "specificationVersion")
+    return {**{name: document[name] for name in names}, "score": document["overall"]["score"]}
+
+
+def _verdict(criterion: JSONMapping | None) -> JSONObject | None:
+    if criterion is None:
+        return None
+    return {name: criterion[name] for name in ("status", "level", "maxLevel")}
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= MAX_TITLE else f"{text[:MAX_TITLE].rstrip()}…"
 
 
 def other_runs(actor: Actor, run_id: str) -> list[ReportRun]:
     """List the runs whose reports can be compared with this one's, newest first; raise NotFound for another's run."""
     row = get_run(actor, run_id).row
-    found = ReportRun.objects.filter(company=row.company, framework=row.framework, state=RunState.SUCCEEDED)
-    return list(found.exclude(pk=row.pk).order_by("-finished_at", "-pk")[:MAX_OTHERS])
+    runs = ReportRun.objects.filter(company=row.company, framework=row.framework, state=RunState.SUCCEEDED)
+    return list(runs.exclude(pk=row.pk).order_by("-finished_at", "-pk")[:MAX_OTHERS])
 
 
 class Outcome(NamedTuple):
@@ -137,61 +231,25 @@ _decode: Final = msgspec.json.Decoder(_Scored).decode
 
 def outcomes(run_ids: Iterable[str]) -> dict[str, Outcome]:
     """Return what runs with a report came to, by id; callers must be allowed to read the runs."""
-    same = {name: OuterRef(name) for name in ("company_id", "framework_id")}
-    earlier = ReportRun.objects.filter(**same, state=RunState.SUCCEEDED, finished_at__lt=OuterRef("finished_at"))
-    found = ReportRun.objects.filter(pk__in=list(run_ids), state=RunState.SUCCEEDED)
-    before = Subquery(earlier.order_by("-finished_at", "-pk").values("pk")[:1])
-    pairs = dict(found.annotate(before=before).values_list("pk", "before"))
-    wanted = [name for pair in pairs.items() for name in pair if name]
-    if not wanted:
+    runs = ReportRun.objects.filter(pk__in=list(run_ids), state=RunState.SUCCEEDED)
+    earlier = ReportRun.objects.filter(
+        company_id=OuterRef("company_id"),
+        framework_id=OuterRef("framework_id"),
+        state=RunState.SUCCEEDED,
+        finished_at__lt=OuterRef("finished_at"),
+    )
+    previous = Subquery(earlier.order_by("-finished_at", "-pk").values("pk")[:1])
+    previous_ids: dict[str, str | None] = dict(runs.annotate(previous=previous).values_list("pk", "previous"))
+    if not previous_ids:
         return {}
+    wanted = [*previous_ids, *filter(None, previous_ids.values())]
+    # Read as text, of which two values are decoded: a document can have megabytes.
     texts = rows(f"SELECT run_id, document FROM assessments_report WHERE run_id IN ({marks(wanted)})", wanted)
     scored = {run_id: _decode(text).overall for run_id, text in texts}
-    return {
-        run_id: Outcome(
-            scored[run_id].score,
-            scored[run_id].band or "",
-            scored[previous].score if previous in scored else None,
-        )
-        for run_id, previous in pairs.items()
-        if run_id in scored
-    }
-
-
-def compare_documents(before: JSONMapping, after: JSONMapping) -> tuple[list[ComparedSection], list[ComparedCriterion]]:
-    """Compare two reports by the ids of their sections and criteria. Pure."""
-    gone = {section["id"]: section for section in before["sections"]}
-    sections = []
-    for section in after["sections"]:
-        previous_score = gone.pop(section["id"], {}).get("score")
-        sections.append(ComparedSection(section["title"], previous_score, section["score"]))
-    sections += [ComparedSection(section["title"], section["score"], None) for section in gone.values()]
-    old = {criterion["id"]: (title, criterion) for title, criterion in _criteria(before)}
-    criteria = []
-    for title, criterion in _criteria(after):
-        _, previous = old.pop(criterion["id"], (title, None))
-        criteria.append(ComparedCriterion(title, criterion["title"], previous, criterion, _course(previous, criterion)))
-    criteria += [
-        ComparedCriterion(title, criterion["title"], criterion, None, "gone") for title, criterion in old.values()
-    ]
-    criteria.sort(key=lambda each: _ORDER.index(each.course))
-    return sections, criteria
-
-
-def _criteria(report: JSONMapping) -> Iterator[tuple[str, JSONMapping]]:
-    for section in report["sections"]:
-        for criterion in section["criteria"]:
-            yield section["title"], criterion
-
-
-def _course(before: JSONMapping | None, after: JSONMapping) -> Course:
-    if before is None:
-        return "new"
-    if (before["status"], before["level"], before["maxLevel"]) != (after["status"], after["level"], after["maxLevel"]):
-        # Levels on different scales cannot be compared.
-        is_rescaled = before["maxLevel"] != after["maxLevel"]
-        if is_rescaled or _UNSCORED in {before["status"], after["status"]} or before["level"] == after["level"]:
-            return "changed"
-        return "better" if after["level"] > before["level"] else "worse"
-    seen = ("rationale", "citations")
-    return "same" if all(before[key] == after[key] for key in seen) else "evidence"
+    results = {}
+    for run_id, previous_id in previous_ids.items():
+        overall = scored.get(run_id)
+        if overall is not None:
+            before = scored.get(previous_id or "")
+            results[run_id] = Outcome(overall.score, overall.band or "", before.score if before else None)
+    return results

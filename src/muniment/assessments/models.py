@@ -6,7 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from muniment.assessments.evaluation.disclosure import disclosed
+from muniment.assessments.report_views import disclosed
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 from muniment.registry.fields import JSONText, PhraseJSON, Text

@@ -15,28 +15,15 @@ from muniment.registry.people.erasing import TEXTS, Searched
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:
     runs = ReportRun.objects.filter(account=account).select_related("company", "framework").order_by("created_at", "pk")
-    yield ArchiveEntry("report-runs.json", [_run(each) for each in runs])
+    yield ArchiveEntry("report-runs.json", [_run(row) for row in runs])
     for report in Report.objects.filter(run__account=account).order_by("created_at", "pk").iterator():
         yield ArchiveEntry(f"reports/{report.run_id}.json", report.shown)
     scores = Score.objects.filter(account=account).select_related("company", "framework").order_by("pk")
-    yield ArchiveEntry("published-scores.json", [_score(each) for each in scores])
+    yield ArchiveEntry("published-scores.json", [_score(row) for row in scores])
     links = ShareLink.objects.filter(account=account).select_related("report").order_by("pk")
-    yield ArchiveEntry("share-links.json", [_link(each) for each in links])
+    yield ArchiveEntry("share-links.json", [_link(row) for row in links])
     applications = Application.objects.filter(account=account).select_related("applicant", "framework").order_by("pk")
-    yield ArchiveEntry(
-        "applications.json",
-        [
-            {
-                "applicationId": each.pk,
-                "company": each.applicant.slug,
-                "program": each.framework.slug,
-                "state": each.state,
-                "note": each.note,
-                "submittedAt": timestamp(each.submitted_at),
-            }
-            for each in applications
-        ],
-    )
+    yield ArchiveEntry("applications.json", [_exported_application(row) for row in applications])
 
 
 def _run(row: ReportRun) -> JSONObject:
@@ -71,6 +58,17 @@ def _link(row: ShareLink) -> JSONObject:
         "name": row.name,
         "createdAt": timestamp(row.created_at),
         "openedAt": timestamp(row.opened_at) if row.opened_at else None,
+    }
+
+
+def _exported_application(row: Application) -> JSONObject:
+    return {
+        "applicationId": row.pk,
+        "company": row.applicant.slug,
+        "program": row.framework.slug,
+        "state": row.state,
+        "note": row.note,
+        "submittedAt": timestamp(row.submitted_at),
     }
 
 

@@ -84,8 +84,8 @@ def withdraw_score(actor: Actor, run_id: str) -> None:
     """
     with transaction.atomic():
         company, framework = _locked(get_report(actor, run_id))
-        found = Score.objects.filter(company=company, framework=framework)
-        if found.delete()[0]:
+        deleted, _ = Score.objects.filter(company=company, framework=framework).delete()
+        if deleted:
             _publish(actor, WITHDRAWN, company, framework, f"{framework.name}.")
 
 
@@ -113,9 +113,9 @@ def remove_score(actor: Actor, slug: str, framework_id: str) -> None:
         company = Company.objects.select_for_update().filter(slug=slug).first()
         if company is None:
             raise NotFound("No listing has this slug.", "Open the listing from the list of companies.")
-        for found in Score.objects.filter(company=company, framework__slug=framework_id).select_related("framework"):
-            framework = found.framework
-            found.delete()
+        for score in Score.objects.filter(company=company, framework__slug=framework_id).select_related("framework"):
+            framework = score.framework
+            score.delete()
             _publish(actor, WITHDRAWN, company, framework, f"{framework.name}.")
 
 
@@ -139,10 +139,12 @@ def _check(report: Report, company: Company, framework: Framework, known: Score 
 
 
 def _sections(report: Report) -> list[dict[str, object]]:
-    return [
-        {name: section[name] for name in ("title", "score") if section[name] is not None}
-        for section in report.document["sections"]
-    ]
+    sections: list[dict[str, object]] = []
+    for section in report.document["sections"]:
+        shown = {"title": section["title"], "score": section["score"]}
+        # A section of which no criterion applied has no score.
+        sections.append({name: value for name, value in shown.items() if value is not None})
+    return sections
 
 
 def _publish(actor: Actor, action: str, company: Company, framework: Framework, note: str) -> None:

@@ -52,7 +52,8 @@ def share_report(actor: Actor, run_id: str, *, name: str = "") -> str:
         Conflict: there is no report, or it has too many links.
         BadRequest: the name is too long or has invalid characters.
     """
-    known_by, token = " ".join(name.split()), random_text(32)
+    token = random_text(32)
+    known_by = " ".join(name.split())
     if len(known_by) > MAX_NAME or text_fault(known_by):
         raise BadRequest(
             Phrase("The name must be text of at most {limit} characters.", limit=MAX_NAME), "Choose a shorter name."
@@ -76,20 +77,21 @@ def share_report(actor: Actor, run_id: str, *, name: str = "") -> str:
 
 def list_links(actor: Actor, run_id: str) -> list[Link]:
     """List the links to a report, the newest first. Raises like `get_report`."""
-    found = get_report(actor, run_id).links.order_by("-created_at", "-pk")
-    return [Link(each.pk, each.name, _token(each), each.created_at, each.opened_at) for each in found]
+    rows = get_report(actor, run_id).links.order_by("-created_at", "-pk")
+    return [Link(row.pk, row.name, _token(row), row.created_at, row.opened_at) for row in rows]
 
 
 def revoke_link(actor: Actor, run_id: str, link_id: str) -> None:
     """Revoke one link to a report. Raises like `get_report`, and NotFound for a link that is not one of it."""
     report = get_report(actor, run_id)
-    if not _revoke(report, Q(pk=link_id)):
+    deleted, _ = report.links.filter(pk=link_id).delete()
+    if not deleted:
         raise NotFound("This link does not exist or was revoked.", "Reload the page to see the links that there are.")
 
 
 def unshare_report(actor: Actor, run_id: str) -> None:
     """Revoke all links to a report. Raises like `get_report`."""
-    _revoke(get_report(actor, run_id), Q())
+    get_report(actor, run_id).links.all().delete()
 
 
 def shared_report(token: str) -> Report:
@@ -107,8 +109,3 @@ def _token(link: ShareLink) -> str:
         return unseal(link.sealed, PURPOSE).decode()
     except InvalidToken:  # the key was lost; the link itself still works
         return ""
-
-
-def _revoke(report: Report, which: Q) -> int:
-    """Revoke links, and return how many."""
-    return report.links.filter(which).delete()[0]

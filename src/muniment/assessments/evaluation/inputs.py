@@ -96,12 +96,9 @@ def read_inputs(facts: JSONMapping, documents: Sequence[DocumentText], *, curren
 
 def input_hash(facts: JSONMapping, documents: Sequence[DocumentText], specification: JSONMapping) -> str:
     """Return the SHA-256 of everything that a report depends on, independent of the order of keys."""
-    seen = {
-        "facts": facts,
-        "documents": [[each.document_id, each.sha256, [list(page) for page in each.pages]] for each in documents],
-        "specification": specification,
-    }
-    return hashlib.sha256(msgspec.json.encode(seen, order="deterministic")).hexdigest()
+    texts = [[document.document_id, document.sha256, document.pages] for document in documents]
+    everything = {"facts": facts, "documents": texts, "specification": specification}
+    return hashlib.sha256(msgspec.json.encode(everything, order="deterministic")).hexdigest()
 
 
 def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -116,15 +113,19 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _as_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else collapse(f"{value}")
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return collapse(f"{value}")
 
 
 def _add_fact(inputs: Inputs, path: str, value: Any) -> None:
     name = path.partition(".")[2]
     text = _as_text(value)
     if isinstance(value, str) and (len(text) > _LONG or name in {"description", "body"}):
-        numbers = [inputs._add("profile", passage) for passage in passages(value)]  # noqa: SLF001 - built here
-        inputs.leaves.append(Leaf(path, value, numbers[0], quote(inputs.chunks[numbers[0]].text)))
+        first = len(inputs.chunks)
+        for passage in passages(value):
+            inputs._add("profile", passage)  # noqa: SLF001 - built here
+        inputs.leaves.append(Leaf(path, value, first, quote(inputs.chunks[first].text)))
         return
     line = f"{name}: {text}"
     source = "profile" if name.partition(".")[0] not in _NOT_EVIDENCE else "reference"
@@ -135,9 +136,10 @@ def _add_records(inputs: Inputs, source: str, root: str, value: Any) -> None:
     """Add each record of a list as one chunk of ``name: value`` lines; its quotes are those lines."""
     records = value if isinstance(value, list | tuple) else [value]
     for record in records:
-        found = list(_leaves(record, root))
-        if not found:
+        values = list(_leaves(record, root))
+        if not values:
             continue
-        lines = [f"{path.partition('.')[2] or root}: {_as_text(leaf)}" for path, leaf in found]
+        lines = [f"{path.partition('.')[2] or root}: {_as_text(value)}" for path, value in values]
         number = inputs._add(source, "; ".join(lines))  # noqa: SLF001 - built here
-        inputs.leaves += [Leaf(*leaf, number, quote(line)) for leaf, line in zip(found, lines, strict=True)]
+        for (path, leaf_value), line in zip(values, lines, strict=True):
+            inputs.leaves.append(Leaf(path, leaf_value, number, quote(line)))

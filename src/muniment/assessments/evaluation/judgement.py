@@ -1,6 +1,6 @@
-"""An evaluator's judgement of one criterion, and its result once the quotes are verified."""
+"""From judgements to scores: the judgement of a criterion, its result once the quotes are verified, and the scores."""
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
@@ -12,6 +12,8 @@ from muniment.kernel.wire import number
 
 Status = Literal["met", "partial", "not_met", "insufficient", "not_applicable"]
 MAX_CITATIONS: Final = 5
+_DIGITS: Final = 2
+_UNCAPPED: Final = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,60 +108,219 @@ def settle(criterion: JSONMapping, scale: tuple[float, float], judgement: Judgem
     Source: assessment-spec/1, flow.
     """
     low, high = scale
-    shown = {"id": criterion["id"], "title": criterion["title"]}
     if not judgement.applies:
-        return {**shown, **_outcome("not_applicable", None, high, judgement.rationale), "confidence": 0.0}
-    verified = [
-        support
-        for support in judgement.supports
-        if support.cited and all(is_quoted(cited, inputs.chunks) for cited in support.cited)
-    ]
+        return _result(criterion, "not_applicable", None, high, judgement.rationale)
+    verified = _verified(judgement.supports, inputs)
+    quotes = _distinct_quotes(verified, inputs)
+    level = low
+    for support in verified:
+        level = max(level, min(support.level, high))
+    status = _status(criterion, scale, level, quotes if verified else None)
+    if status == "insufficient":
+        level = low
+    result = _result(criterion, status, level, high, _rationale(judgement, verified, status))
+    result["citations"] = _citations(quotes, inputs)
+    result["remediation"] = None if status == "met" else criterion.get("remediation") or None
+    result["confidence"] = 0.0 if status == "insufficient" else judgement.confidence
+    return result
+
+
+def _verified(supports: Iterable[Support], inputs: Inputs) -> list[Support]:
+    verified = []
+    for support in supports:
+        if support.cited and all(is_quoted(cited, inputs.chunks) for cited in support.cited):
+            verified.append(support)
+    return verified
+
+
+def _distinct_quotes(supports: Iterable[Support], inputs: Inputs) -> list[Cited]:
+    """Return the quotes without those that repeat the words of another from the same document or part."""
+    quotes: dict[tuple[str, str | None, str], Cited] = {}
     # The highest first, so that the quotes shown are those that support the level.
-    highest_first = sorted(verified, key=lambda each: -each.level)
-    quotes = _distinct((cited for support in highest_first for cited in support.cited), inputs)
-    level = max((min(max(support.level, low), high) for support in verified), default=low)
-    wanted = (criterion.get("evidence") or {}).get("minCitations")
-    remediation = criterion.get("remediation") or None
-    if not verified or (level > low and len(quotes) < (1 if wanted is None else wanted)):
-        rationale = marked("Not enough evidence was found.") if verified else judgement.rationale
-        if not verified and judgement.supports:
-            rationale = marked("The cited quotes were not found in the evidence.")
-        outcome = _outcome("insufficient", low, high, rationale, remediation)
-        return {**shown, **outcome, "citations": _citations(quotes, inputs), "confidence": 0.0}
-    status: Status = "met" if level >= high else "not_met" if level <= low else "partial"
-    rationale = judgement.rationale
+    for support in sorted(supports, key=lambda support: -support.level):
+        for cited in support.cited:
+            chunk = inputs.chunks[cited.chunk]
+            quotes.setdefault((chunk.source, chunk.document_id, fold(cited.quote)), cited)
+    return list(quotes.values())
+
+
+def _status(criterion: JSONMapping, scale: tuple[float, float], level: float, quotes: Sequence[Cited] | None) -> Status:
+    """Return the status of a criterion that applies; *quotes* are None without a verified support."""
+    low, high = scale
+    min_citations = (criterion.get("evidence") or {}).get("minCitations")
+    needed = 1 if min_citations is None else min_citations
+    if quotes is None or (level > low and len(quotes) < needed):
+        return "insufficient"
+    if level >= high:
+        return "met"
+    return "partial" if level > low else "not_met"
+
+
+def _rationale(judgement: Judgement, verified: Sequence[Support], status: Status) -> str:
+    if not verified:
+        if judgement.supports:
+            return marked("The cited quotes were not found in the evidence.")
+        return judgement.rationale
+    if status == "insufficient":
+        return marked("Not enough evidence was found.")
     if len(verified) < len(judgement.supports):
         # The evaluator's rationale relies in part on quotes that do not exist.
-        rationale = marked("Some cited quotes were not found in the evidence; the others support this level.")
-    outcome = _outcome(status, level, high, rationale, None if status == "met" else remediation)
-    return {**shown, **outcome, "citations": _citations(quotes, inputs), "confidence": judgement.confidence}
+        return marked("Some cited quotes were not found in the evidence; the others support this level.")
+    return judgement.rationale
 
 
-def _distinct(cited: Iterable[Cited], inputs: Inputs) -> list[Cited]:
-    """Return the quotes without those that repeat the words of another from the same document or part."""
-    found: dict[tuple[str, str | None, str], Cited] = {}
-    for each in cited:
-        chunk = inputs.chunks[each.chunk]
-        found.setdefault((chunk.source, chunk.document_id, fold(each.quote)), each)
-    return list(found.values())
-
-
-def _outcome(
-    status: Status, level: float | None, high: float, rationale: str, remediation: str | None = None
-) -> JSONObject:
+def _result(criterion: JSONMapping, status: Status, level: float | None, high: float, rationale: str) -> JSONObject:
     return {
+        "id": criterion["id"],
+        "title": criterion["title"],
         "status": status,
         "level": None if level is None else number(level),
         "maxLevel": number(high),
         "rationale": rationale,
         "citations": [],
-        "remediation": remediation,
+        "remediation": None,
+        "confidence": 0.0,
     }
 
 
 def _citations(quotes: Sequence[Cited], inputs: Inputs) -> list[JSONObject]:
-    found = [(inputs.chunks[cited.chunk], cited.quote) for cited in quotes[:MAX_CITATIONS]]
-    return [
-        {"source": chunk.source, "documentId": chunk.document_id, "page": chunk.page, "quote": quote}
-        for chunk, quote in found
-    ]
+    citations = []
+    for cited in quotes[:MAX_CITATIONS]:
+        chunk = inputs.chunks[cited.chunk]
+        citations.append(
+            {"source": chunk.source, "documentId": chunk.document_id, "page": chunk.page, "quote": cited.quote}
+        )
+    return citations
+
+
+@dataclass(slots=True)
+class _Sums:
+    """The weights of the criteria that apply, and what they sum up to."""
+
+    weight: float = 0.0
+    reached: float = 0.0
+    judged: float = 0.0
+    confidence: float = 0.0
+
+    def add(self, weight: float, share: float, result: JSONMapping) -> None:
+        self.weight += weight
+        self.reached += share
+        if result["status"] != "insufficient":
+            self.judged += weight
+            self.confidence += weight * result["confidence"]
+
+    def add_section(self, weight: float, section: "_Sums") -> None:
+        """Add the mean of a section; one of which no criterion applies does not count."""
+        if section.weight:
+            self.weight += weight
+            self.reached += weight * section.reached / section.weight
+            self.judged += weight * section.judged / section.weight
+            self.confidence += weight * section.confidence / section.weight
+
+
+def aggregate(specification: JSONMapping, settled: Mapping[str, JSONMapping]) -> JSONObject:
+    """
+    Return ``overall`` and ``sections`` of a report.
+
+    The score of a criterion is (level - min) / (max - min); insufficient counts as min, and criteria that do not apply
+    are left out. A section's score is the weighted mean of its criteria, the overall score that of the sections.
+    A criterion below the level of its gate caps the overall score.
+
+    Args:
+        settled: the result of `settle` for each criterion id.
+
+    Source: assessment-spec/1, report.
+    """
+    low, high = specification["scale"]["min"], specification["scale"]["max"]
+    sections = []
+    overall = _Sums()
+    cap = _UNCAPPED
+    for section in specification["sections"]:
+        sums = _Sums()
+        for criterion in section["criteria"]:
+            result = settled[criterion["id"]]
+            if result["status"] == "not_applicable":
+                continue
+            level = _level(result, low)
+            sums.add(criterion["weight"], criterion["weight"] * (level - low) / (high - low), result)
+            cap = min(cap, _cap(criterion, level))
+        overall.add_section(section["weight"], sums)
+        sections.append(
+            {
+                "id": section["id"],
+                "title": section["title"],
+                "score": _rounded(100 * sums.reached / sums.weight, 1) if sums.weight else None,
+                "criteria": [_public(settled[criterion["id"]]) for criterion in section["criteria"]],
+            }
+        )
+    score = _rounded(min(100 * overall.reached / overall.weight, cap), 1) if overall.weight else None
+    return {
+        "overall": {
+            "score": score,
+            "band": _band(specification, score),
+            "coverage": _rounded(overall.judged / overall.weight, _DIGITS) if overall.weight else 0,
+            # Of what was judged: a criterion without evidence makes the others no less certain.
+            "confidence": _rounded(overall.confidence / overall.judged, _DIGITS) if overall.judged else 0,
+        },
+        "sections": sections,
+    }
+
+
+def gains(specification: JSONMapping, report: JSONMapping) -> dict[str, float]:
+    """
+    Return by how many points the overall score of a report would rise if a criterion were met, by id.
+
+    A criterion whose gate caps the score counts what the cap takes away, too.
+    """
+    low, high = specification["scale"]["min"], specification["scale"]["max"]
+    results = {result["id"]: result for section in report["sections"] for result in section["criteria"]}
+    missing: dict[str, float] = {}
+    caps: dict[str, float] = {}
+    total = reached = 0.0
+    for section in specification["sections"]:
+        judged = []
+        for criterion in section["criteria"]:
+            result = results.get(criterion["id"])
+            if result is not None and result["status"] != "not_applicable":
+                judged.append((criterion, _level(result, low)))
+        weight = sum(criterion["weight"] for criterion, _ in judged)
+        if judged:
+            total += section["weight"]
+        for criterion, level in judged:
+            share = (level - low) / (high - low)
+            part = section["weight"] * criterion["weight"] / weight
+            reached += part * share
+            missing[criterion["id"]] = part * (1 - share)
+            caps[criterion["id"]] = _cap(criterion, level)
+    score = 100 * reached / total if total else 0
+    return {name: 100 * part / total + max(0.0, score - caps[name]) for name, part in missing.items()}
+
+
+def _level(result: JSONMapping, low: float) -> float:
+    level: float | None = result["level"]
+    return low if level is None else level
+
+
+def _cap(criterion: JSONMapping, level: float) -> float:
+    """Return the highest overall score that a criterion at *level* allows."""
+    gate = criterion.get("gate")
+    if not gate or level >= gate["minLevel"]:
+        return _UNCAPPED
+    cap: float = gate["capsOverall"]
+    return cap
+
+
+def _public(result: JSONMapping) -> JSONObject:
+    return {name: value for name, value in result.items() if name not in {"confidence", "note"}}
+
+
+def _rounded(value: float, digits: int) -> int | float:
+    return number(round(value + 1e-9, digits))
+
+
+def _band(specification: JSONMapping, score: float | None) -> str | None:
+    if score is None:
+        return None
+    bands = (specification.get("overall") or {}).get("bands") or ()
+    reached = [band for band in bands if score >= band["min"]]
+    return max(reached, key=lambda band: band["min"])["label"] if reached else None

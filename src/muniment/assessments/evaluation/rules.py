@@ -9,10 +9,10 @@ Source: assessment-spec/1, evaluators.
 """
 
 import math
+import operator
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from muniment.assessments.evaluation.inputs import Inputs, Leaf
@@ -39,7 +39,12 @@ _MAX_TERMS: Final = 40
 """Terms of a long requirement that are searched for: its beginning states the subject."""
 _ENOUGH: Final = 0.4
 """The share of a requirement's heaviest terms that a matching passage must contain."""
-_NUMERIC: Final = frozenset({"<", "<=", ">", ">="})
+_COMPARISONS: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 class Rules:
@@ -78,7 +83,7 @@ class Rules:
             return Judgement(rationale=_no_evidence(inputs))
         level = _middle(criterion, scale)
         return Judgement(
-            supports=tuple(Support(level, (each,)) for each in cited),
+            supports=tuple(Support(level, (citation,)) for citation in cited),
             confidence=WITHOUT_CHECKS,
             rationale=_mentioned(len(cited)),
         )
@@ -114,13 +119,7 @@ def _by_checks(criterion: JSONMapping, scale: tuple[float, float], inputs: Input
     low, _ = scale
     supports: list[Support] = []
     for check in criterion["checks"]:
-        held, cited = holds(check, inputs)
-        if held and cited and check["op"] == "anyPhrase":
-            supports += [Support(check["level"], (citation,)) for citation in cited]
-        elif held and cited:
-            supports.append(Support(check["level"], tuple(cited)))
-        elif cited and check["op"] not in PHRASES:
-            supports.append(Support(low, tuple(cited)))  # the record contradicts the criterion
+        supports += _supports_of(check, low, inputs)
     if not supports:
         return Judgement(rationale=_no_evidence(inputs))
     if any(support.level > low for support in supports):
@@ -128,6 +127,18 @@ def _by_checks(criterion: JSONMapping, scale: tuple[float, float], inputs: Input
     else:
         rationale = marked("The evidence supports no higher level.")
     return Judgement(supports=tuple(supports), confidence=1.0, rationale=rationale)
+
+
+def _supports_of(check: JSONMapping, low: float, inputs: Inputs) -> list[Support]:
+    held, cited = holds(check, inputs)
+    if not cited:
+        return []
+    if not held:
+        # A fact that does not fit contradicts the criterion; a phrase that was not found says nothing.
+        return [] if check["op"] in PHRASES else [Support(low, tuple(cited))]
+    if check["op"] == "anyPhrase":
+        return [Support(check["level"], (citation,)) for citation in cited]
+    return [Support(check["level"], tuple(cited))]
 
 
 def holds(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
@@ -147,11 +158,13 @@ def holds(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
     leaves = inputs.values(condition["path"])
     if not leaves:
         return False, []
-    fits = partial(_fits, operation, condition["value"], inputs.currency)
-    if operation in _NUMERIC or operation == "!=":
-        failing = [leaf for leaf in leaves if not fits(leaf.value)]
+    fitting: list[Leaf] = []
+    failing: list[Leaf] = []
+    for leaf in leaves:
+        fits = _fits(operation, condition["value"], inputs.currency, leaf.value)
+        (fitting if fits else failing).append(leaf)
+    if operation in _COMPARISONS or operation == "!=":
         return not failing, _first_cited(failing or _decisive(operation, leaves, inputs.currency))
-    fitting = [leaf for leaf in leaves if fits(leaf.value)]
     return bool(fitting), _first_cited(fitting or leaves)
 
 
@@ -160,23 +173,24 @@ def _first_cited(leaves: Sequence[Leaf]) -> list[Cited]:
 
 
 def _phrases(condition: JSONMapping, inputs: Inputs) -> tuple[bool, list[Cited]]:
+    must_find_all = condition["op"] == "allPhrases"
     chunks = inputs.of((condition.get("in", "documents"),))
     cited: list[Cited] = []
-    every = True
     for term in dict.fromkeys(fold(term) for term in condition["terms"]):
         places = [number for number in chunks if holds_phrase(inputs.chunks[number].folded, term)]
-        every = every and bool(places)
-        most = 1 if condition["op"] == "allPhrases" else MAX_CITATIONS
-        cited += [Cited(number, quote_with(inputs.chunks[number].text, term)) for number in places[:most]]
-    cited = list(dict.fromkeys(cited))
-    if condition["op"] == "allPhrases":
-        return every, cited if every else []
-    return bool(cited), cited[:MAX_CITATIONS]
+        if must_find_all and not places:
+            return False, []
+        shown_places = places[: 1 if must_find_all else MAX_CITATIONS]
+        cited += [Cited(number, quote_with(inputs.chunks[number].text, term)) for number in shown_places]
+    distinct = list(dict.fromkeys(cited))
+    if must_find_all:
+        return True, distinct
+    return bool(distinct), distinct[:MAX_CITATIONS]
 
 
 def _fits(operation: str, wanted: Any, currency: str, value: Any) -> bool:
     if operation == "in":
-        return any(_same(each, value, currency) for each in wanted)
+        return any(_same(member, value, currency) for member in wanted)
     if operation == "=":
         return _same(wanted, value, currency)
     if operation == "!=":
@@ -184,8 +198,8 @@ def _fits(operation: str, wanted: Any, currency: str, value: Any) -> bool:
     amount = _amount(value, currency)
     if amount is None:
         return False
-    limit = float(wanted)
-    return {"<": amount < limit, "<=": amount <= limit, ">": amount > limit, ">=": amount >= limit}[operation]
+    compare = _COMPARISONS[operation]
+    return compare(amount, float(wanted))
 
 
 def _same(wanted: Any, value: Any, currency: str) -> bool:
@@ -216,13 +230,16 @@ def _amount(value: Any, currency: str) -> float | None:
         return None
 
 
-def _decisive(operation: str, found: Sequence[Leaf], currency: str) -> list[Leaf]:
+def _decisive(operation: str, leaves: Sequence[Leaf], currency: str) -> list[Leaf]:
     """Return the value that decides a comparison of all values: the largest below a limit, the smallest above."""
+
+    def amount(leaf: Leaf) -> float:
+        return _amount(leaf.value, currency) or 0.0
+
     if operation == "!=":
-        return list(found[:1])
-    amounts = [(_amount(leaf.value, currency) or 0.0, leaf) for leaf in found]
+        return list(leaves[:1])
     pick = max if operation in {"<", "<="} else min
-    return [pick(amounts, key=lambda each: each[0])[1]]
+    return [pick(leaves, key=amount)]
 
 
 class FullText:
@@ -236,7 +253,8 @@ class FullText:
     def find(self, text: str, sources: Sequence[str]) -> list[Cited]:
         """Return the passages that share enough terms with *text*, best first."""
         weights = self._weights(text)
-        needed_terms = min(len(weights), 2 if len(weights) < 6 else 3)
+        most_needed = 2 if len(weights) < 6 else 3
+        needed_terms = min(len(weights), most_needed)
         enough = _ENOUGH * sum(sorted(weights.values(), reverse=True)[:_HEAVIEST_TERMS])
         ranked = self._ranked(weights, sources, needed_terms, enough)
         return [Cited(number, self._quote(number, weights)) for number in ranked[:MAX_CITATIONS]]
@@ -264,7 +282,7 @@ class FullText:
         """Return the sentence of a chunk that shares most terms."""
 
         def shared(sentence: str) -> float:
-            found = {stem(word) for word in words_of(fold(sentence))}
-            return sum(weight for term, weight in weights.items() if term in found)
+            stems = {stem(word) for word in words_of(fold(sentence))}
+            return sum(weight for term, weight in weights.items() if term in stems)
 
         return quote(max(sentences(self._inputs.chunks[number].text), key=shared))

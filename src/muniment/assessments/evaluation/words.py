@@ -56,10 +56,12 @@ def passages(text: str) -> Iterator[str]:
 def _short(sentence: str) -> Iterator[str]:
     while len(sentence) > MAX_PASSAGE:
         end = sentence.rfind(" ", _OVERLAP + 1, MAX_PASSAGE)
-        end = end if end > 0 else MAX_PASSAGE
+        if end <= 0:
+            end = MAX_PASSAGE
         yield sentence[:end]
-        again = sentence.find(" ", end - _OVERLAP, end)
-        sentence = sentence[again + 1 if again > 0 else end - _OVERLAP :]
+        space = sentence.find(" ", end - _OVERLAP, end)
+        next_start = space + 1 if space > 0 else end - _OVERLAP
+        sentence = sentence[next_start:]
     yield sentence
 
 
@@ -93,8 +95,11 @@ def words_of(folded: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """Return the distinct meaningful terms of a text, in order."""
-    words = (word for word in words_of(fold(text)) if len(word) > 2 and not word.isdigit() and word not in _STOP)
-    return list(dict.fromkeys(stem(word) for word in words))
+    meaningful = []
+    for word in words_of(fold(text)):
+        if len(word) > 2 and not word.isdigit() and word not in _STOP:
+            meaningful.append(stem(word))
+    return list(dict.fromkeys(meaningful))
 
 
 def quote_with(text: str, phrase: str) -> str:
@@ -118,8 +123,8 @@ def _around(text: str, at: int, length: int) -> str:
         return text
     start = max(0, min(at - (MAX_QUOTE - length) // 2, len(text) - MAX_QUOTE))
     piece = text[start : start + MAX_QUOTE]
-    if start:
-        piece = piece[piece.find(" ") + 1 :] if " " in piece[:60] else piece
+    if start and " " in piece[:60]:
+        piece = piece[piece.find(" ") + 1 :]
     if start + MAX_QUOTE < len(text) and " " in piece[-60:]:
         piece = piece[: piece.rfind(" ")]
     return piece.strip()

@@ -18,7 +18,7 @@ SOURCES: Final = ("profile", "positions", "proposals", "capTable", "distribution
 EVALUATORS: Final = ("auto", "rules", "model")
 METHODS: Final = ("weighted_mean",)
 REPORTS: Final = ("scores", "titles", "remediation")
-"""The levels of detail of reports: see :mod:`muniment.assessments.evaluation.disclosure`."""
+"""The levels of detail of reports: see :mod:`muniment.assessments.report_views`."""
 MAX_NUMBER: Final = 10**12
 MAX_DEPTH: Final = 50
 

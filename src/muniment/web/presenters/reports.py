@@ -8,10 +8,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.assessments.evaluation.aggregation import gains
-from muniment.assessments.evaluation.disclosure import SCORES, statuses_of
-from muniment.assessments.evaluation.markdown import STATUSES
+from muniment.assessments.evaluation.judgement import gains
 from muniment.assessments.models import Report
+from muniment.assessments.report_views import SCORES, STATUSES, statuses_of
 from muniment.documents.models import DocumentState
 from muniment.documents.records import reachable
 from muniment.kernel.actor import VISITOR, Actor

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from muniment.assessments.evaluation.inputs import DocumentText, read_inputs
 from muniment.assessments.evaluation.judgement import Usage, settle
 from muniment.assessments.evaluation.language_model import evaluator as asking
-from muniment.assessments.evaluation.language_model.answer import Unusable, read_answer
+from muniment.assessments.evaluation.language_model.conversation import Unusable, read_answer
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
 from muniment.assessments.evaluation.language_model.evaluator import BUDGET, SILENT, UNUSABLE, LanguageModel
 from muniment.assessments.evaluation.words import fold

@@ -9,7 +9,7 @@ import pytest
 from make.accounts import account
 from make.reports import company, do_jobs, framework
 from muniment.accounts import tokens
-from muniment.assessments import operations, run_views
+from muniment.assessments import operations
 from muniment.jobs.models import Job
 from muniment.kernel.actor import SCOPES
 from muniment.mcp.protocol import transport
@@ -212,7 +212,7 @@ def test_progress_never_goes_back_though_a_run_begins_again():
 
     def look(run_ids):
         done = next(steps, None)
-        standing = run_views.Standing(is_active=done is not None, done=done or 0, total=3, step="")
+        standing = operations.Standing(is_active=done is not None, done=done or 0, total=3, step="")
         return dict.fromkeys(run_ids, standing)
 
     async def call(function, *arguments):

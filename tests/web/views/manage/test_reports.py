@@ -15,8 +15,8 @@ from make.registry import reviewer
 from make.reports import SECRETS, company, do_jobs, finished, framework, specification
 from muniment.assessments import operations as runs
 from muniment.assessments import sharing
-from muniment.assessments.evaluation.markdown import STATUSES
 from muniment.assessments.models import ShareLink
+from muniment.assessments.report_views import STATUSES
 from muniment.credits import operations as ledger
 from muniment.documents.models import Document
 from muniment.documents.operations import delete_document

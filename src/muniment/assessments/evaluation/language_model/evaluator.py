@@ -10,6 +10,7 @@ Source: assessment-spec/1, evaluators.
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -20,16 +21,18 @@ import msgspec
 
 from muniment.assessments.evaluation.inputs import Inputs
 from muniment.assessments.evaluation.judgement import Judged, Judgement, Judging, Usage
-from muniment.assessments.evaluation.language_model.answer import Unusable, read_answer
-from muniment.assessments.evaluation.language_model.budget import Budget, estimated_tokens
+from muniment.assessments.evaluation.language_model.conversation import (
+    FORM,
+    PROMPT_HASH,
+    Unusable,
+    messages,
+    read_answer,
+    shown_text,
+)
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
-from muniment.assessments.evaluation.language_model.prompt import FORM, PROMPT_HASH, messages, shown_text
 from muniment.assessments.evaluation.rules import Rules, holds
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.registry.frameworks.specification import PHRASES, SOURCES
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
 
 log = logging.getLogger(__name__)
 
@@ -51,12 +54,57 @@ _TRIES: Final = 2
 _MAX_SILENT: Final = 3
 """Consecutive failed requests after which the endpoint counts as down."""
 _TICK_S: Final = 0.5
+_BYTES_A_TOKEN: Final = 3
 _FORMS: Final[tuple[JSONObject, ...]] = (
     {"response_format": FORM, "max_completion_tokens": _MAX_ANSWER, "temperature": 0},
     {"response_format": FORM, "max_completion_tokens": _MAX_ANSWER},
     {"max_tokens": _MAX_ANSWER},
 )
 """Request options, strictest first: endpoints reject options they do not support with 400."""
+
+
+def estimated_tokens(text: str) -> int:
+    """Return an upper estimate of a text's tokens, used before an endpoint reports a count."""
+    return len(text.encode()) // _BYTES_A_TOKEN + 1
+
+
+class Budget:
+    """The remaining budget of one run; *spent* is the usage of its earlier attempts."""
+
+    def __init__(self, tokens: int, seconds: float, spent: Usage) -> None:
+        self._tokens = tokens - spent.tokens
+        self._before = spent
+        self._used = 0
+        self._reserved = 0
+        self._began = time.monotonic()
+        self._ends = self._began + seconds - spent.seconds
+
+    @property
+    def spent(self) -> Usage:
+        """Return the usage of the run, including its earlier attempts."""
+        seconds = self._before.seconds + time.monotonic() - self._began
+        return Usage(self._before.tokens + self._used, round(seconds, 3))
+
+    @property
+    def seconds_left(self) -> float:
+        """Return the remaining seconds; negative when the time is used up."""
+        return self._ends - time.monotonic()
+
+    def reserve(self, tokens: int) -> bool:
+        """Reserve *tokens* for a request; return False if the run has too little left."""
+        if self.seconds_left <= 0 or self._used + self._reserved + tokens > self._tokens:
+            return False
+        self._reserved += tokens
+        return True
+
+    def settle(self, reserved: int, used: int) -> None:
+        """Replace a reservation by a request's actual usage."""
+        self._reserved -= reserved
+        self._used += used
+
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 
 class _Silent(Exception):  # noqa: N818 - an outcome
@@ -136,19 +184,20 @@ class LanguageModel:
         """Return the chunks for the prompt: all chunks if they fit, otherwise the best matches first."""
         sources = (criterion.get("evidence") or {}).get("sources") or SOURCES
         by_rules = self._rules.judge_one(criterion, scale, inputs)
-        first = [cited.chunk for support in by_rules.supports for cited in support.cited]
-        every = inputs.of(sources)
-        if sum(len(shown_text(inputs, each)) for each in every) > MAX_EVIDENCE:
+        candidates = [cited.chunk for support in by_rules.supports for cited in support.cited]
+        chunks = inputs.of(sources)
+        if sum(len(shown_text(inputs, chunk)) for chunk in chunks) > MAX_EVIDENCE:
             text = f"{criterion['title']} {criterion['requirement']}"
-            # Word matching finds little in other languages: the remaining chunks follow in order.
-            every = [*self._rules.full_text(inputs).nearest(text, sources), *every]
+            candidates += self._rules.full_text(inputs).nearest(text, sources)
+        # Word matching finds little in other languages: the remaining chunks follow in order.
+        candidates += chunks
         chosen: list[int] = []
         room = MAX_EVIDENCE
-        for each in dict.fromkeys([*first, *every]):
-            room -= len(shown_text(inputs, each))
+        for chunk in dict.fromkeys(candidates):
+            room -= len(shown_text(inputs, chunk))
             if room < 0:
                 break
-            chosen.append(each)
+            chosen.append(chunk)
         return sorted(chosen)
 
     def _ask_all(self, waiting: deque[_Pending], scale: tuple[float, float], inputs: Inputs) -> Judging:
@@ -232,12 +281,12 @@ class LanguageModel:
         used = asked  # without a reported count, count what was sent
         try:
             completion = await self._completion(client, conversation)
-            text = completion.choices[0].message.content if completion.choices else None
-            total = completion.usage.total_tokens if completion.usage else None
-            used = total if total and total > 0 else asked + estimated_tokens(text or "")
-            ended = completion.choices[0].finish_reason if completion.choices else None
-            if not text or ended in {"length", "content_filter"}:
-                raise Unusable("The answer is incomplete.", _ENDINGS.get(ended or "", "it is empty"))
+            choice = completion.choices[0] if completion.choices else _Choice(_Message())
+            text = choice.message.content
+            reported = completion.usage.total_tokens if completion.usage else None
+            used = reported if reported and reported > 0 else asked + estimated_tokens(text or "")
+            if not text or choice.finish_reason in _ENDINGS:
+                raise Unusable("The answer is incomplete.", _ENDINGS.get(choice.finish_reason or "", "it is empty"))
             return text
         finally:
             self._budget.settle(reserved, used)
@@ -284,10 +333,11 @@ def _is_for_rules(criterion: JSONMapping, inputs: Inputs) -> bool:
     condition = criterion.get("appliesIf")
     if condition is not None and not holds(condition, inputs)[0]:
         return True
-    asked = criterion.get("evaluator", "auto")
+    evaluator = criterion.get("evaluator", "auto")
+    if evaluator != "auto":
+        return bool(evaluator == "rules")
     checks = criterion.get("checks") or ()
-    compares_facts = bool(checks) and all(check["op"] not in PHRASES for check in checks)
-    return asked == "rules" or (asked == "auto" and compares_facts)
+    return bool(checks) and all(check["op"] not in PHRASES for check in checks)
 
 
 async def _first_of(running: Mapping[asyncio.Task[Judgement], _Pending]) -> tuple[set[asyncio.Task[Judgement]], Any]:

@@ -15,9 +15,9 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from muniment.assessments import applications, comparison, operations, report_views
-from muniment.assessments.evaluation.aggregation import gains
+from muniment.assessments.evaluation.judgement import gains
 from muniment.assessments.models import Application, RunState
-from muniment.assessments.run_views import RunView, Standing
+from muniment.assessments.operations import RunView, Standing
 from muniment.credits import billing
 from muniment.credits.operations import get_balance
 from muniment.kernel.json import JSONObject
@@ -356,7 +356,7 @@ class ReportTools:
         url = f"{self._base_url}/manage/reports/compare?{urlencode({'run': runs[0], 'with': runs[1]})}"
         reports = (found.before, found.after)
         marks = {("report", each.pk): provenance.uploaded(each.document["createdAt"]) for each in reports}
-        return provenance.mark(report_views.compared(found, url), marks)
+        return provenance.mark(comparison.to_wire(found, url), marks)
 
     def get_report(self, arguments: Arguments, caller: Caller) -> Marked:
         report = operations.get_report(caller.owner, arguments["runId"])

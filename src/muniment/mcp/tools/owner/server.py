@@ -7,7 +7,7 @@ Source: tools, Owner-scoped server; decisions, sections 3 and 4.
 from collections.abc import Callable
 
 from muniment import __version__
-from muniment.assessments.run_views import standings
+from muniment.assessments.operations import standings
 from muniment.kernel.fairness import Fairness
 from muniment.mcp import web_pages
 from muniment.mcp.apps.views import OWNER, with_views

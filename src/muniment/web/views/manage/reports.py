@@ -14,10 +14,10 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment.assessments import applications, comparison, operations, sharing
 from muniment.assessments import scores as publishing
-from muniment.assessments.evaluation.disclosure import SCORES
-from muniment.assessments.evaluation.markdown import STATUSES, to_markdown
+from muniment.assessments.evaluation.evaluators import evaluator_now
 from muniment.assessments.models import Report
-from muniment.assessments.run_views import RunView
+from muniment.assessments.operations import RunView
+from muniment.assessments.report_views import SCORES, STATUSES, to_markdown
 from muniment.credits.operations import available
 from muniment.documents.operations import list_documents, ready_documents
 from muniment.kernel.actor import Actor
@@ -172,7 +172,7 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
             "missing_evidence": lacking,
             "evidence_note": note,
             "unused": _unused(actor, seen),
-            "evaluator": operations.evaluator_now(seen.row.framework.slug),
+            "evaluator": evaluator_now(seen.row.framework.slug),
         }
         return manage_page(request, "manage/run.html", {**context, **waiting})
     report = operations.get_report(actor, seen.row.pk)

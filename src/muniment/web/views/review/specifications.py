@@ -11,9 +11,9 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 
-from muniment.assessments.evaluation.markdown import STATUSES
 from muniment.assessments.evaluation.preview import preview_report
 from muniment.assessments.operations import facts_of
+from muniment.assessments.report_views import STATUSES
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import BadRequest, Conflict, NotFound
 from muniment.languages.translated import translated

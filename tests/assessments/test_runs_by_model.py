@@ -14,13 +14,14 @@ from make.registry import owner
 from make.reports import SECRETS, company, do_jobs, finished, framework
 from muniment import cli, config
 from muniment.assessments import operations as runs
-from muniment.assessments import report_views, run_job
+from muniment.assessments import report_views
 from muniment.assessments.evaluation.judgement import Judged, Usage
 from muniment.assessments.evaluation.language_model import endpoint
 from muniment.assessments.evaluation.language_model.endpoint import Endpoint, ModelUnavailable
 from muniment.assessments.evaluation.language_model.evaluator import BUDGET, UNUSABLE
-from muniment.assessments.evaluation.markdown import to_markdown
+from muniment.assessments.evaluation.rules import Rules
 from muniment.assessments.models import Report
+from muniment.assessments.report_views import to_markdown
 from muniment.config import Config, ConfigError
 from muniment.credits import operations as ledger
 from muniment.jobs import handlers, queue
@@ -160,15 +161,15 @@ def test_a_criterion_that_was_judged_is_not_asked_again_after_a_crash(model, set
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(queue.JobRun, "checkpoint", dies)
         with pytest.raises(Killed):
-            run_job.execute(queue.claim("first"))
+            runs.execute(queue.claim("first"))
     assert kept[0] == "snapshot"
     before = list(model.criteria)
     Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
     spent = []
-    chosen = run_job.choose_evaluator
+    chosen = runs.choose_evaluator
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(run_job, "choose_evaluator", lambda earlier, of: spent.append(earlier) or chosen(earlier, of))
-        run_job.execute(queue.claim("second"))
+        patched.setattr(runs, "choose_evaluator", lambda earlier, of: spent.append(earlier) or chosen(earlier, of))
+        runs.execute(queue.claim("second"))
     # The first two are judged by rules: they compare a fact, and find no document to look at.
     assert before == ["w0"]
     assert model.criteria == ["w0", "w1", "w2", "w3"]
@@ -201,7 +202,7 @@ def test_a_model_that_is_gone_is_asked_again_later_and_what_was_held_comes_back(
     for _ in range(3):
         attempted()
     seen = runs.get_run(me, run_id).to_wire()
-    assert (seen["state"], seen["error"]) == ("failed", run_job.UNAVAILABLE)
+    assert (seen["state"], seen["error"]) == ("failed", runs.UNAVAILABLE)
     assert numbers(me) == (100, 0)
     assert KEY not in caplog.text
 
@@ -218,7 +219,7 @@ def test_a_run_whose_process_ends_each_time_fails_with_that_reason_and_what_was_
         Job.objects.filter(pk=run_id).update(run_at=now() - timedelta(seconds=1))
     assert queue.claim("w") is None
     seen = runs.get_run(me, run_id).to_wire()
-    assert (seen["state"], seen["error"]) == ("failed", run_job._KILLED)
+    assert (seen["state"], seen["error"]) == ("failed", runs._KILLED)
     assert numbers(me) == (100, 0)
 
 
@@ -245,7 +246,7 @@ def test_a_model_that_never_judges_ends_the_run_and_charges_nothing(model, caplo
     run_id = executed(me)
     attempted()
     seen = runs.get_run(me, run_id).to_wire()
-    assert (seen["state"], seen["error"]) == ("failed", run_job.UNAVAILABLE)
+    assert (seen["state"], seen["error"]) == ("failed", runs.UNAVAILABLE)
     assert numbers(me) == (100, 0)
     told = "".join(record.getMessage() for record in caplog.records if record.name.startswith("muniment"))
     assert KEY not in told + Job.objects.get(pk=run_id).error
@@ -259,7 +260,7 @@ class Judge:
     kind, batch, model, prompt_hash, spent = "model", 1, "tide-1", "", Usage()
 
     def __init__(self, error=None):
-        self.error, self.rules = error, run_job.Rules()
+        self.error, self.rules = error, Rules()
 
     def judge(self, criteria, scale, inputs):
         if self.error is not None:
@@ -280,12 +281,12 @@ class Judge:
 )
 def test_without_a_judgement_of_the_model_there_is_no_report(monkeypatch, settings, judge, outcome):
     settings.STARTING_CREDITS, settings.RUN_COST = 100, 10
-    monkeypatch.setattr(run_job, "choose_evaluator", lambda *_: judge)
+    monkeypatch.setattr(runs, "choose_evaluator", lambda *_: judge)
     me = owner()
     run_id = executed(me)
     attempt = queue.claim("tests")
     with pytest.raises(outcome):
-        run_job.execute(attempt)
+        runs.execute(attempt)
     assert not Report.objects.exists()
     assert (runs.get_run(me, run_id).state, numbers(me)) == ("running", (100, 10))
 
@@ -307,7 +308,7 @@ def test_a_run_that_is_canceled_asks_nothing_more(model, settings):
 
     attempt.checkpoint = cancels
     with pytest.raises(handlers.Canceled):
-        run_job.execute(attempt)
+        runs.execute(attempt)
     attempt.canceled()
     assert runs.get_run(me, run_id).state == "canceled"
     assert len(model.asked) <= 2

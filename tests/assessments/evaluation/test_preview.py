@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.assessments.evaluation.missing_evidence import missing_evidence
+from muniment.assessments.evaluation.preview import missing_evidence
 
 HAS_TOKEN = {"path": "company.symbol", "op": "exists"}
 SAYS_SO = {"in": "documents", "terms": ["token"], "op": "anyPhrase"}

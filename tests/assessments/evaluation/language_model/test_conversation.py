@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.assessments.evaluation.language_model.reasons import presentable
+from muniment.assessments.evaluation.language_model.conversation import presentable
 
 SECRET = "検査人は毎年署名する必要があります"
 
