@@ -4,8 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from make.published import company, person
+from muniment.kernel.http import representations
 from muniment.server.fastpath.protocol import FastPathProtocol
-from muniment.store import modified
+from muniment.store.published import put_stamp
 from muniment.store.reader import Reader
 
 DETAIL = "/api/v1/companies/company-1"
@@ -16,7 +17,7 @@ EDITION, EDITION_DATE = "2026-01-05T10:00:08Z", "Mon, 05 Jan 2026 10:00:08 GMT"
 
 
 def publish(rest, *documents, stamp=EDITION):
-    modified.put(rest.publisher.connection, rest.publisher.publish(*documents), stamp)
+    put_stamp(rest.publisher.connection, rest.publisher.publish(*documents), stamp)
     rest.reader.refresh()
 
 
@@ -69,13 +70,13 @@ def test_an_edition_of_a_version_without_stamps_takes_the_stamp_of_lists_away(st
 
 
 def test_a_stamp_that_is_ahead_is_shown_once_its_second_has_come(rest, monkeypatch):
-    monkeypatch.setattr(modified, "_seen", "")
-    monkeypatch.setattr(modified, "present", lambda: "2026-01-05T10:00:06Z")
+    monkeypatch.setattr(representations, "_seen", "")
+    monkeypatch.setattr(representations, "present", lambda: "2026-01-05T10:00:06Z")
     publish(rest, replace(company(1), modified_at=EDITION))
     for path in (DETAIL, COMPOSED[0]):
         assert rest.ask(path).headers["last-modified"] == "Mon, 05 Jan 2026 10:00:05 GMT"
         assert rest.ask(path, if_modified_since="Mon, 05 Jan 2026 10:00:05 GMT").status == 200
-    monkeypatch.setattr(modified, "present", lambda: EDITION)
+    monkeypatch.setattr(representations, "present", lambda: EDITION)
     assert rest.reader.refresh() is False
     for path in (DETAIL, COMPOSED[0]):
         assert rest.ask(path).headers["last-modified"] == EDITION_DATE

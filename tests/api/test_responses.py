@@ -14,7 +14,7 @@ from muniment.api import routes
 from muniment.api.application import Api
 from muniment.api.routes import deprecated
 from muniment.config import Config
-from muniment.kernel.http.content_negotiation import negotiated
+from muniment.kernel.http.representations import negotiated
 from muniment.schema.objects import registry_schema
 from muniment.server.fastpath.rest import RestAnswers
 

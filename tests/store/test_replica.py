@@ -14,9 +14,9 @@ from make.published import AT, company, framework, person
 from make.queries import companies_by
 from muniment.config import Config
 from muniment.server.process.server_process import Process
-from muniment.store import chain, modified, postgres_feed
+from muniment.store import chain, postgres_feed
 from muniment.store import replica as replica_module
-from muniment.store.published import FeedAheadError, FeedDivergedError
+from muniment.store.published import FeedAheadError, FeedDivergedError, put_stamp
 from muniment.store.published_document import PublishedEntry
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
@@ -100,7 +100,7 @@ def test_the_file_holds_what_the_feed_published(source, follower, reader):
 def test_every_node_has_the_stamps_of_the_source(source, follower, reader):
     for stamp in ("2026-01-05T10:00:04Z", "2026-01-05T10:00:06Z"):
         edition = source.publish(replace(company(1), modified_at=stamp))
-        modified.put(source.connection, edition, stamp)
+        put_stamp(source.connection, edition, stamp)
         follower.catch_up()
         reader.refresh()
         assert reader.stats().modified_at == reader.document("company", "company-1").modified_at == stamp

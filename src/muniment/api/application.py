@@ -16,7 +16,7 @@ from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_r
 from muniment.api.routes import V1, Context, Result, Route, Values, list_exports, routes_of
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
-from muniment.kernel.http.content_negotiation import KEPT
+from muniment.kernel.http.representations import KEPT
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema

@@ -7,11 +7,19 @@ from typing import Final
 import msgspec
 
 from muniment.kernel.asgi import Header
-from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, http_date, is_known, negotiated
+from muniment.kernel.http.representations import (
+    SMALLEST_ENCODED,
+    encode,
+    etag,
+    http_date,
+    is_known,
+    negotiated,
+    proves,
+    shown,
+)
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
 from muniment.registry_toml.applied import current
-from muniment.store.modified import proves, shown
 
 CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"
 EXPOSED: Final = (
@@ -82,7 +90,7 @@ class Answer(msgspec.Struct, gc=False):
     tag: bytes
     """The opaque part of the ETag; each encoding adds its name."""
     modified_at: str = ""
-    """The stamp of the last change (:mod:`muniment.store.modified`), or another RFC 3339 time in UTC; "" if unknown."""
+    """The stamp of the last change (see `is_stamp`), or another RFC 3339 time in UTC; "" if unknown."""
     lines: bytes = b""
     """Additional header lines."""
     content_type: bytes = JSON

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from muniment.kernel.asgi import Receive, Scope, Send
-from muniment.kernel.http.content_negotiation import is_known
 from muniment.kernel.http.public_pages import STAMP, PageStamp
+from muniment.kernel.http.representations import is_known
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound

@@ -32,7 +32,7 @@ class Applied(Struct, frozen=True, omit_defaults=True):
     Settings with the number of their version, 0 if there are none.
 
     Args:
-        stamp: when they were applied, as a stamp of :mod:`muniment.store.modified`.
+        stamp: when they were applied, as a stamp of :mod:`muniment.kernel.http.representations`.
     """
 
     number: int = 0

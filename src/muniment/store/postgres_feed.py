@@ -15,9 +15,17 @@ import msgspec
 import psycopg
 
 from muniment.kernel.ids import digest
-from muniment.store import chain, modified
+from muniment.store import chain
 from muniment.store.database.erasure import OF_ERASED
-from muniment.store.published import CHANGES_KEPT, SCHEMA_VERSION, SchemaMismatch, decode_fields, encode_fields, mark_in
+from muniment.store.published import (
+    CHANGES_KEPT,
+    SCHEMA_VERSION,
+    STAMP_TABLE,
+    SchemaMismatch,
+    decode_fields,
+    encode_fields,
+    mark_in,
+)
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 
 Connection = psycopg.Connection[Any]
@@ -32,7 +40,7 @@ _TABLES: Final = (
         sequence bigint PRIMARY KEY, kind text NOT NULL, key text COLLATE "C" NOT NULL, change text NOT NULL,
         at text NOT NULL, fields text)""",
     chain.POSTGRESQL_TABLE,
-    modified.TABLE,
+    STAMP_TABLE,
 )
 _INSERT: Final = "INSERT INTO published_document VALUES (%s, %s, %s)"
 _decoder = msgspec.msgpack.Decoder(PublishedDocument)

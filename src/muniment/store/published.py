@@ -14,11 +14,11 @@ import re
 import secrets
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from muniment.store import chain, modified
+from muniment.store import chain
 from muniment.store.published_document import KINDS, PublishedDocument, PublishedEntry
 from muniment.store.search import text_index, vocabulary
 from muniment.store.sqlite.bulk_writes import insert_rows
@@ -36,6 +36,11 @@ UNBUILT: Final = "unbuilt"
 CHANGES_KEPT: Final = 200_000
 """Entries of the feed: more than two rounds of a large import. A client or node further behind copies everything."""
 
+STAMP_TABLE: Final = """CREATE TABLE IF NOT EXISTS published_modified (
+    id integer PRIMARY KEY CHECK (id = 1), edition bigint NOT NULL, at text NOT NULL)"""
+"""The stamp of the latest edition that has one."""
+StampConnection = Any
+"""A connection of sqlite3 or of psycopg; both execute statements alike."""
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS published_meta (
         id INTEGER PRIMARY KEY CHECK (id = 1), schema INTEGER NOT NULL, edition INTEGER NOT NULL,
@@ -101,7 +106,7 @@ def create(connection: sqlite3.Connection, *, epoch: str | None = None) -> None:
     """
     if _exists(connection):
         check(connection)  # first: statements of this version may not fit tables of another
-    for statement in (*_TABLES, modified.TABLE):
+    for statement in (*_TABLES, STAMP_TABLE):
         connection.execute(statement)
     connection.execute(
         "INSERT INTO published_meta VALUES (1, ?, 0, ?, '') ON CONFLICT DO NOTHING",
@@ -272,6 +277,22 @@ def bodies(connection: sqlite3.Connection, kind: str, keys: list[str]) -> dict[s
     marks = ", ".join("?" * len(keys))
     statement = f"SELECT key, body, modified_at FROM published_document WHERE kind = ? AND key IN ({marks})"
     return {key: (body, stamp) for key, body, stamp in connection.execute(statement, (kind, *keys))}
+
+
+def last_stamp(connection: StampConnection) -> tuple[int, str]:
+    """Return the latest edition with a stamp, and the stamp; -1 and an empty text without any."""
+    row = connection.execute("SELECT edition, at FROM published_modified").fetchone()
+    return row or (-1, "")
+
+
+def put_stamp(connection: StampConnection, edition: int, stamp: str) -> None:
+    """Write the stamp of *edition*, in the caller's transaction."""
+    statement = (
+        "INSERT INTO published_modified (id, edition, at) VALUES (1, %s, %s)"
+        " ON CONFLICT (id) DO UPDATE SET edition = excluded.edition, at = excluded.at"
+    )
+    is_sqlite = isinstance(connection, sqlite3.Connection)
+    connection.execute(statement.replace("%s", "?") if is_sqlite else statement, (edition, stamp))
 
 
 _FeedRow = tuple[int, str, str, str, str, str | None]

@@ -35,7 +35,7 @@ class PublishedDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
         company_count: the number of companies in which a person has a position.
         raising: whether a funding round is open.
         schema: on PostgreSQL, that of the version which rendered it; 0 if that version did not say so.
-        modified_at: the stamp of the last change of the body, as :mod:`muniment.store.modified`.
+        modified_at: the stamp of the last change of the body, as :mod:`muniment.kernel.http.representations`.
     """
 
     kind: str

@@ -9,12 +9,12 @@ import weakref
 from pathlib import Path
 from typing import Final
 
+from muniment.kernel.http.representations import is_ahead
 from muniment.store.cache import ResponseCache
 from muniment.store.database import handles
 from muniment.store.database.faults import fault_of
 from muniment.store.database.node_copy import identity
 from muniment.store.database.reading import open_for_reading
-from muniment.store.modified import is_ahead
 from muniment.store.published import UNBUILT
 from muniment.store.snapshot_state import SnapshotState, load, touched
 
@@ -76,7 +76,7 @@ class PublishedFile:
 
     @property
     def modified_at(self) -> str:
-        """Return the stamp of the edition, as :mod:`muniment.store.modified`."""
+        """Return the stamp of the edition, as :mod:`muniment.kernel.http.representations`."""
         return self._state.modified_at
 
     @property

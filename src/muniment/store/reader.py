@@ -17,6 +17,7 @@ from typing import Final
 
 import msgspec
 
+from muniment.kernel.http.representations import is_stamp
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
@@ -27,7 +28,6 @@ from muniment.store.lists import facets, scores
 from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
-from muniment.store.modified import is_stamp
 from muniment.store.published import ChangeRow, Changes, chain_after, change_rows
 from muniment.store.published_file import PublishedFile
 from muniment.store.queries import ListQuery, parse_cursor, selection
@@ -46,7 +46,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
 
     Args:
         etag: the opaque part of its ETag.
-        modified_at: the stamp of its last change, as :mod:`muniment.store.modified`, or another time without one.
+        modified_at: the stamp of its last change (see `is_stamp`), or another time without one.
         version: the version of the file it was read from.
         provenance: for each item, its key and its mark, as a member of a JSON object.
     """

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 import psycopg
 
-from muniment.store import chain, modified, postgres_feed, published
+from muniment.store import chain, postgres_feed, published
 from muniment.store.chain import Link
 from muniment.store.database import erasure, handles, node_copy
 from muniment.store.database.faults import damage_seen, notice
@@ -329,7 +329,7 @@ class Replica:
             if whole and erasure.latest(self._file) > erased:
                 erasure.redact(self._file, postgres_feed.erased(source))
             chain.copy(self._file, chain.links(source, after=-1 if here.link is None else here.link.sequence))
-            modified.put(self._file, *modified.last(source))
+            published.put_stamp(self._file, *published.last_stamp(source))
             if here.epoch != there.epoch:
                 published.set_epoch(self._file, _copy_epoch(there.epoch))
         except Gap:
@@ -347,7 +347,7 @@ def _fill(file: sqlite3.Connection, source: Connection, there: JoinedHead) -> No
     for entry in postgres_feed.changes(source, 0):
         published.record(file, entry)
     chain.copy(file, chain.links(source))
-    modified.put(file, *modified.last(source))
+    published.put_stamp(file, *published.last_stamp(source))
 
 
 def _join(source: Connection, here: _Held, there: JoinedHead) -> _Join:

@@ -4,7 +4,7 @@ import sqlite3
 from itertools import accumulate, count
 from typing import Final, NamedTuple
 
-from muniment.store import modified
+from muniment.store import published
 from muniment.store.cache import Dependency
 from muniment.store.published import (
     Changes,
@@ -66,7 +66,7 @@ def load(connection: sqlite3.Connection, former: SnapshotState | None, *, since:
         blocks[kind].append(first)
         counts[kind].append(n)
     sums: dict[str, list[int]] = {kind: list(accumulate(counts[kind])) for kind in KINDS}
-    stamped, stamp = modified.last(connection)
+    stamped, stamp = published.last_stamp(connection)
     modified_at = max(stamp, since) if stamped == edition or not at else at
     return SnapshotState(epoch, build, version, edition, at, totals, versions, blocks, sums, modified_at)
 

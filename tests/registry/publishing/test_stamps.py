@@ -11,8 +11,9 @@ from muniment.registry.company.listings import update_company
 from muniment.registry.models import Company
 from muniment.registry.publishing import publisher
 from muniment.registry.review.workflow import relist_own_company, unlist_own_company
-from muniment.store import modified, postgres_feed
+from muniment.store import postgres_feed
 from muniment.store import published as published_file
+from muniment.store.published import last_stamp
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +33,7 @@ def stamps(*slugs):
     """Return the seconds of the stamps of companies and of the edition, after 10:00:00."""
     store = published_file if connection.vendor == "sqlite" else postgres_feed
     found = store.bodies(connection.connection, "company", list(slugs))
-    edition, stamp = modified.last(connection.connection)
+    edition, stamp = last_stamp(connection.connection)
     assert edition == publisher.head()[0]
     return [int(each[14:16]) * 60 + int(each[17:19]) for each in (*(found[slug][1] for slug in slugs), stamp)]
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from muniment.kernel.asgi import Receive, Send
-from muniment.kernel.http.content_negotiation import MAX_REMEMBERED_BYTES
+from muniment.kernel.http.representations import MAX_REMEMBERED_BYTES
 from muniment.kernel.problems import Forbidden, Problem, TooLarge
 from muniment.mcp import web_pages
 

@@ -22,6 +22,7 @@ from django.db import connection, connections, transaction
 from django.dispatch import Signal
 from msgspec.structs import replace
 
+from muniment.kernel.http.representations import stamp_after
 from muniment.kernel.ids import now
 from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.registry.declared import current
@@ -32,10 +33,10 @@ from muniment.registry.publishing import documents
 from muniment.registry.publishing.documents import CHUNK, TABLES, all_documents, render
 from muniment.registry.publishing.rendering import CompanyView
 from muniment.registry.sql import marks, rows
-from muniment.store import chain, modified
+from muniment.store import chain
 from muniment.store.database.migrations import migration_lock
 from muniment.store.database.snapshots import snapshot
-from muniment.store.published import SchemaMismatch, mark_in
+from muniment.store.published import SchemaMismatch, last_stamp, mark_in, put_stamp
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 
 LONGEST_OPERATION: Final = timedelta(hours=1)
@@ -194,7 +195,7 @@ def publish_all(*, at: str, told: Callable[[int], object] = lambda _: None) -> N
         stamp = _next_stamp(timestamp(now()))
         documents = (replace(document, modified_at=stamp) for document in all_documents(told))
         store.load(raw, documents, at=at)
-        modified.put(raw, store.head(raw)[0], stamp)
+        put_stamp(raw, store.head(raw)[0], stamp)
 
 
 def begin_chain() -> None:
@@ -304,7 +305,7 @@ def publish(affected: AffectedRows) -> int | None:
     with connection.wrap_database_errors:
         stamp = _next_stamp(at)
         write(raw, _entries(moves, first, at, stamp, affected.loaded))
-        modified.put(raw, edition, stamp)
+        put_stamp(raw, edition, stamp)
     announced = [(move.kind, move.slug, move.change, sequence) for sequence, move in enumerate(moves, first)]
     publications.announce(announced)
     transaction.on_commit(lambda: published.send(None, edition=edition))
@@ -320,7 +321,7 @@ def record_unlisted(kind: str, key: str) -> int:
         edition: int = store.reserve(raw, 1)
         entry = PublishedEntry(sequence=edition, kind=kind, key=key, change="unlisted", at=at)
         write(raw, [entry])
-        modified.put(raw, edition, _next_stamp(at))
+        put_stamp(raw, edition, _next_stamp(at))
     publications.announce([(kind, key, "unlisted", edition)])
     transaction.on_commit(lambda: published.send(None, edition=edition))
     return edition
@@ -329,7 +330,7 @@ def record_unlisted(kind: str, key: str) -> int:
 def _next_stamp(at: str) -> str:
     """Return the stamp of an edition published at *at*: later than those of all documents and former editions."""
     _, raw = _feed()
-    return modified.stamp_after(at, modified.last(raw)[1])
+    return stamp_after(at, last_stamp(raw)[1])
 
 
 def _moment_after(last: str) -> str:
@@ -396,7 +397,7 @@ def _entries(
                 elif document.body == body_before:
                     modified_at = modified_before
                 else:
-                    modified_at = modified.stamp_after(at, modified_before)
+                    modified_at = stamp_after(at, modified_before)
                 document = replace(document, modified_at=modified_at)
                 if body_before:
                     fields = known_changes(move.kind, body_before, document.body)

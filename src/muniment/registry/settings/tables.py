@@ -14,7 +14,7 @@ class RegistryVersion(models.Model):
     One version of the settings of the registry; the latest is applied.
 
     Args:
-        stamp: when pages became new, as :mod:`muniment.store.modified`.
+        stamp: when pages became new, as :mod:`muniment.kernel.http.representations`.
         file_digest: the digest of the file that it was read from; empty for one from a page or a command.
     """
 

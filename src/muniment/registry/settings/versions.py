@@ -20,6 +20,7 @@ from muniment.accounts.operations import require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.kernel.actor import SYSTEM, Actor
+from muniment.kernel.http.representations import stamp_after
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Joined, Phrase
@@ -34,7 +35,6 @@ from muniment.registry_toml import applied, reading
 from muniment.registry_toml.applied import Applied
 from muniment.registry_toml.document import DEFAULT, FILE, RegistrySettings
 from muniment.schema.declared.faults import FieldsError
-from muniment.store import modified
 from muniment.store.published import mark_in
 
 SHOWN: Final = 100
@@ -115,7 +115,7 @@ def apply_settings(
         RegistryVersion.objects.create(
             number=number + 1,
             at=moment,
-            stamp=modified.stamp_after(f"{moment:%Y-%m-%dT%H:%M:%SZ}", former),
+            stamp=stamp_after(f"{moment:%Y-%m-%dT%H:%M:%SZ}", former),
             account_id=actor.account_id,
             via=actor.via,
             note=note[:200],

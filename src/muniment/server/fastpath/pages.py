@@ -12,8 +12,8 @@ import msgspec
 
 from muniment.api.responses import Response, status_line
 from muniment.kernel.asgi import Header
-from muniment.kernel.http.content_negotiation import ENCODINGS, SMALLEST_ENCODED, etag, is_known, negotiated
 from muniment.kernel.http.public_pages import PageStamp
+from muniment.kernel.http.representations import ENCODINGS, SMALLEST_ENCODED, etag, is_known, negotiated
 from muniment.languages.offered import MAX_REMEMBERED_BYTES, chosen
 from muniment.store.reader import Reader
 

@@ -7,7 +7,7 @@ import msgspec
 
 from muniment.api.application import Api
 from muniment.api.responses import Answer, Response
-from muniment.kernel.http.content_negotiation import is_known, negotiated
+from muniment.kernel.http.representations import is_known, negotiated
 
 MAX_SEEN: Final = 16_384
 """Targets remembered after their first request, so that the second one caches them."""

@@ -17,6 +17,7 @@ from uvicorn.server import ServerState
 from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel.asgi import Application
+from muniment.kernel.http.representations import present, second, stamp_from
 from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import ON_ADMIN, App
 from muniment.server.app.readiness import Readiness
@@ -31,7 +32,6 @@ from muniment.server.observability import logs
 from muniment.server.process.poller import SECOND_S, poll
 from muniment.server.process.sockets import backlog_within, raise_file_limit, reachable_file_limit
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
-from muniment.store.modified import present, second, stamp_from
 
 if TYPE_CHECKING:
     from muniment.documents.http import UploadLink

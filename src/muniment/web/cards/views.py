@@ -14,7 +14,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
 from muniment.kernel.http.addresses import rate_key
-from muniment.kernel.http.content_negotiation import etag, is_known
+from muniment.kernel.http.representations import etag, is_known
 from muniment.kernel.ids import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable

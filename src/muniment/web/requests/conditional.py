@@ -5,8 +5,16 @@ from http import HTTPStatus
 import msgspec
 from django.http import HttpRequest, HttpResponse
 
-from muniment.kernel.http.content_negotiation import SMALLEST_ENCODED, encode, etag, http_date, is_known, negotiated
-from muniment.store.modified import proves, shown
+from muniment.kernel.http.representations import (
+    SMALLEST_ENCODED,
+    encode,
+    etag,
+    http_date,
+    is_known,
+    negotiated,
+    proves,
+    shown,
+)
 
 
 class Content(msgspec.Struct, gc=False):
@@ -18,7 +26,7 @@ class Content(msgspec.Struct, gc=False):
     content_type: str
     is_compressible: bool = True
     modified_at: str = ""
-    """The stamp of its last change (:mod:`muniment.store.modified`), or another time; "" if unknown."""
+    """The stamp of its last change (:mod:`muniment.kernel.http.representations`), or another time; "" if unknown."""
     is_immutable: bool = False
     """Whether it is worth the smallest encoding."""
     _encoded: dict[bytes, bytes] = {}

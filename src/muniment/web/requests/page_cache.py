@@ -19,14 +19,13 @@ from django.template import Context
 from django.template.response import SimpleTemplateResponse
 
 from muniment import config
-from muniment.kernel.http.content_negotiation import KEPT
 from muniment.kernel.http.public_pages import STAMP, PageStamp
+from muniment.kernel.http.representations import KEPT, is_ahead
 from muniment.kernel.ids import digest, now
 from muniment.kernel.problems import MethodNotAllowed
 from muniment.languages.offered import VARY, default, offered
 from muniment.languages.speaking import language, speaking
 from muniment.registry_toml.applied import applied
-from muniment.store.modified import is_ahead
 from muniment.store.reader import Reader
 from muniment.web import context
 from muniment.web.requests.conditional import Content

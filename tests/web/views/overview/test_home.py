@@ -7,7 +7,7 @@ import pytest
 
 from make.pages import valid
 from make.published import company, framework, person
-from muniment.store import modified
+from muniment.store.published import put_stamp
 from muniment.web.presenters import company_lists
 from muniment.web.requests import page_cache
 
@@ -87,7 +87,7 @@ def test_few_changes_have_few_new_listings_beside_them(visitor, publisher):
 
 
 def test_a_vote_leaves_the_page_when_its_day_is_over_and_nothing_was_published(visitor, publisher, day_is):
-    modified.put(publisher.connection, publisher.publish(voting("2026-11-23")), "2026-11-22T10:00:00Z")
+    put_stamp(publisher.connection, publisher.publish(voting("2026-11-23")), "2026-11-22T10:00:00Z")
     day_is("2026-11-23")
     first = visitor.get("/")
     assert "Ends today" in first.text
@@ -100,7 +100,7 @@ def test_a_vote_leaves_the_page_when_its_day_is_over_and_nothing_was_published(v
 
 
 def test_what_a_day_changes_is_no_version_of_the_edition_before_it(visitor, publisher, day_is):
-    modified.put(publisher.connection, publisher.publish(company(1)), "2026-11-22T10:00:00Z")
+    put_stamp(publisher.connection, publisher.publish(company(1)), "2026-11-22T10:00:00Z")
     day_is("2026-11-22")
     dated = visitor.get("/")
     assert dated["Last-Modified"] == "Sun, 22 Nov 2026 10:00:00 GMT"

@@ -17,7 +17,7 @@ from django.test import Client
 
 from make.accounts import account, signed_in
 from make.published import Publisher, company, framework, person
-from muniment.store import modified
+from muniment.store.published import put_stamp
 from muniment.store.reader import Reader
 from muniment.web.connecting.clients import clients
 from muniment.web.connecting.links import tool_servers
@@ -254,7 +254,7 @@ def test_a_page_is_kept_until_something_is_published_and_answers_304(visitor, pu
 
 @pytest.mark.parametrize("path", ["/frameworks", "/feed.atom", "/sitemap.xml"])
 def test_a_page_and_a_feed_answer_304_to_the_date_of_their_edition(visitor, publisher, path):
-    modified.put(publisher.connection, publisher.publish(company(91)), "2026-01-05T10:00:04Z")
+    put_stamp(publisher.connection, publisher.publish(company(91)), "2026-01-05T10:00:04Z")
     first = visitor.get(path)
     assert first["Last-Modified"] == "Mon, 05 Jan 2026 10:00:04 GMT"
     again = visitor.get(path, headers={"If-Modified-Since": first["Last-Modified"]})

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 
-from muniment.kernel.http.content_negotiation import etag, is_known
+from muniment.kernel.http.representations import etag, is_known
 from muniment.kernel.problems import BadRequest
 from muniment.languages.translated import told
 from muniment.languages.writing import digits

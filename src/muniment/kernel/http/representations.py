@@ -1,8 +1,22 @@
-"""Content negotiation: encodings, their strong ETags, and conditional requests. Shared by every HTTP surface."""
+"""
+Representations of a resource: their encodings, their ETags and ``Last-Modified``, and conditional requests.
+
+Every HTTP surface shares them. ``Last-Modified`` is proof that a client has the present version, although it counts
+whole seconds. A *stamp* is an even second that belongs to one version of a resource alone: later versions of the same
+two seconds get the following even ones, so that stamps only rise, also if the clock was set back or the transaction
+took long. While a stamp is still ahead, and where none is known, an odd second is shown, which never answers a
+conditional request. A state that was lost by a failover or restored from a backup never has the date of another one.
+
+Documents carry the stamp of their last change; lists, statistics and pages that of the edition, and at least the time
+from which this server composed them.
+
+Source: RFC 9110, sections 8.8.2, 8.8.3, 12.5.3 and 13.1.
+"""
 
 import re
 import threading
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from functools import lru_cache
 from gzip import compress as gzip_compress
@@ -21,6 +35,10 @@ MAX_REMEMBERED_BYTES: Final = 256
 """Longer header values are not kept in memory; no common client sends them."""
 _ENTITY_TAG = re.compile(rb'(?:W/)?"([^"]*)"')
 _threads = threading.local()
+_STAMP_CHARACTERS: Final = len("2026-11-22T10:00:04Z")
+_SLOT_S: Final = 2
+_seen = ""
+"""The present second when the clock was read last: most stamps are older, and need no look at it."""
 
 
 def negotiated(accepted: bytes) -> bytes:
@@ -105,3 +123,65 @@ def http_date(moment: str) -> bytes:
 def _http_day(day: str) -> bytes:
     midnight = datetime.fromisoformat(day).replace(tzinfo=UTC)
     return format_datetime(midnight, usegmt=True).removesuffix(" 00:00:00 GMT").encode()
+
+
+def is_stamp(moment: str) -> bool:
+    """Return whether *moment* is a stamp; other times have microseconds."""
+    return len(moment) == _STAMP_CHARACTERS
+
+
+def stamp_after(moment: str, former: str = "") -> str:
+    """Return the stamp of a change at *moment* to a resource whose last stamp is *former*."""
+    wanted = _even(moment)
+    return max(wanted, _moved(former, _SLOT_S)) if former else wanted
+
+
+def stamp_from(moment: str) -> str:
+    """Return the first stamp that is not before *moment*."""
+    return _moved(_even(moment), _SLOT_S)
+
+
+def proves(if_modified_since: bytes, moment: str) -> bool:
+    """
+    Return whether an ``If-Modified-Since`` value proves that the client has the version of *moment*.
+
+    A later date proves nothing: the copy may be from a node that lagged, or of a history that was lost.
+    """
+    return bool(if_modified_since) and is_stamp(moment) and if_modified_since.strip() == http_date(moment)
+
+
+def shown(moment: str) -> str:
+    """Return the second to show of a stamp, or of another time, which is never a stamp."""
+    if len(moment) == _STAMP_CHARACTERS and (moment <= _seen or moment <= present()):
+        return moment
+    return _odd(min(moment, present())[: _STAMP_CHARACTERS - 1])
+
+
+def is_ahead(moment: str) -> bool:
+    return is_stamp(moment) and moment > present()
+
+
+def present() -> str:
+    global _seen  # noqa: PLW0603 - the clock of the process
+    _seen = second(int(time.time()))
+    return _seen
+
+
+@lru_cache(maxsize=4)
+def second(since_1970: int) -> str:
+    return f"{datetime.fromtimestamp(since_1970, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _even(moment: str) -> str:
+    return _moved(moment, -(int(moment[18]) % _SLOT_S))
+
+
+@lru_cache(maxsize=256)
+def _odd(moment: str) -> str:
+    return _moved(moment, int(moment[18]) % _SLOT_S - 1)
+
+
+@lru_cache(maxsize=256)
+def _moved(moment: str, by_s: int) -> str:
+    moved = datetime.fromisoformat(moment[: _STAMP_CHARACTERS - 1]) + timedelta(seconds=by_s)
+    return f"{moved.isoformat(timespec='seconds')}Z"
