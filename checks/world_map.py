@@ -16,7 +16,7 @@ from typing import Final
 import pycountry
 
 WIDTH: Final = 960
-TARGET: Final = Path(__file__).parents[1] / "src/muniment/web/presenters/overview/world.json"
+TARGET: Final = Path(__file__).parents[1] / "src/muniment/web/views/overview/world.json"
 LEFT_OUT: Final = {"010"}
 """Antarctica, which would be a fifth of the picture."""
 _A: Final = (1.340264, -0.081106, 0.000893, 0.003796)

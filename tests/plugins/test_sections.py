@@ -7,7 +7,7 @@ import pytest
 from make.published import Publisher, company, person
 from muniment.plugins import Section, SectionFact, hook
 from muniment.store.reader import Reader
-from muniment.web.presenters.plugged import sections
+from muniment.web.presenters import plugin_sections
 from muniment.web.requests import page_cache
 from services.plugins import plugged, steward
 
@@ -20,7 +20,7 @@ def pages(tmp_path, client):
     publisher.publish(company(1, "harbour", name="Harbour Commons", lei=LEI), person(2, "ines", name="Ines"))
     reader = Reader(tmp_path / "published.sqlite3", currency="USD", cache_bytes=1_000_000)
     page_cache.use(reader)
-    sections._paused.clear()
+    plugin_sections._paused.clear()
     yield client.get
     page_cache._reader = None
     page_cache.pages.clear()
@@ -99,18 +99,18 @@ def test_a_wrong_section_is_left_out_and_logged_and_the_page_is_rendered_again_n
 
 
 def test_a_slow_plugin_is_not_waited_for_and_not_asked_again_for_a_while(pages, caplog, monkeypatch):
-    monkeypatch.setattr(sections, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(plugin_sections, "PATIENCE_S", 0.05)
     ends = threading.Event()
     slow = Shows(lambda *_: ends.wait(20) and None)
     with plugged(slow=slow):
         assert pages("/companies/harbour").status_code == 200
         assert "it took longer than" in caplog.text
         assert pages("/people/ines").status_code == 200
-        sections._paused.clear()  # the pause is over, and the plugin still hangs: threads must not pile up
+        plugin_sections._paused.clear()  # the pause is over, and the plugin still hangs: threads must not pile up
         assert pages("/companies/harbour").status_code == 200
         assert slow.asked == 1
         ends.set()
-        sections._late["slow"].join(20)
-        sections._paused.clear()
+        plugin_sections._late["slow"].join(20)
+        plugin_sections._paused.clear()
         slow.answer = Section(key="awake", title="Awake")
         assert "plugin-awake" in pages("/companies/harbour").content.decode()

@@ -20,8 +20,8 @@ from muniment.languages.translated import sentence, stated
 from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault, Validation
-from muniment.web.authoring.team_size import counted_team
 from muniment.web.form_fields import TextField, form_field
+from muniment.web.presenters.company_lists import counted_team
 
 NEEDED: Final = {
     "type": gettext_lazy("type"),

@@ -15,7 +15,7 @@ from muniment.registry.exchange.importer import import_registry
 from muniment.registry.frameworks.authoring import update_framework
 from muniment.registry.models import Framework, HistoryEntry
 from muniment.web.presenters import company_lists
-from muniment.web.presenters.overview.frameworks import framework_facts, standing_of
+from muniment.web.views.overview.frameworks import framework_facts, standing_of
 
 pytestmark = pytest.mark.django_db
 DAYS = {"opensOn": "2026-09-01", "closesOn": "2026-11-30"}

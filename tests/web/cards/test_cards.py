@@ -18,8 +18,8 @@ from muniment.kernel.fairness import Fairness
 from muniment.kernel.problems import TooMany, Unavailable
 from muniment.registry_toml.document import Texts
 from muniment.store.reader import Reader
-from muniment.web.cards import drawing, facts, renderer, views
-from muniment.web.cards.coverage import drawable, font_for
+from muniment.web.cards import drawing, renderer, views
+from muniment.web.cards.drawing import drawable, font_for
 from muniment.web.requests import page_cache
 from muniment.web.views.public import documents
 
@@ -106,10 +106,10 @@ def test_the_card_of_the_registry_is_drawn_once_until_what_it_says_changes(visit
 
 def test_the_card_of_the_registry_says_what_is_in_it_in_the_words_of_its_operator():
     stats = {"total": 12_424, "founders": 1, "frameworks": 0}
-    said = facts.registry_card("Harbour", stats, Texts())
+    said = views.registry_card("Harbour", stats, Texts())
     assert said["facts"] == [("12,424", "companies"), ("1", "person")]
     assert said["summary"].startswith("The verified record")
-    said = facts.registry_card("Harbour", stats, Texts(heading="Who keeps the *sea*", tagline="Tides"))
+    said = views.registry_card("Harbour", stats, Texts(heading="Who keeps the *sea*", tagline="Tides"))
     assert (said["above"], said["summary"]) == ("Tides", "Who keeps the sea")
 
 
@@ -123,10 +123,10 @@ def test_a_card_has_the_color_and_not_the_mark_of_another_brand():
 
 def test_the_cards_of_a_person_and_of_a_framework_say_what_their_pages_say(visitor):
     layla, river = (documents.document(*each).body for each in (("person", "layla"), ("framework", "river-score")))
-    said = facts.person_card(json.loads(layla)["data"])
+    said = views.person_card(json.loads(layla)["data"])
     assert (said["name"], said["summary"]) == ("Layla Marsh", "Builds tidal mills.")
     assert said["facts"] == [("1", "organization"), ("2", "positions")]
-    said = facts.framework_card(json.loads(river)["data"])
+    said = views.framework_card(json.loads(river)["data"])
     assert (said["name"], said["above"]) == ("River score", "Scoring framework")
     assert said["summary"] == "How a river is kept."
     assert said["facts"] == [("Not open", "status"), ("3", "published scores")]
@@ -136,7 +136,7 @@ def test_the_cards_of_a_person_and_of_a_framework_say_what_their_pages_say(visit
     ("body", "summary"), [("Builds mills.", "Builds mills."), ("## Links\n\n- <https://a.example>", "")]
 )
 def test_a_card_has_no_summary_of_lists_below_headings(body, summary):
-    assert facts.company_card({"company": {"id": "mills", "name": "Mills", "body": body}})["summary"] == summary
+    assert views.company_card({"company": {"id": "mills", "name": "Mills", "body": body}})["summary"] == summary
 
 
 def test_a_picture_of_nothing_is_not_found(visitor):

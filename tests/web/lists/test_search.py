@@ -4,9 +4,18 @@ import pytest
 from django.http import QueryDict
 
 from muniment.kernel.problems import BadRequest
-from muniment.web.lists import links
-from muniment.web.lists.catalog import list_query, registry_list
-from muniment.web.lists.search import MAX_VALUES, Search
+from muniment.web.lists.search import (
+    MAX_VALUES,
+    Search,
+    chips_of,
+    feed_address,
+    json_address,
+    list_query,
+    orders_of,
+    registry_list,
+    reliefs_of,
+    save_address,
+)
 
 COMPANIES, PEOPLE, FRAMEWORKS = map(registry_list, ("companies", "people", "frameworks"))
 
@@ -66,7 +75,7 @@ def test_every_filter_of_the_api_is_one_of_the_page(settings):
 
 def test_each_chosen_value_is_a_chip_whose_link_removes_it_alone():
     search = read("q=tide&type=DAO&type=collective&raising=true&country=FR&sort=name")
-    assert [(chip.text, chip.address) for chip in links.chips(search)] == [
+    assert [(chip.text, chip.address) for chip in chips_of(search)] == [
         ("“tide”", "/companies?type=DAO&type=collective&country=FR&raising=true&sort=name"),
         ("Type: DAO", "/companies?q=tide&type=collective&country=FR&raising=true&sort=name"),
         ("Type: Collective", "/companies?q=tide&type=DAO&country=FR&raising=true&sort=name"),
@@ -76,25 +85,25 @@ def test_each_chosen_value_is_a_chip_whose_link_removes_it_alone():
 
 
 def test_the_orders_of_a_search_keep_its_filters():
-    found = {each.name: each.address for each in links.orders(read("q=a&type=DAO&page=2"))}
+    found = {each.name: each.address for each in orders_of(read("q=a&type=DAO&page=2"))}
     assert found[""] == "/companies?q=a&type=DAO"
     assert found["newest"] == "/companies?q=a&type=DAO&sort=newest"
     assert {"name", "treasury", "team", "updated"} < set(found)
-    assert "newest" not in {each.name for each in links.orders(read("type=DAO"))}
-    assert "companies" in {each.name for each in links.orders(read("", PEOPLE))}
+    assert "newest" not in {each.name for each in orders_of(read("type=DAO"))}
+    assert "companies" in {each.name for each in orders_of(read("", PEOPLE))}
 
 
 def test_the_other_forms_of_a_search_carry_its_filters():
     search = read("q=a&type=DAO&sort=name&page=2")
-    assert links.json_address(search) == "/api/v1/companies?q=a&type=DAO&sort=name&page=2"
-    assert links.feed_address(search) == "/companies.atom?q=a&type=DAO"
-    assert links.save_address(search) == "/manage/searches/new?list=companies&q=a&type=DAO&sort=name"
+    assert json_address(search) == "/api/v1/companies?q=a&type=DAO&sort=name&page=2"
+    assert feed_address(search) == "/companies.atom?q=a&type=DAO"
+    assert save_address(search) == "/manage/searches/new?list=companies&q=a&type=DAO&sort=name"
 
 
 def test_without_results_the_filter_that_hides_most_is_named_first():
     counts = {"/companies?q=tide": 3, "/companies?q=tide&type=DAO": 0, "/companies?type=DAO&status=inactive": 12}
     search = read("q=tide&type=DAO&status=inactive")
     counts["/companies?q=tide&status=inactive"] = 5
-    found = links.reliefs(search, lambda less: counts[less.address()])
+    found = reliefs_of(search, lambda less: counts[less.address()])
     assert [(each.removed, each.total) for each in found] == [("“tide”", 12), ("Type: DAO", 5)]
-    assert links.reliefs(read("type=DAO"), lambda _: 9) == []
+    assert reliefs_of(read("type=DAO"), lambda _: 9) == []

@@ -10,8 +10,7 @@ from make.published import Publisher, company, framework, person
 from muniment.languages.speaking import speaking
 from muniment.store.reader import Reader
 from muniment.web.lists import value_chips
-from muniment.web.lists.catalog import registry_list
-from muniment.web.lists.search import Search
+from muniment.web.lists.search import Search, registry_list
 from muniment.web.lists.value_chips import chips_of_everything
 from muniment.web.requests import page_cache
 

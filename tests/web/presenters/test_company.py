@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.web.presenters.company import company_facts, company_tiles, links_of
-from muniment.web.presenters.machine_readable.json_ld import profile_of_company
+from muniment.web.views.public.registry import profile_of_company
 
 AT = "2026-01-31T09:30:00.000000Z"
 PLACE = {"id": "7c2m9xq4", "address_1": None, "address_2": None, "city": "Oslo", "state": None, "zip": None}

@@ -6,9 +6,8 @@ import pytest
 
 from muniment.kernel.actor import SYSTEM
 from muniment.registry.history import entry as history_entry
-from muniment.web.presenters import differences, marking
-from muniment.web.presenters.differences import Room, line
-from muniment.web.presenters.marking import Budget, mark
+from muniment.web.presenters import differences
+from muniment.web.presenters.differences import Budget, Room, line, mark
 
 
 def rows(*numbers, **names):
@@ -57,7 +56,7 @@ def test_a_page_of_worst_texts_takes_no_more_than_its_budget():
     for _ in range(48):
         found = line("Text", words(draw, 3_000), words(draw, 3_000), room=room)
         assert "<del>" in found.was_marked
-    assert room.budget.spent <= marking.STEPS
+    assert room.budget.spent <= differences.STEPS
 
 
 def test_one_word_in_a_long_text_is_marked_with_work_in_proportion_to_the_text():

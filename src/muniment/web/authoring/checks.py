@@ -17,11 +17,11 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.languages.writing import digits, number
 from muniment.schema.item_lists import SHARES_TOLERANCE
 from muniment.schema.record import Record
-from muniment.web.authoring.team_size import counted_team
 from muniment.web.forms import NEEDED, About, Basics, Links
 from muniment.web.presenters import company_lists
 from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.presenters.company import address, day_or_text, links_of, rounds_of
+from muniment.web.presenters.company_lists import counted_team
 from muniment.web.presenters.values import field_of, kind_of, said
 from muniment.web.wording.states import outcome, state
 

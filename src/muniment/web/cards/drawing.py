@@ -8,45 +8,147 @@ text or a logo makes the renderer do ends with this process.
 """
 
 import base64
+import functools
 import io
 import json
 import select
 import struct
 import sys
 import time
+import unicodedata
 from functools import cache
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from muniment import confinement
-from muniment.web.cards.coverage import FAMILIES, FOLDER, HEADING, STRONG, TEXT, drawable, font_for
 
 if TYPE_CHECKING:
     from PIL import ImageFont
 
 WIDTH, HEIGHT = 1_200, 630
 """The size of the layout, in its own units."""
+
+
 DRAWN_WIDTH, DRAWN_HEIGHT = 880, 462
 """The size of the picture in pixels: other sites show it at most 600 wide, and each pixel takes time."""
+
+
 HEAD: Final = struct.Struct(">If")
 """The head of each picture: its size, and the CPU seconds that it took. A size of 0 is a failure."""
+
+
 MEMORY_BYTES: Final = 1 << 30
+
+
 IDLE_S: Final = 120
 """Seconds without a card after which the process ends; the next card starts another one."""
+
+
 _EDGE: Final = 72
+
+
 _LINE: Final = WIDTH - 2 * _EDGE
+
+
 _INK, _QUIET, _PAPER, _RULE, _SEAL = "#1b1b1f", "#5d5f66", "#fbfaf7", "#e3e0d8", "#8a2b2b"
+
+
 _TONES: Final = ("#8a2b2b", "#2c5674", "#74520f", "#38603f", "#664874", "#4a4e57", "#1f5f5c", "#83375d")
 """The light colours of monograms, as in the stylesheet."""
+
+
 _LOWER_HALF: Final = "m-5.86 5.86a20 20 0 0 1 5.86 14.14v88a20 20 0 0 1-20 20h-88a20 20 0 0 1-14.14-5.86z"
 """The lower right half of a tile, from its upper right corner; a clip would cost an eighth of the card."""
+
+
 _NAME_SIZES: Final = (84, 72, 60, 50)
+
+
 _SUMMARY_ENDS: Final = 432
+
+
 _MARK: Final = (
     '<g transform="translate({x} {y}) scale({scale:g})"><rect width="32" height="32" rx="7" fill="{colour}"/>'
     '<path d="M8 23V9.5l8 7.5 8-7.5V23" fill="none" stroke="#fff" stroke-width="3" stroke-linecap="round"'
     ' stroke-linejoin="round"/></g>'
 )
+
+
+FOLDER: Final = Path(__file__).parent / "fonts"
+
+
+HEADING: Final = "zilla-slab-600.ttf"
+
+
+TEXT: Final = "source-sans-3-400.ttf"
+
+
+STRONG: Final = "source-sans-3-600.ttf"
+
+
+FAMILIES: Final = {
+    HEADING: "Zilla Slab",
+    STRONG: "Source Sans 3",
+    "noto-sans-arabic-600.ttf": "Noto Sans Arabic",
+    "noto-sans-hebrew-600.ttf": "Noto Sans Hebrew",
+    "noto-sans-devanagari-600.ttf": "Noto Sans Devanagari",
+    "noto-sans-thai-600.ttf": "Noto Sans Thai",
+}
+"""The family of each file that can draw a name, in the order in which they are tried."""
+
+
+_REORDERED: Final = frozenset({"noto-sans-devanagari-600.ttf", "noto-sans-thai-600.ttf"})
+"""Fonts of scripts whose signs are placed by the letters around them."""
+
+
+_DROPPED: Final = frozenset({"So", "Sk", "Cf", "Cc", "Co", "Cs", "Cn"})
+"""Emoji, their modifiers, and what has no form: a text is the same to its reader without them."""
+
+
+_JOINERS: Final = "\u200c\u200d"
+"""Characters that decide the form of letters and are not drawn."""
+
+
+@functools.cache
+def _covered() -> dict[str, frozenset[int]]:
+    found = json.loads((FOLDER / "coverage.json").read_text(encoding="ascii"))
+    return {file: frozenset(_numbers(ranges)) for file, ranges in found.items()}
+
+
+def _numbers(ranges: str) -> list[int]:
+    numbers: list[int] = []
+    for each in ranges.split():
+        first, _, last = each.partition("-")
+        numbers += range(int(first, 16), int(last or first, 16) + 1)
+    return numbers
+
+
+def drawable(text: str) -> str:
+    """Return *text* in one line, without emoji and characters that have no form."""
+    composed = unicodedata.normalize("NFC", text)
+    kept = (
+        each for each in composed if each in _JOINERS or unicodedata.category(each) not in _DROPPED or each in "\n\t"
+    )
+    return " ".join("".join(kept).split())
+
+
+def font_for(text: str, *, heading: bool = False) -> str:
+    """
+    Return the file of the one font that can draw all of *text*; "" if none can.
+
+    The renderer misplaces vowel signs when it takes the characters of a line from several fonts, so each font of a
+    script has the Latin letters too; and when the first letter is of another script, so such a line is not drawn.
+
+    Args:
+        heading: try the typeface of headings first.
+    """
+    characters = {ord(each) for each in text if each not in _JOINERS}
+    first = next((each for each in text if each.isalpha()), "")
+    for file in FAMILIES if heading else (each for each in FAMILIES if each != HEADING):
+        if characters <= _covered()[file]:
+            return "" if file in _REORDERED and first.isascii() and first else file
+    return ""
 
 
 @cache
@@ -103,7 +205,7 @@ def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
     Return a card as SVG, and the files of the fonts that it needs.
 
     Args:
-        card: the content of the card, as :mod:`muniment.web.cards.facts` returns it.
+        card: the content of the card, as :mod:`muniment.web.cards.views` returns it.
         logo: a PNG as a data URL.
     """
     files = {STRONG: None, TEXT: None}

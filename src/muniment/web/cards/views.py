@@ -1,17 +1,18 @@
-"""Cards for other sites: as a picture, as a frame, and by oEmbed."""
+"""Cards for other sites: what they say, as a picture, as a frame, and by oEmbed."""
 
 import base64
 from collections.abc import Callable
 from html import escape
 from http import HTTPStatus
-from typing import Final
-from urllib.parse import unquote, urlsplit
+from itertools import islice
+from typing import Any, Final
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.http.addresses import rate_key
 from muniment.kernel.http.representations import etag, is_known
@@ -22,24 +23,33 @@ from muniment.kernel.wire import PICTURE_PATH
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.offered import default
 from muniment.languages.speaking import speaking
+from muniment.languages.writing import number
 from muniment.registry.company import pictures
 from muniment.registry.company.redrawing import SMALL
 from muniment.registry_toml import applied
+from muniment.registry_toml.document import Texts
 from muniment.web.branding import accents
 from muniment.web.cards import drawing
-from muniment.web.cards.facts import assessment_card, company_card, framework_card, person_card, registry_card
 from muniment.web.cards.renderer import card_picture
 from muniment.web.context import address, own_address
-from muniment.web.presenters import scores
+from muniment.web.presenters import company_lists, markdown, scores
+from muniment.web.presenters.marks import colour, initials
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.requests.security_headers import POLICY
 from muniment.web.views.public.documents import document
+from muniment.web.wording.labels import label
 
 DESIGN: Final = "4"
 """Changes with the look of cards, so that kept ones are drawn again."""
 KEPT: Final = "public, max-age=3600"
 FRAME_WIDTH, FRAME_HEIGHT = 480, 210
 FRAMED: Final = POLICY.replace("frame-ancestors 'none'", "frame-ancestors *").replace("script-src 'self'; ", "")
+
+
+SUMMARY_CHARACTERS = 220
+NAME_CHARACTERS = 200
+NAMES_SHOWN = 3
+"""Maximum number of organizations of a person that a card names."""
 
 
 def registry_picture(request: HttpRequest) -> HttpResponse:
@@ -216,3 +226,110 @@ def _slug_of(url: str, base: str) -> str:
 def _fitting(request: HttpRequest, name: str, size: int) -> int:
     asked = request.GET.get(name, "")
     return min(size, int(asked)) if asked.isascii() and asked.isdecimal() and len(asked) < 6 and int(asked) else size
+
+
+def company_card(bundle: JSONObject) -> JSONObject:
+    """Return what the card of a company says, without its logo and the registry."""
+    company = bundle["company"]
+    people = len(company_lists.team_of(bundle.get("positions") or [])) or company.get("teamSize") or 0
+    proposals = len(bundle.get("proposals") or [])
+    facts = [
+        (company.get("treasury"), gettext("treasury")),
+        (number(people) if people else "", ngettext("person", "people", people)),
+        (number(proposals) if proposals else "", ngettext("proposal", "proposals", proposals)),
+        (company.get("symbol"), gettext("token")),
+    ]
+    return {
+        **_company(company),
+        "above": _joined(label(company.get("type") or ""), label(company.get("industry") or "")),
+        "summary": _summary(company.get("description") or _prose(company.get("body") or "")),
+        "facts": [each for each in facts if each[0]],
+    }
+
+
+def registry_card(name: str, stats: JSONObject, texts: Texts) -> JSONObject:
+    """Return what the card of the registry says, without its mark."""
+    counted = [
+        (stats["total"], ngettext("company", "companies", stats["total"])),
+        (stats["founders"], ngettext("person", "people", stats["founders"])),
+        (stats["frameworks"], ngettext("framework", "frameworks", stats["frameworks"])),
+    ]
+    heading = texts.heading or gettext("The verified record of companies, DAOs and the people behind them")
+    return {
+        "name": name[:NAME_CHARACTERS],
+        "address": "/",
+        "above": texts.tagline or gettext("Public registry"),
+        "summary": _summary(heading),
+        "facts": [(number(value), label) for value, label in counted if value],
+    }
+
+
+def person_card(person: JSONObject) -> JSONObject:
+    """Return what the card of a person says, without its picture and the registry."""
+    positions = person.get("positions") or []
+    held = company_lists.organizations_of(positions)
+    names = dict.fromkeys(each.company.get("name") for each in held)
+    facts = [
+        (len(held), ngettext("organization", "organizations", len(held))),
+        (len(positions), ngettext("position", "positions", len(positions))),
+    ]
+    return {
+        **_named(person["name"], "people", person["slug"]),
+        "letters": initials(person["name"], is_person=True),
+        "above": _joined(*islice(names, NAMES_SHOWN)),
+        "summary": _summary(person.get("bio")),
+        "facts": [(number(value), label) for value, label in facts if value],
+    }
+
+
+def framework_card(framework: JSONObject) -> JSONObject:
+    """Return what the card of a framework says, without the logo of its organization and the registry."""
+    kind = gettext("Program") if framework["kind"] == "program" else gettext("Scoring framework")
+    scores = framework.get("scoreCount") or 0
+    state = gettext("Open") if framework["isOpen"] else gettext("Not open")
+    facts = [
+        (state, gettext("status")),
+        (number(scores) if scores else "", ngettext("published score", "published scores", scores)),
+    ]
+    return {
+        **_named(framework["frameworkName"], "frameworks", framework["frameworkId"]),
+        "above": _joined(kind, (framework.get("company") or {}).get("name")),
+        "summary": _summary(framework["description"]),
+        "facts": [each for each in facts if each[0]],
+    }
+
+
+def assessment_card(company: JSONObject, assessment: JSONObject) -> JSONObject:
+    """Return what the card of a published report says."""
+    facts: list[tuple[Any, str]] = [(f"{assessment['score']:g}", gettext("of 100"))]
+    if assessment.get("grade"):
+        facts.append((assessment["grade"], gettext("grade")))
+    return {
+        **_company(company),
+        "above": gettext("Assessment"),
+        "summary": assessment["frameworkName"],
+        "facts": facts,
+    }
+
+
+def _company(company: JSONObject) -> JSONObject:
+    return _named(company["name"], "companies", company["id"])
+
+
+def _named(name: str, room: str, key: str) -> JSONObject:
+    name = name[:NAME_CHARACTERS]
+    address = f"/{room}/{quote(key, safe='')}"
+    return {"name": name, "address": address, "letters": initials(name), "colour": colour(key)}
+
+
+def _joined(*parts: str | None) -> str:
+    return " · ".join(filter(None, parts))
+
+
+def _prose(text: str) -> str:
+    """Return a text that begins with a sentence; nothing for one that is lists below headings."""
+    return "" if text.lstrip().startswith(("#", "-", "*", "|", "<")) else text
+
+
+def _summary(text: str | None) -> str:
+    return markdown.plain(text or "", SUMMARY_CHARACTERS)

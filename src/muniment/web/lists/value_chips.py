@@ -11,8 +11,7 @@ from muniment.languages.speaking import speaking
 from muniment.schema.filters import Chosen
 from muniment.store.search.values import has_beginnings
 from muniment.store.search_text import pieces
-from muniment.web.lists.catalog import list_query, registry_list
-from muniment.web.lists.search import ListFilter, ListName, Search
+from muniment.web.lists.search import ListFilter, ListName, Search, list_query, registry_list
 from muniment.web.requests.page_cache import reader
 
 SHOWN: Final = 4

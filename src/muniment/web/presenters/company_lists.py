@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
-from muniment.languages.writing import digits
+from muniment.languages.writing import digits, number
 from muniment.schema.company_parts import person_key
 from muniment.web.presenters.charts import in_percent, percent
 from muniment.web.requests.pagination import Pager, pager_of
@@ -364,3 +364,15 @@ def address_of(path: str, number: int, kept: dict[str, str] | None = None) -> st
     """Return the address of page *number* of a list; the first has no number."""
     asked = {**(kept or {}), **({"page": str(number)} if number > 1 else {})}
     return path + (f"?{urlencode(asked)}" if asked else "")
+
+
+def counted_team(positions: Sequence[JSONObject]) -> str:
+    """Return how many people a team has, and how many positions if some have several; empty without any."""
+    if not positions:
+        return ""
+    people = len(team_of(positions))
+    shown = ngettext("%(count)s person", "%(count)s people", people) % {"count": number(people)}
+    if people == len(positions):
+        return shown
+    held = ngettext("%(count)s position", "%(count)s positions", len(positions)) % {"count": number(len(positions))}
+    return f"{shown}, {held}"

@@ -1,12 +1,18 @@
-"""Marks and state pills as HTML. They are in every row of a list, where templates of their own would cost most."""
+"""
+Marks and state pills as HTML, and the monograms in marks and on cards.
 
+They are in every row of a list, where templates of their own would cost most.
+"""
+
+import hashlib
+import re
+import unicodedata
 from html import escape
 from typing import Final
 
 from django.utils.safestring import SafeString, mark_safe
 
 from muniment.web.context import own_address
-from muniment.web.presenters.monograms import colour, initials
 from muniment.web.wording.states import state
 
 _GOOD = (
@@ -19,6 +25,18 @@ _WAIT = (
 )
 _BAD = ("declined", "expired", "failed", "rejected")
 TONES: Final = dict.fromkeys(_GOOD, "good") | dict.fromkeys(_WAIT, "wait") | dict.fromkeys(_BAD, "bad")
+
+
+COLOURS: Final = 8
+_SMALL_WORDS: Final = frozenset(
+    ("a", "an", "and", "de", "del", "der", "des", "die", "du", "el", "for", "in", "la", "le", "of", "on", "the", "und")
+)
+_BEHIND: Final = frozenset(("jr", "sr", "ii", "iii", "iv", "phd", "md", "esq"))
+"""Words behind a person's name that are no part of it."""
+_ASIDE: Final = re.compile(r"\([^)]*\)")
+_WORDS: Final = re.compile(r"[\s\-–—_/.,:;|()&+]+")
+_ONE_LETTER: Final = ("ARABIC", "HEBREW", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "SYRIAC", "THAI", "LAO", "KHMER")
+"""Scripts in which letters join, or in which one character is a whole word or syllable."""
 
 
 def mark_html(name: str, logo: object = None, size: str = "", *, is_round: bool = False, key: str = "") -> SafeString:
@@ -45,3 +63,59 @@ def pill_html(word: str, shown: str = "") -> SafeString:
     """Return a state as a word with its tone; *shown* in place of the usual word."""
     shown = escape(shown or state(word))
     return mark_safe(f'<span class="pill {TONES.get(word, "")}">{shown}</span>')  # noqa: S308 - escaped
+
+
+def initials(name: str, *, is_person: bool = False) -> str:
+    """
+    Return one or two initials of *name*; "·" if it has neither letters nor digits.
+
+    Names of several words have the initials of the first two that matter, those of people of the first and the last, in
+    scripts where initials are usual.
+    """
+    words = [(word, initial) for word in _WORDS.split(_composed(name)) if (initial := _initial(word))]
+    chosen = [initial for word, initial in words if word.lower() not in _SMALL_WORDS] or [each for _, each in words]
+    if not chosen:
+        return "·"
+    first = chosen[0]
+    if len(chosen) == 1 or _script(first).startswith(_ONE_LETTER):
+        return first
+    second = (_family(name) if is_person else "") or chosen[1]
+    return first if _script(second).startswith(_ONE_LETTER) else first + second
+
+
+def colour(key: str) -> int:
+    """Return the number of the colour that belongs to *key*, the same on every page and in every version."""
+    return hashlib.blake2s(key.encode(), digest_size=1).digest()[0] % COLOURS
+
+
+def _family(name: str) -> str:
+    """Return the initial of a person's last name, without the title or generation behind it; "" if there is none."""
+    words = [
+        word
+        for each in _ASIDE.sub(" ", _composed(name)).split()[1:]
+        if (word := each.strip(".,()")).casefold() not in _BEHIND
+    ]
+    found = (_initial(part) for word in words[::-1] for part in _WORDS.split(word))
+    return next(filter(None, found), "")
+
+
+def _composed(name: str) -> str:
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+def _initial(word: str) -> str:
+    """Return the first letter or digit of *word* with the vowel signs that belong to it."""
+    if word.isascii() and word[:1].isalnum():
+        return word[0].upper()
+    for index, character in enumerate(word):
+        if character.isalnum():
+            end = index + 1
+            while end < len(word) and unicodedata.category(word[end]) in {"Mc", "Mn"}:
+                end += 1
+            upper = character.upper()
+            return (upper if len(upper) == 1 else character) + word[index + 1 : end]
+    return ""
+
+
+def _script(initial: str) -> str:
+    return "LATIN" if initial.isascii() else unicodedata.name(initial[0], "")

@@ -10,7 +10,7 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.inbox.checks import list_dead_links
 from muniment.registry.models import Company, ItemChecks
 from muniment.registry.review import workflow
-from muniment.web.authoring.team_size import counted_team
+from muniment.web.presenters.company_lists import counted_team
 
 pytestmark = pytest.mark.django_db
 FACTS = {"name": "Tidal Works", "type": "cooperative", "website": "https://tidal.example", "description": "Tides."}

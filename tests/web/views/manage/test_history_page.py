@@ -11,7 +11,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.history import MAX_READ
 from muniment.registry.models import Company, HistoryEntry
-from muniment.web.presenters import differences, marking
+from muniment.web.presenters import differences
 
 pytestmark = pytest.mark.django_db
 
@@ -50,7 +50,7 @@ def test_the_page_of_the_worst_edits_stays_within_its_budget(me, monkeypatch):
     monkeypatch.setattr(differences, "Room", room)
     html = page_of(me, mine)
     assert len(budgets) == 1
-    assert 0 < budgets[0].budget.spent <= marking.STEPS
+    assert 0 < budgets[0].budget.spent <= differences.STEPS
     assert html.count("<details") == 24 + 1  # and the account menu; what was created is short
     assert len(html) < 3 * differences.PAGE_CHARACTERS
 

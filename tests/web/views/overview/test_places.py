@@ -2,8 +2,13 @@
 
 import re
 
+import pytest
+
 from make.pages import valid
 from make.published import company
+from muniment.schema.kinds import country_names
+from muniment.store.lists.facets import Counted, Facet
+from muniment.web.views.overview.places import LEVELS, countries_of, level_of, picture, steps_of, world
 
 
 def at(number, *codes):
@@ -31,3 +36,57 @@ def test_the_table_has_every_country_of_the_map_and_those_too_small_for_it(visit
     home = visitor.get("/").text
     assert 'href="/map">Show on a map' in home
     assert '<a href="/companies?country=FR"><bdi>France</bdi></a>' in home
+
+
+def countries(**numbers):
+    return countries_of(Facet(tuple(Counted(code, n) for code, n in numbers.items()), 0))
+
+
+def test_countries_come_by_number_and_lead_to_their_list():
+    found = countries(FR=2, SG=9, DE=2, XX=1)
+    assert [(each.name, each.n, each.is_drawn) for each in found] == [
+        ("Singapore", 9, False),
+        ("France", 2, True),
+        ("Germany", 2, True),
+        ("XX", 1, False),
+    ]
+    assert found[1].address == "/companies?country=FR"
+    assert countries_of(None) == []
+
+
+@pytest.mark.parametrize(
+    ("n", "most", "level"), [(1, 1, 1), (1, 1000, 1), (1000, 1000, LEVELS), (4, 1000, 2), (300, 1000, 5), (2, 3, 4)]
+)
+def test_a_level_stands_for_as_many_times_more_than_the_one_before(n, most, level):
+    assert level_of(n, most) == level
+
+
+def test_the_legend_has_the_numbers_that_the_map_shows():
+    found = countries(FR=1, DE=2, GB=40, JP=1000)
+    steps = steps_of(found)
+    assert [each.label for each in steps] == ["1 to 2", "40", "1,000"]
+    assert {each.level for each in steps} == {each.level for each in found}
+
+
+def test_the_map_draws_every_country_once_and_marks_those_with_companies():
+    html = picture(countries(FR=1, JP=2000, SG=4))
+    assert re.findall("<title>(.*?)</title>", html) == ["Japan: 2,000 companies", "France: 1 company"]
+    assert 'href="/companies?country=JP" tabindex="-1"' in html
+    shapes = sum(map(len, world().countries.values())) + len(world().others)
+    assert sum(map(len, re.findall(' d="([^"]*)"', html))) == shapes
+
+
+def test_the_shapes_have_codes_of_countries_and_stay_inside_the_picture():
+    shapes = world()
+    assert len(shapes.countries) > 150
+    assert shapes.countries.keys() <= country_names().keys()
+    for path in (*shapes.countries.values(), shapes.others):
+        for ring in re.findall(r"M([^M]*)z", path):
+            start, _, steps = ring.partition("l")
+            x, y = map(int, re.findall(r"-?\d+", start))
+            numbers = list(map(int, re.findall(r"-?\d+", steps)))
+            for dx, dy in zip(numbers[::2], numbers[1::2], strict=True):
+                assert abs(dx) < shapes.width / 4, "a line across the map"
+                x, y = x + dx, y + dy
+                assert -4 <= x <= shapes.width + 4
+                assert -4 <= y <= shapes.height + 4

@@ -14,9 +14,7 @@ from muniment.languages.translated import told
 from muniment.searches import saved_searches
 from muniment.searches.models import SavedSearch
 from muniment.web.context import address
-from muniment.web.lists import links
-from muniment.web.lists.catalog import LISTS, registry_list
-from muniment.web.lists.search import ListName, Search, joined
+from muniment.web.lists.search import LISTS, ListName, Search, chips_of, feed_address, joined, registry_list, title_of
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
@@ -47,7 +45,7 @@ def searches(request: HttpRequest) -> HttpResponse:
 def new(request: HttpRequest) -> HttpResponse:
     """Save the search of the address under a name."""
     search = _search(request.GET.get("list", ""), request.GET)
-    form = SearchForm(form_data(request), initial={"name": links.title(search)[: saved_searches.MAX_NAME_CHARACTERS]})
+    form = SearchForm(form_data(request), initial={"name": title_of(search)[: saved_searches.MAX_NAME_CHARACTERS]})
     status = 0
     if request.method == "POST" and form.is_valid():
         try:
@@ -63,7 +61,7 @@ def new(request: HttpRequest) -> HttpResponse:
     context = {
         "form": form,
         "search": search,
-        "chips": links.chips(search),
+        "chips": chips_of(search),
         "crumbs": [(gettext("Saved searches"), HOME), (gettext("Save search"), "")],
     }
     return manage_page(request, "manage/search.html", context, status=status)
@@ -109,11 +107,11 @@ def _shown(request: HttpRequest, row: SavedSearch) -> JSONObject:
         search = Search.read(of, QueryDict(row.query)).filters
     except Problem:
         return shown
-    feed = links.feed_address(search)
+    feed = feed_address(search)
     return {
         **shown,
         "address": search.address(),
         "feed": feed,
         "feed_url": address(request) + feed,
-        "texts": [chip.text for chip in links.chips(search)],
+        "texts": [chip.text for chip in chips_of(search)],
     }

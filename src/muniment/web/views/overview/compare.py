@@ -1,21 +1,42 @@
-"""Two to four organizations side by side. Which ones is in the address, so that a comparison can be shared."""
+"""
+Two to four organizations side by side: a row for each fact, people in common, and charts.
 
-from collections.abc import Sequence
+Which ones is in the address, so that a comparison can be shared.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
+from urllib.parse import quote
 
 import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
+from muniment.languages.writing import number
+from muniment.schema.kinds import Money, Number
 from muniment.store.queries import ListQuery
 from muniment.store.search_text import fold
-from muniment.web.context import address
+from muniment.web.context import address as registry_address
 from muniment.web.lists.search import joined
-from muniment.web.presenters.overview import front
-from muniment.web.presenters.overview.comparing import Side, charts_of, rows_of, shared_people
+from muniment.web.presenters import charts, company_lists
+from muniment.web.presenters.charts import ChartSlice
+from muniment.web.presenters.company import (
+    address,
+    bare,
+    day,
+    declared_facts,
+    listed_on,
+    rounds_of,
+    safe_link,
+)
 from muniment.web.requests.page_cache import published, reader
+from muniment.web.views.overview import home
+from muniment.web.wording.labels import labelled, theme
+from muniment.web.wording.states import state
 
 MOST: Final = 4
 FOUND_SHOWN: Final = 6
@@ -26,8 +47,86 @@ WORDS: Final = 200
 class Choice(NamedTuple):
     """An organization that can be added or removed, with the comparison that follows."""
 
-    item: front.Item
+    item: home.Item
     address: str
+
+
+ROUNDS_SHOWN: Final = 3
+
+
+class ComparedCell(NamedTuple):
+    """
+    A fact of one organization.
+
+    Args:
+        owner: the name of the organization, for a screen that shows cells one below the other.
+        address: the address of another site.
+    """
+
+    text: str
+    owner: str
+    address: str = ""
+
+
+class ComparedRow(NamedTuple):
+    """
+    A fact of every organization.
+
+    Args:
+        differs: whether at least two of them say different things.
+        lacking: the words for an organization that does not say it.
+    """
+
+    label: str
+    cells: list[ComparedCell]
+    differs: bool
+    is_number: bool = False
+    lacking: str = ""
+
+
+class Shared(NamedTuple):
+    """A person with positions in several of the organizations."""
+
+    name: str
+    address: str
+    organizations: str
+
+
+class Side:
+    """One of the organizations that are compared."""
+
+    def __init__(self, bundle: JSONObject) -> None:
+        self.company: JSONObject = bundle["company"]
+        self.members = company_lists.team_of(bundle.get("positions") or [])
+        self.proposals: list[JSONObject] = bundle.get("proposals") or []
+        self.holders: list[JSONObject] = bundle.get("capTable") or []
+        self.rounds = rounds_of(bundle)
+        self.concentration = company_lists.concentration_of(self.holders)
+        today = company_lists.today()
+        self.open_votes = sum(company_lists.is_open(each, today) for each in self.proposals)
+
+    @property
+    def slug(self) -> str:
+        return str(self.company["id"])
+
+    @property
+    def name(self) -> str:
+        return str(self.company["name"])
+
+    @property
+    def address(self) -> str:
+        return f"/companies/{quote(self.slug)}"
+
+    @property
+    def people(self) -> int:
+        return len(self.members) or self.company.get("teamSize") or 0
+
+    @property
+    def treasury(self) -> float:
+        return float((self.company.get("treasuryAmount") or {}).get("amount") or 0)
+
+
+_Told = Callable[[Side], object]
 
 
 @published("c", "add", "only", daily=True)
@@ -63,7 +162,7 @@ def compare(request: HttpRequest) -> HttpResponse:
         "people": people[:SHARED_SHOWN],
         "people_more": len(people[SHARED_SHOWN:]),
         "charts": charts_of(sides),
-        "canonical": f"{address(request)}{_address(slugs)}",
+        "canonical": f"{registry_address(request)}{_address(slugs)}",
     }
     return TemplateResponse(request, "registry/compare.html", context)
 
@@ -77,17 +176,17 @@ def _bundles(slugs: Sequence[str]) -> dict[str, JSONObject]:
     return {key: msgspec.json.decode(each.body)["data"] for (_, key), each in found.items()}
 
 
-def _found(words: str, slugs: Sequence[str]) -> list[front.Item]:
+def _found(words: str, slugs: Sequence[str]) -> list[home.Item]:
     if not words:
         return []
     items = reader().companies(ListQuery(q=words, page_size=FOUND_SHOWN + MOST)).items
-    return [each for each in map(front.item_of, items) if each.id not in slugs][:FOUND_SHOWN]
+    return [each for each in map(home.item_of, items) if each.id not in slugs][:FOUND_SHOWN]
 
 
 def _starts() -> list[Choice]:
     """Return the organizations with the largest treasuries, to begin with."""
     query = ListQuery(sort="treasury", page_size=FOUND_SHOWN)
-    return [Choice(each, _address([each.id])) for each in map(front.item_of, reader().companies(query).items)]
+    return [Choice(each, _address([each.id])) for each in map(home.item_of, reader().companies(query).items)]
 
 
 def _near(company: JSONObject, slugs: Sequence[str]) -> list[Choice]:
@@ -96,5 +195,118 @@ def _near(company: JSONObject, slugs: Sequence[str]) -> list[Choice]:
         return []
     chosen = settings.SCHEMA.listings["company"].select({"industry": (company["industry"],)})
     query = ListQuery(filters=chosen.filters, sort="treasury", page_size=FOUND_SHOWN + MOST)
-    items = map(front.item_of, reader().companies(query).items)
+    items = map(home.item_of, reader().companies(query).items)
     return [Choice(each, _address([*slugs, each.id])) for each in items if each.id not in slugs][:FOUND_SHOWN]
+
+
+def rows_of(sides: Sequence[Side]) -> list[ComparedRow]:
+    """Return every fact that at least one of the organizations has."""
+    found = [_row(label, sides, told) for label, told in _words().items()]
+    found += [_row(label, sides, told, is_number=True) for label, told in _numbers().items()]
+    found.append(_links(sides))
+    found += _declared(sides)
+    return [row for row in found if any(cell.text for cell in row.cells)]
+
+
+def _words() -> Mapping[str, _Told]:
+    def member(name: str) -> _Told:
+        return lambda side: labelled(name, str(side.company.get(name) or ""))
+
+    return {
+        gettext("Type"): member("type"),
+        gettext("Subtype"): member("orgKind"),
+        gettext("Industry"): member("industry"),
+        gettext("Themes"): lambda side: ", ".join(map(theme, side.company.get("themes") or ())),
+        gettext("Status"): lambda side: state(str(side.company["status"])) if side.company.get("status") else "",
+        gettext("Listed"): lambda side: listed_on(side.company),
+        gettext("Updated"): lambda side: day(str(side.company["updatedAt"])),
+        gettext("Maintained by"): lambda side: side.company.get("maintainedByOwner") and gettext("Its owner"),
+        gettext("Verified domain"): lambda side: (side.company.get("verifiedDomain") or {}).get("domain"),
+        gettext("Address"): lambda side: "; ".join(filter(None, map(address, side.company.get("address") or ()))),
+        gettext("Token"): member("symbol"),
+        gettext("Funding"): _funding,
+    }
+
+
+def _numbers() -> Mapping[str, _Told]:
+    return {
+        gettext("Treasury"): lambda side: side.company.get("treasury"),
+        gettext("People"): lambda side: number(side.people) if side.people else "",
+        gettext("Proposals"): lambda side: number(len(side.proposals)) if side.proposals else "",
+        gettext("Open votes"): lambda side: number(side.open_votes) if side.proposals else "",
+        gettext("Listed holders"): lambda side: number(len(side.holders)) if side.holders else "",
+        gettext("Share of the ten largest holders"): lambda side: side.concentration and side.concentration.top,
+        gettext("Gini coefficient of the holders"): lambda side: side.concentration and side.concentration.gini,
+    }
+
+
+def _funding(side: Side) -> str:
+    latest = [
+        " · ".join(str(part) for part in (each.get("name"), each.get("target"), state(each["state"])) if part)
+        for each in side.rounds[-ROUNDS_SHOWN:]
+        if each.get("public") is not False
+    ]
+    return "; ".join(latest[::-1]) or (gettext("Raising") if side.company.get("raising") else "")
+
+
+def _row(label: str, sides: Sequence[Side], told: _Told, *, is_number: bool = False) -> ComparedRow:
+    cells = [ComparedCell(str(told(side) or ""), side.name) for side in sides]
+    return ComparedRow(label, cells, len({cell.text for cell in cells}) > 1, is_number, _lacking().get(label, ""))
+
+
+def _lacking() -> Mapping[str, str]:
+    """Return what is said of lists without rows, and of a listing without an owner."""
+    lists = (gettext("Proposals"), gettext("Open votes"), gettext("Listed holders"), gettext("Funding"))
+    return {**dict.fromkeys(lists, gettext("None listed")), gettext("Maintained by"): gettext("No owner yet")}
+
+
+def _links(sides: Sequence[Side]) -> ComparedRow:
+    found = [(safe_link(side.company.get("website")), side.name) for side in sides]
+    cells = [ComparedCell(bare(link), name, link) for link, name in found]
+    return ComparedRow(gettext("Website"), cells, len({cell.text for cell in cells}) > 1)
+
+
+def _declared(sides: Sequence[Side]) -> Iterator[ComparedRow]:
+    """Yield a row for each field that the operator declares."""
+    record = settings.SCHEMA.company
+    facts = [(declared_facts(side.company, record), side.name) for side in sides]
+    for name, field in record.by_name.items():
+        if field.is_additional and any(name in each for each, _ in facts):
+            told = [(each.get(name, {}), owner) for each, owner in facts]
+            cells = [ComparedCell(fact.get("value", ""), owner, fact.get("address", "")) for fact, owner in told]
+            is_number = isinstance(field.kind, Number | Money)
+            yield ComparedRow(gettext(field.label), cells, len({cell.text for cell in cells}) > 1, is_number)
+
+
+def shared_people(sides: Sequence[Side]) -> list[Shared]:
+    """Return the people with a profile who have positions in at least two of the organizations, most of them first."""
+    held: dict[str, tuple[str, list[str]]] = {}
+    for side in sides:
+        for member in side.members:
+            if member.slug:
+                held.setdefault(member.slug, (member.name, []))[1].append(side.name)
+    ranked = sorted(held.items(), key=lambda each: (-len(each[1][1]), each[1][0]))
+    return [
+        Shared(name, f"/people/{quote(slug)}", ", ".join(names)) for slug, (name, names) in ranked if len(names) > 1
+    ]
+
+
+def charts_of(sides: Sequence[Side]) -> list[tuple[str, SafeString]]:
+    """Draw what at least two of the organizations can be measured by."""
+    measures: list[tuple[str, Callable[[Side], float], Callable[[Side], str]]] = [
+        (gettext("Treasury"), lambda side: side.treasury, lambda side: str(side.company.get("treasury") or "")),
+        (gettext("People"), lambda side: side.people, lambda side: number(side.people)),
+        (gettext("Proposals"), lambda side: len(side.proposals), lambda side: number(len(side.proposals))),
+        (gettext("Listed holders"), lambda side: len(side.holders), lambda side: number(len(side.holders))),
+    ]
+    found = []
+    for title, measure, shown in measures:
+        slices = [
+            ChartSlice(side.name, measure(side), shown(side), address=side.address)
+            for side in sides
+            if measure(side) > 0  # nothing is known of the others
+        ]
+        if len(slices) > 1:
+            named = ", ".join(f"{each.label} {each.text}" for each in slices)
+            found.append((title, charts.bar(title, f"{title}: {named}.", slices, unit=title)))
+    return found

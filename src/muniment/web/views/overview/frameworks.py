@@ -11,14 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
+from muniment.kernel.json import JSONObject
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
+from muniment.web.presenters import company_lists, markdown, scores
 from muniment.web.presenters import company_lists as lists
-from muniment.web.presenters import markdown, scores
-from muniment.web.presenters.company import further_fields
-from muniment.web.presenters.overview import front
-from muniment.web.presenters.overview.frameworks import framework_facts, standing_of
+from muniment.web.presenters.company import day, day_or_text, further_fields
 from muniment.web.requests.page_cache import published, reader
+from muniment.web.views.overview import home
 from muniment.web.views.public.documents import document
 
 OTHERS_SHOWN: Final = 6
@@ -49,19 +49,19 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     return TemplateResponse(request, "registry/framework.html", context)
 
 
-def _others(framework_id: str, organization: str) -> list[front.Framework]:
+def _others(framework_id: str, organization: str) -> list[home.Framework]:
     """Return other frameworks of the same organization by name, at most a page of them."""
     if not organization:
         return []
     chosen = settings.SCHEMA.listings["framework"].select({"company": organization})
     query = ListQuery(page_size=OTHERS_READ, sort="name", filters=chosen.filters)
-    found = map(front.framework_of, reader().page("framework", query).items)
+    found = map(home.framework_of, reader().page("framework", query).items)
     return sorted(
         (each for each in found if each.framework_id != framework_id), key=lambda each: _natural(each.framework_name)
     )
 
 
-def _near(others: list[front.Framework], name: str) -> list[front.Framework]:
+def _near(others: list[home.Framework], name: str) -> list[home.Framework]:
     """Return those whose names are next to *name*: a tenth part is next to the ninth."""
     place = bisect.bisect([_natural(each.framework_name) for each in others], _natural(name))
     start = max(0, min(place - OTHERS_SHOWN // 2, len(others) - OTHERS_SHOWN))
@@ -71,3 +71,28 @@ def _near(others: list[front.Framework], name: str) -> list[front.Framework]:
 def _natural(name: str) -> list[tuple[int, str]]:
     """Return a key by which numbers in names are sorted by their value."""
     return [(int(each), "") if each.isdecimal() else (0, each.casefold()) for each in re.split(r"([0-9]{1,9})", name)]
+
+
+def framework_facts(framework: JSONObject) -> list[JSONObject]:
+    """Return the facts of a framework."""
+    kinds = {"score": gettext("Score, for any company"), "program": gettext("Program, for applicants")}
+    facts = [
+        (gettext("Kind"), kinds.get(framework["kind"], framework["kind"])),
+        (gettext("Status"), gettext("Open") if framework["isOpen"] else gettext("Not open")),
+        (gettext("Opens"), day_or_text(framework.get("opensOn"))),
+        (gettext("Closes"), day_or_text(framework.get("closesOn"))),
+        (gettext("Updated"), day(framework["updatedAt"]) if framework.get("updatedAt") else ""),
+    ]
+    return [{"label": label, "value": value} for label, value in facts if value]
+
+
+def standing_of(framework: JSONObject) -> str:
+    """Return what the days of a program say today, in UTC; empty if they say nothing."""
+    opens, closes, today = framework.get("opensOn") or "", framework.get("closesOn") or "", company_lists.today()
+    if closes and closes < today:
+        return gettext("Applications closed on %(day)s.") % {"day": day_or_text(closes)}
+    if opens > today:
+        return gettext("Applications open on %(day)s.") % {"day": day_or_text(opens)}
+    if closes:
+        return gettext("Applications close on %(day)s.") % {"day": day_or_text(closes)}
+    return ""

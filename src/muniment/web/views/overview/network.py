@@ -1,17 +1,27 @@
-"""The page of an organization's people and the other organizations in which they have positions."""
+"""
+The page of an organization's people and the other organizations in which they have positions, with a picture.
 
-from typing import Final
+The picture has three columns: the organization, people, other organizations. Both columns are ordered so that lines
+cross little, in a fixed number of rounds, so that the same people always give the same picture. Names are beside the
+lines: those to other organizations begin behind the longest name of a person.
+"""
+
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from html import escape
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from muniment.store.lists.ties import connected
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
-from muniment.web.presenters.overview.network import MOST_PEOPLE, OtherOrganization, Tie, network_of, picture
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.views.public.company_lists import parts_of
 from muniment.web.views.public.documents import bundle_of
@@ -41,6 +51,72 @@ class _TiesDocument(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_TiesDocument).decode
+
+
+MOST_PEOPLE: Final = 24
+MOST_ORGANIZATIONS: Final = 35
+"""With the organization itself at most 60 nodes; beyond that, labels and lines cannot be read."""
+WIDTH: Final = 1100
+PERSON_X: Final = 340
+OTHER_X: Final = 790
+ROW: Final = 24
+MARGIN: Final = 24
+ROUNDS: Final = 4
+LABEL_CHARACTERS: Final = 34
+OWN_CHARACTERS: Final = 20
+"""Maximum characters in one line of the organization's own name: it ends where the picture does."""
+OWN_LINES: Final = 5
+OWN_LEADING: Final = 20
+OWN_LETTER: Final = 9
+LETTER: Final = 6.9
+"""The width of a letter of a name, rather more than less; that of a wide character is twice as much."""
+GAP: Final = 12
+"""Between a node and its name."""
+
+
+class OtherOrganization(NamedTuple):
+    """An organization."""
+
+    slug: str
+    name: str
+
+    @property
+    def address(self) -> str:
+        return f"/companies/{quote(self.slug)}"
+
+
+class Tie(NamedTuple):
+    """
+    A person of the organization.
+
+    Args:
+        titles: those that the person has there.
+        more: how many further titles.
+        others: the other organizations, each once.
+    """
+
+    slug: str
+    name: str
+    titles: Sequence[str]
+    more: int
+    others: Sequence[OtherOrganization]
+
+    @property
+    def address(self) -> str:
+        return f"/people/{quote(self.slug)}"
+
+
+class Network(NamedTuple):
+    """
+    The people and organizations in the picture.
+
+    Args:
+        hidden: how many other organizations of these people it leaves out.
+    """
+
+    people: list[Tie]
+    organizations: list[OtherOrganization]
+    hidden: int
 
 
 @published("page")
@@ -92,3 +168,107 @@ def _others(people: list[str], slug: str) -> dict[str, list[OtherOrganization]]:
         }
         found[person.slug] = list(held.values())
     return found
+
+
+def network_of(ties: Sequence[Tie]) -> Network:
+    """Return the first people and the organizations that most of them share, in the order of the picture."""
+    people = list(ties[:MOST_PEOPLE])
+    shared: dict[OtherOrganization, int] = {}
+    for tie in people:
+        for place in tie.others:
+            shared[place] = shared.get(place, 0) + 1
+    ranked = sorted(shared, key=lambda place: (-shared[place], place.name, place.slug))
+    kept = ranked[:MOST_ORGANIZATIONS]
+    people = [tie for tie in people if set(tie.others) & set(kept)]
+    for _ in range(ROUNDS):
+        rows = {place: row for row, place in enumerate(kept)}
+        people.sort(key=lambda tie: (_mean([rows[each] for each in tie.others if each in rows]), tie.name, tie.slug))
+        held: dict[OtherOrganization, list[int]] = {}
+        for row, tie in enumerate(people):
+            for place in tie.others:
+                held.setdefault(place, []).append(row)
+        kept.sort(key=lambda place: (_mean(held[place]), place.name, place.slug))
+    return Network(people, kept, len(ranked) - len(kept))
+
+
+def _mean(rows: Sequence[int]) -> float:
+    return sum(rows) / len(rows)
+
+
+def picture(name: str, network: Network) -> SafeString:
+    """Draw the network; the page lists the same for everybody, so the picture is for eyes and mice alone."""
+    height = MARGIN * 2 + ROW * (max(len(network.people), len(network.organizations)) - 1)
+    people = _rows(len(network.people), height)
+    places = dict(zip(network.organizations, _rows(len(network.organizations), height), strict=True))
+    middle = height / 2
+    own = _own_lines(name)
+    start = min(GAP + max(_wide(each, OWN_LETTER) for each in own), PERSON_X - 100)
+    ends = [PERSON_X + 2 * GAP + _wide(_cut(tie.name), LETTER) for tie in network.people]
+    last = max(ends)
+    lines = [_line(start, middle, PERSON_X, y) for y in people]
+    for tie, y, end in zip(network.people, people, ends, strict=True):
+        kept = [places[each] for each in tie.others if each in places]
+        lines += [_line(last, y, OTHER_X, other, "tie", start=end) for other in kept]
+    nodes = [f'<circle class="own" cx="{start:g}" cy="{middle:g}" r="9"/>', _own_label(start - GAP, middle, own)]
+    nodes += [
+        _node(tie, "person", PERSON_X, y, _label(PERSON_X + GAP, y, tie.name))
+        for tie, y in zip(network.people, people, strict=True)
+    ]
+    nodes += [_node(place, "other", OTHER_X, y, _label(OTHER_X + GAP, y, place.name)) for place, y in places.items()]
+    return mark_safe(  # noqa: S308 - every part is escaped
+        f'<svg class="network" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" aria-hidden="true">'
+        f'<g class="lines">{"".join(lines)}</g>{"".join(nodes)}</svg>'
+    )
+
+
+def _rows(count: int, height: int) -> list[float]:
+    """Return where rows are: as far apart as there is room for, at most two and a half times the least."""
+    if count < 2:
+        return [height / 2] * count
+    step = min((height - 2 * MARGIN) / (count - 1), ROW * 2.5)
+    first = (height - step * (count - 1)) / 2
+    return [round(first + step * row, 1) for row in range(count)]
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "", *, start: float | None = None) -> str:
+    """Return a curve; with *start*, a straight line from there leads to it."""
+    middle = (x1 + x2) / 2
+    lead = f"M{x1:g} {y1:g}" if start is None else f"M{start:g} {y1:g}H{x1:g}"
+    return f'<path class="{kind}" d="{lead}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"/>'
+
+
+def _node(of: Tie | OtherOrganization, kind: str, x: float, y: float, label: str) -> str:
+    return (
+        f'<a href="{escape(of.address)}" tabindex="-1"><title>{escape(of.name)}</title>'
+        f'<circle class="{kind}" cx="{x:g}" cy="{y:g}" r="5"/>{label}</a>'
+    )
+
+
+def _own_lines(name: str) -> list[str]:
+    """Return the organization's name in as many lines as it needs."""
+    width = OWN_CHARACTERS // (1 + any(map(_is_wide, name)))
+    return textwrap.wrap(name, width, max_lines=OWN_LINES, placeholder="…") or [name]
+
+
+def _own_label(x: float, middle: float, lines: Sequence[str]) -> str:
+    """Return the organization's name, to the left of its node."""
+    first = middle - OWN_LEADING * (len(lines) - 1) / 2
+    return "".join(_label(x, first + OWN_LEADING * row, line, end=True) for row, line in enumerate(lines))
+
+
+def _is_wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in {"W", "F"}
+
+
+def _wide(text: str, letter: float) -> float:
+    """Return about how wide a text is drawn."""
+    return round(letter * sum(2 if _is_wide(each) else 1 for each in text))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LABEL_CHARACTERS else f"{text[: LABEL_CHARACTERS - 1]}…"
+
+
+def _label(x: float, y: float, text: str, *, end: bool = False) -> str:
+    side = ' text-anchor="end"' if end else ""
+    return f'<text x="{x:g}" y="{y:g}"{side}>{escape(_cut(text))}</text>'

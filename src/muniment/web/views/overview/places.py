@@ -1,18 +1,63 @@
-"""The page of the countries in which companies have addresses."""
+"""The page of the countries in which companies have addresses, on a map drawn from Natural Earth."""
 
-from typing import Final
+import functools
+import math
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Final, NamedTuple
 
+import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
 
+from muniment.languages.writing import number
+from muniment.store.lists.facets import Facet
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
-from muniment.web.presenters.overview.places import countries_of, picture, steps_of
+from muniment.web.lists.search import joined
 from muniment.web.requests.page_cache import published, reader
+from muniment.web.wording.places import country_names
 
 COUNTRIES: Final = 300
 """There are fewer."""
+
+
+LEVELS: Final = 5
+_WORLD: Final = Path(__file__).with_name("world.json")
+"""Made by checks/world_map.py."""
+
+
+class World(msgspec.Struct):
+    """The shapes of countries by their two letters, and of places without a code."""
+
+    width: int
+    height: int
+    countries: dict[str, str]
+    others: str
+
+
+class CountedCountry(NamedTuple):
+    """A country with the number *n* of companies that have an address there, and its level on the map."""
+
+    code: str
+    name: str
+    n: int
+    level: int
+    is_drawn: bool
+
+    @property
+    def address(self) -> str:
+        return joined("/companies", [("country", self.code)])
+
+
+class LegendStep(NamedTuple):
+    """A level of the map and the numbers that it stands for."""
+
+    level: int
+    label: str
 
 
 @published()
@@ -31,3 +76,60 @@ def world_map(request: HttpRequest) -> HttpResponse:
         "canonical": f"{address(request)}/map",
     }
     return TemplateResponse(request, "registry/map.html", context)
+
+
+@functools.cache
+def world() -> World:
+    return msgspec.json.decode(_WORLD.read_bytes(), type=World)
+
+
+def countries_of(facet: Facet | None) -> list[CountedCountry]:
+    """Return the countries of a registry, those with the most companies first."""
+    counted = [each for each in (facet.values if facet else ()) if each.value and each.n]
+    most = max((each.n for each in counted), default=1)
+    names, drawn = country_names(), world().countries
+    found = [
+        CountedCountry(
+            each.value, names.get(each.value, each.value), each.n, level_of(each.n, most), each.value in drawn
+        )
+        for each in counted
+    ]
+    return sorted(found, key=lambda each: (-each.n, each.name))
+
+
+def level_of(n: int, most: int) -> int:
+    """Return the level of a number, from 1; each stands for as many times more than the one before it."""
+    return 1 if most <= 1 else min(LEVELS, 1 + int(LEVELS * math.log(n) / math.log(most)))
+
+
+def steps_of(countries: Sequence[CountedCountry]) -> list[LegendStep]:
+    """Return the levels that the map has, from the least."""
+    held: dict[int, list[int]] = {}
+    for each in countries:
+        held.setdefault(each.level, []).append(each.n)
+    ranges = ((level, min(numbers), max(numbers)) for level, numbers in sorted(held.items()))
+    return [LegendStep(level, _range(low, high)) for level, low, high in ranges]
+
+
+def _range(low: int, high: int) -> str:
+    words = {"low": number(low), "high": number(high)}
+    return number(low) if low == high else gettext("%(low)s to %(high)s") % words
+
+
+def picture(countries: Sequence[CountedCountry]) -> SafeString:
+    """Draw the map; the table beside it is for everybody, so the picture is for eyes and mice alone."""
+    shapes = world()
+    empty = "".join(path for code, path in shapes.countries.items() if code not in {each.code for each in countries})
+    shown = "".join(_country(each, shapes.countries[each.code]) for each in countries if each.is_drawn)
+    return mark_safe(  # noqa: S308 - shapes of ours; names are escaped
+        f'<svg class="world" viewBox="0 0 {shapes.width} {shapes.height}" aria-hidden="true">'
+        f'<path d="{empty}{shapes.others}"/>{shown}</svg>'
+    )
+
+
+def _country(country: CountedCountry, path: str) -> str:
+    count = ngettext("%(count)s company", "%(count)s companies", country.n) % {"count": number(country.n)}
+    return (
+        f'<a href="{escape(country.address)}" tabindex="-1"><title>{escape(country.name)}: {escape(count)}</title>'
+        f'<path class="l{country.level}" d="{path}"/></a>'
+    )

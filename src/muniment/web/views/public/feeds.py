@@ -9,7 +9,7 @@ from django.utils.translation import gettext
 from muniment.store.queries import ListQuery
 from muniment.store.search.closest import dated_keys
 from muniment.web.context import address
-from muniment.web.presenters.machine_readable.atom import Feed, atom
+from muniment.web.presenters.atom import Feed, atom
 from muniment.web.requests.page_cache import published, reader
 
 ADDRESSES_A_MAP = 5_000

@@ -1,47 +1,208 @@
-"""The list pages: search, filters with counts, orders, pages; and any search as an Atom feed."""
+"""
+The list pages: search, filters with counts, orders, pages; and any search as an Atom feed.
 
-from collections.abc import Callable, Mapping, Sequence
+Rows are made as HTML here: in templates they would be half of a page's time.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
-from urllib.parse import quote
+from html import escape
+from itertools import islice
+from typing import Any, Final, NamedTuple
+from urllib.parse import quote, quote_plus
 
 import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.loader import get_template
 from django.template.response import TemplateResponse
-from django.utils.safestring import mark_safe
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.languages.writing import number
-from muniment.store.lists.facets import Facet
+from muniment.store.lists.facets import Facet as CountedFacet
 from muniment.store.reader import ListPage
 from muniment.store.search.closest import Closest
+from muniment.store.search.values import singular
 from muniment.web.context import address
-from muniment.web.lists import links
-from muniment.web.lists.catalog import list_query, names_of, registry_list
-from muniment.web.lists.facets import COUNTED, panel
-from muniment.web.lists.rows import company_rows, framework_rows, person_rows
-from muniment.web.lists.search import ListName, Search
+from muniment.web.lists.search import (
+    ListFilter,
+    ListName,
+    Search,
+    chips_of,
+    feed_address,
+    json_address,
+    list_query,
+    names_of,
+    orders_of,
+    registry_list,
+    reliefs_of,
+    save_address,
+    title_of,
+)
 from muniment.web.lists.value_chips import value_chips
-from muniment.web.presenters.machine_readable.atom import Feed, atom
+from muniment.web.presenters import markdown
+from muniment.web.presenters.atom import Feed, atom
+from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import kept_part, published, reader
 from muniment.web.wording.guidance import guidance
+from muniment.web.wording.labels import label
+from muniment.web.wording.places import month_or_text
 
 FEED_ENTRIES: Final = 50
-_ROWS: Final[dict[ListName, Callable[[Sequence[bytes]], Sequence[Any]]]] = {
-    "companies": company_rows,
-    "people": lambda items: person_rows(items, _documents_of_people),
-    "frameworks": framework_rows,
-}
 
 
 class _Frameworks(msgspec.Struct):
     data: list[msgspec.Raw]
     closest: list[Closest] = []
     hint: str = ""
+
+
+VALUES_SHOWN: Final = 8
+"""Values of a filter; the others fold."""
+
+
+MIN_VALUES_FOLDED: Final = 3
+"""Fewer save no room."""
+
+
+VALUES_COUNTED: Final = 40
+
+
+NO_VALUES: Final = CountedFacet((), 0)
+
+
+class Option(NamedTuple):
+    """A value of a filter; its link adds it to the search, or removes it from there."""
+
+    id: str
+    label: str
+    total: int
+    address: str
+    is_chosen: bool
+
+    def html(self) -> str:
+        chosen = ' aria-current="true"' if self.is_chosen else ""
+        return (
+            f'<li><a id="{self.id}" href="{escape(self.address)}"{chosen}><bdi>{escape(self.label)}</bdi> '
+            f'<span class="n">{number(self.total)}</span></a></li>'
+        )
+
+
+class Facet(NamedTuple):
+    """
+    A filter with the values in use.
+
+    Args:
+        more: values that fold.
+        is_long: further values can be typed.
+    """
+
+    name: str
+    label: str
+    options: list[Option]
+    more: list[Option]
+    is_long: bool
+
+    @property
+    def links(self) -> SafeString:
+        return _html(self.options)
+
+    @property
+    def more_links(self) -> SafeString:
+        return _html(self.more)
+
+
+class Typed(NamedTuple):
+    """An input of the form of further filters."""
+
+    name: str
+    label: str
+    kind: str
+    hint: str
+    value: str
+
+
+class Panel(NamedTuple):
+    """All filters of a list."""
+
+    facets: list[Facet]
+    typed: list[Typed]
+    hidden: list[tuple[str, str]]
+    """The pairs that the form repeats: everything that is chosen by links."""
+    chosen: int
+
+
+SUMMARY_CHARACTERS = 180
+
+
+POSITIONS_SHOWN = 2
+"""Maximum number of positions of a person that are shown, in different organizations."""
+
+
+class _CompanyItem(msgspec.Struct, rename="camel"):
+    id: str
+    name: str
+    symbol: str = ""
+    logo: Any = None
+    raising: bool = False
+    status: str = ""
+    description: str | None = None
+    type: str = ""
+    industry: str = ""
+    team_size: int | None = None
+    treasury: str = ""
+    created_at: str = ""
+
+
+class _PersonItem(msgspec.Struct, rename="camel"):
+    slug: str
+    name: str
+    picture: str | None = None
+    bio: str | None = None
+    company_count: int = 0
+
+
+class _NamedCompany(msgspec.Struct):
+    name: str
+    id: str = ""
+
+
+class _HeldPosition(msgspec.Struct):
+    title: str | None = None
+    company: _NamedCompany | None = None
+
+
+class _HeldPositions(msgspec.Struct):
+    positions: list[_HeldPosition] = []
+
+
+class _Held(msgspec.Struct):
+    data: _HeldPositions
+
+
+class _FrameworkItem(msgspec.Struct, rename="camel"):
+    framework_id: str
+    framework_name: str
+    kind: str
+    is_open: bool = False
+    description: str | None = None
+    company: _NamedCompany | None = None
+
+
+_companies = msgspec.json.Decoder(_CompanyItem)
+
+
+_people = msgspec.json.Decoder(_PersonItem)
+
+
+_person_documents = msgspec.json.Decoder(_Held)
+
+
+_frameworks = msgspec.json.Decoder(_FrameworkItem)
 
 
 @published(of=partial(names_of, "companies"))
@@ -110,10 +271,10 @@ def find(search: Search, page_size: int = pagination.PAGE_SIZE) -> ListPage:
     )
 
 
-def facets(search: Search) -> Mapping[str, Facet]:
+def facets(search: Search) -> Mapping[str, CountedFacet]:
     """Return the values of each filter with the number of results that they would leave."""
     kind = search.of.kind
-    return reader().facets(kind, list_query(search), settings.SCHEMA.listings[kind].counted, COUNTED).by_name
+    return reader().facets(kind, list_query(search), settings.SCHEMA.listings[kind].counted, VALUES_COUNTED).by_name
 
 
 def _next_of(*, is_blank: bool) -> JSONObject:
@@ -137,23 +298,23 @@ def _list_page(request: HttpRequest, name: ListName) -> HttpResponse:
         **_next_of(is_blank=is_blank),
         "room": name,
         "search": search,
-        "title": links.title(search),
+        "title": title_of(search),
         "canonical": f"{address(request)}{search.address(page=search.page)}",
         "filters": mark_safe(filters),  # noqa: S308 - a rendered template
         "has_filters": "<details" in filters,
         "items": _ROWS[name](found.items),
         "total": found.total,
         "total_shown": f"{number(found.total)}+" if found.is_cut else number(found.total),
-        "chips": links.chips(search),
+        "chips": chips_of(search),
         "value_chips": value_chips(search, search.q) if search.q else (),
-        "orders": links.orders(search),
+        "orders": orders_of(search),
         "closest": _by_reason(search, found.closest),
         "hint": guidance(found.hint, {each.name: each.label for each in search.of.parameters}),
-        "reliefs": [] if found.total else links.reliefs(search, lambda less: find(less, 1).total),
+        "reliefs": [] if found.total else reliefs_of(search, lambda less: find(less, 1).total),
         "pager": pagination.pager_of(found, lambda number: search.address(page=number) if number else ""),
-        "feed_address": links.feed_address(search),
-        "json_address": links.json_address(search),
-        "save_address": links.save_address(search),
+        "feed_address": feed_address(search),
+        "json_address": json_address(search),
+        "save_address": save_address(search),
     }
     return TemplateResponse(request, f"registry/{name}.html", context)
 
@@ -184,6 +345,212 @@ def _feed(request: HttpRequest, name: ListName) -> HttpResponse:
     search = Search.read(registry_list(name), request.GET).filters
     latest = replace(search, sort="updated") if "updated" in search.of.orders else search
     items = [msgspec.json.decode(each) for each in find(latest, FEED_ENTRIES).items]
-    title = links.title(search) if not search.is_everything else str(search.of.label)
-    feed = Feed(address(request), title, links.feed_address(search), search.address(), items, search.of.path)
+    title = title_of(search) if not search.is_everything else str(search.of.label)
+    feed = Feed(address(request), title, feed_address(search), search.address(), items, search.of.path)
     return HttpResponse(atom(feed), content_type="application/atom+xml; charset=utf-8")
+
+
+def panel(search: Search, facets: Mapping[str, CountedFacet]) -> Panel:
+    """Return the filters of a search."""
+    parameters = search.of.parameters
+    typed = [_typed(search, each) for each in parameters if each.control]
+    shown = {each.name for each in typed if each.value}
+    hidden = [pair for pair in search.pairs() if pair[0] not in {"q", *shown}]
+    made = (_facet(search, each, facets.get(each.name, NO_VALUES)) for each in parameters)
+    return Panel([each for each in made if each], typed, hidden, sum(map(len, search.chosen.values())))
+
+
+def _typed(search: Search, parameter: ListFilter) -> Typed:
+    held = search.chosen.get(parameter.name, ())
+    value = held[0] if held and not parameter.is_repeated else ""
+    return Typed(parameter.name, str(parameter.label), parameter.control, parameter.hint, value)
+
+
+def _facet(search: Search, parameter: ListFilter, counted: CountedFacet) -> Facet | None:
+    if parameter.control:
+        return None
+    chosen = search.chosen.get(parameter.name, ())
+    if len(counted.values) < 2 and not chosen:  # one value chooses nothing
+        return None
+    options = list(_options(search, parameter, counted, chosen))
+    first, rest = options[:VALUES_SHOWN], options[VALUES_SHOWN:]
+    folded = [each for each in rest if not each.is_chosen]
+    if len(folded) < MIN_VALUES_FOLDED:
+        first, folded = options, []
+    else:
+        first += [each for each in rest if each.is_chosen]
+    return Facet(parameter.name, str(parameter.label), first, folded, counted.more > 0)
+
+
+def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chosen: Sequence[str]) -> Iterator[Option]:
+    """Yield the values that are counted, then those that are chosen and that nothing has."""
+    left = list(chosen)
+    address = _addresses(search, parameter)
+    # What is or has something comes before what is not or lacks it, whichever are more.
+    values = counted.values if parameter.is_repeated else sorted(counted.values, key=lambda each: each.value != "true")
+    for value, total, is_selected in values:
+        if not parameter.is_repeated:
+            held = list(chosen) if is_selected else []
+        else:
+            held = [each for each in chosen if singular(each) == singular(value)] if is_selected else []
+        left = [each for each in left if each not in held]
+        kept = [each for each in chosen if each not in held] if parameter.is_repeated else []
+        after = kept if held else [*kept, value]
+        yield Option(_id(parameter, value), parameter.label_of(value), total, address(after), bool(held))
+    for value in left:
+        kept = [each for each in chosen if each != value]
+        yield Option(_id(parameter, value), parameter.label_of(value), 0, address(kept), is_chosen=True)
+
+
+def _id(parameter: ListFilter, value: str) -> str:
+    return f"{parameter.name}-{quote_plus(value)}"
+
+
+def _addresses(search: Search, parameter: ListFilter) -> Callable[[Sequence[str]], str]:
+    """Return what gives the canonical address of the search with other values of a filter; only these are encoded."""
+    head, tail = _around(search, parameter.name)
+
+    def address(values: Sequence[str]) -> str:
+        pairs = _query([(parameter.name, each) for each in sorted(values)])
+        query = "&".join(filter(None, (head, pairs, tail)))
+        return f"{search.of.path}?{query}" if query else search.of.path
+
+    return address
+
+
+def _around(search: Search, name: str) -> tuple[str, str]:
+    """Return the query in the canonical order, before the values of a filter and behind them."""
+    names = [each.name for each in search.of.parameters]
+    place = names.index(name)
+    before = {"q", *names[:place]}
+    head = [pair for pair in search.pairs() if pair[0] in before]
+    tail = [pair for pair in search.pairs() if pair[0] not in before and pair[0] != name]
+    return _query(head), _query(tail)
+
+
+def _query(pairs: Sequence[tuple[str, str]]) -> str:
+    return "&".join(f"{name}={quote_plus(value)}" for name, value in pairs)
+
+
+def _html(options: Sequence[Option]) -> SafeString:
+    return mark_safe("".join(each.html() for each in options))  # noqa: S308 - every part is escaped above
+
+
+def company_rows(items: Sequence[bytes]) -> SafeString:
+    """Return companies; their facts are those of the columns, for a screen without room for these."""
+    return _rows(map(_company_row, map(_companies.decode, items)))
+
+
+def person_rows(items: Sequence[bytes], documents: Callable[[Sequence[str]], Mapping[str, bytes]]) -> SafeString:
+    """
+    Return people with their positions.
+
+    Args:
+        documents: returns the documents of people by their slugs.
+    """
+    people = list(map(_people.decode, items))
+    bodies = documents([each.slug for each in people])
+    return _rows(_person_row(each, _positions(bodies.get(each.slug))) for each in people)
+
+
+def framework_rows(items: Sequence[bytes]) -> SafeString:
+    return _rows(map(_framework_row, map(_frameworks.decode, items)))
+
+
+def _company_row(found: _CompanyItem) -> str:
+    team = "" if found.team_size is None else number(found.team_size)
+    people = ngettext("%(count)s person", "%(count)s people", found.team_size or 0) % {"count": team} if team else ""
+    kind, industry = label(found.type), label(found.industry)
+    treasury = gettext("%(amount)s treasury") % {"amount": found.treasury} if found.treasury else ""
+    facts = " · ".join(f"<bdi>{escape(each)}</bdi>" for each in (kind, industry, treasury, people) if each)
+    states = [*(["raising"] if found.raising else []), *([found.status] if found.status not in {"", "active"} else [])]
+    pills = "".join(f" {pill_html(each)}" for each in states)
+    symbol = f' <span class="mono quiet tiny">{escape(found.symbol)}</span>' if found.symbol else ""
+    listing = _listing(
+        f"/companies/{quote(found.id)}",
+        found.name,
+        mark_html(found.name, found.logo, key=found.id),
+        f"{symbol}{pills}",
+        _summary(found.description),
+        facts,
+    )
+    return (
+        f"<td>{listing}</td>\n"
+        f'<td class="if-room quiet" dir="auto">{escape(kind)}</td>\n'
+        f'<td class="if-room quiet" dir="auto">{escape(industry)}</td>\n'
+        f'<td class="number if-room">{team}</td>\n'
+        f'<td class="number if-room">{escape(found.treasury)}</td>\n'
+        f'<td class="if-room quiet listed">{escape(month_or_text(found.created_at))}</td>'
+    )
+
+
+def _person_row(found: _PersonItem, positions: str) -> str:
+    mark = mark_html(found.name, found.picture, is_round=True, key=found.slug)
+    companies = ngettext("%(count)s company", "%(count)s companies", found.company_count)
+    held = companies % {"count": number(found.company_count)} if found.company_count > POSITIONS_SHOWN else ""
+    facts = "<br>".join(filter(None, (positions, held)))
+    listing = _listing(f"/people/{quote(found.slug)}", found.name, mark, "", _summary(found.bio), facts)
+    count = number(found.company_count)
+    return f'<td>{listing}</td><td class="if-room quiet">{positions}</td><td class="number if-room">{count}</td>'
+
+
+def _positions(body: bytes | None) -> str:
+    """Return the first position of a person in each of the first organizations."""
+    if body is None:
+        return ""
+    held: dict[str, str] = {}
+    for each in _person_documents.decode(body).data.positions:
+        if each.company:
+            held.setdefault(each.company.name, each.title or "")
+    shown = []
+    for name, title in islice(held.items(), POSITIONS_SHOWN):
+        organization = f"<bdi>{escape(name)}</bdi>"
+        shown.append(f"<bdi>{escape(title)}</bdi>, {organization}" if title else organization)
+    more = len(held) - POSITIONS_SHOWN
+    if more > 0:
+        shown.append(gettext("and %(more)s more") % {"more": number(more)})
+    return "<br>".join(shown)
+
+
+def _framework_row(found: _FrameworkItem) -> str:
+    kinds = {"score": gettext("Score"), "program": gettext("Program")}
+    kind = escape(kinds.get(found.kind, found.kind))
+    operator = escape(found.company.name) if found.company else ""
+    is_told = found.kind == "program" or not found.is_open  # a score is open unless something is missing
+    listing = _listing(
+        f"/frameworks/{quote(found.framework_id)}",
+        found.framework_name,
+        mark_html(found.framework_name, key=(found.company and found.company.id) or found.framework_id),
+        f" {pill_html('open' if found.is_open else 'not open')}" if is_told else "",
+        _summary(found.description) or gettext("No description yet."),
+        f"{kind} · <bdi>{operator}</bdi>" if operator else kind,
+    )
+    return (
+        f'<td>{listing}</td><td class="if-room quiet">{kind}</td><td class="if-room quiet" dir="auto">{operator}</td>'
+    )
+
+
+def _listing(  # noqa: PLR0917 - the parts of a listing, in their order
+    address: str, name: str, mark: str, beside: str, summary: str, facts: str | None = None
+) -> str:
+    """Return the first column: what is listed, with what is beside and under its name."""
+    under = "" if facts is None else f'<p class="facts">{facts}</p>'
+    return (
+        f'<div class="listing">{mark}<div><div class="name"><a href="{escape(address)}" dir="auto">{escape(name)}</a>'
+        f'{beside}</div><p class="said" dir="auto">{escape(summary)}</p>{under}</div></div>'
+    )
+
+
+def _rows(rows: Iterable[str]) -> SafeString:
+    return mark_safe("\n".join(f"<tr>{each}</tr>" for each in rows))  # noqa: S308 - every part is escaped
+
+
+def _summary(text: str | None) -> str:
+    return markdown.plain(text, SUMMARY_CHARACTERS) if text else ""
+
+
+_ROWS: Final[dict[ListName, Callable[[Sequence[bytes]], Sequence[Any]]]] = {
+    "companies": company_rows,
+    "people": lambda items: person_rows(items, _documents_of_people),
+    "frameworks": framework_rows,
+}

@@ -1,4 +1,4 @@
-"""The public pages, rendered from the published documents and cached by edition."""
+"""The public pages of companies and people, with their JSON-LD for search engines, cached by edition."""
 
 from itertools import islice
 from typing import Any, Final
@@ -11,6 +11,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
+from muniment.kernel.wire import PICTURE_PATH
 from muniment.languages.writing import number
 from muniment.web.context import address
 from muniment.web.lists.search import joined
@@ -22,13 +23,13 @@ from muniment.web.presenters.company import (
     further_fields,
     has_short_note,
     links_of,
+    places_of,
     proposal_row,
     rounds_of,
     safe_link,
     shares,
 )
-from muniment.web.presenters.machine_readable.json_ld import profile_of_company, profile_of_person
-from muniment.web.presenters.plugged.sections import plugged_sections
+from muniment.web.presenters.plugin_sections import plugged_sections
 from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.views.public.company_lists import changes_of
 from muniment.web.views.public.documents import bundle_of, document
@@ -288,3 +289,88 @@ def _chips(facts: JSONObject) -> list[dict[str, str]]:
     said = {value.casefold() for _, value in named}
     named += [("theme", theme) for theme in (facts.get("themes") or [])[:12] if theme.casefold() not in said]
     return [{"label": labelled(name, value), "address": f"/companies?{name}={quote(value)}"} for name, value in named]
+
+
+def profile_of_company(
+    company: JSONObject, positions: list[JSONObject], links: list[JSONObject], base: str
+) -> JSONObject:
+    """
+    Describe a company in the schema.org vocabulary.
+
+    Args:
+        links: what :func:`links_of` returns.
+    """
+    profile = {
+        "@context": "https://schema.org",
+        "@type": "Organization",
+        "@id": f"{base}/companies/{quote(company['id'])}",
+        "name": company["name"],
+        "description": company.get("description"),
+        "url": safe_link(company.get("website")),
+        "sameAs": [link["address"] for link in links if link["address"].startswith("http")],
+        "identifier": [
+            {"@type": "PropertyValue", "propertyID": name, "value": value}
+            for name, value in (("slug", company["id"]), ("token symbol", company.get("symbol")))
+            if value
+        ],
+        "logo": _image(company.get("logo"), base),
+        "address": next((_postal_address(place) for place in places_of(company)), None),
+        "member": [
+            {
+                "@type": "OrganizationRole",
+                "roleName": position.get("title", ""),
+                "member": {
+                    "@type": "Person",
+                    "name": position["person"]["name"],
+                    **({"url": f"{base}/people/{quote(slug)}"} if (slug := position["person"].get("slug")) else {}),
+                },
+            }
+            for position in positions[:50]
+            if position.get("person")
+        ],
+    }
+    return {name: value for name, value in profile.items() if value}
+
+
+def _image(logo: Any, base: str) -> JSONObject | None:
+    """Describe the picture that this instance serves of a logo."""
+    if not isinstance(logo, dict) or not PICTURE_PATH.fullmatch(str(logo.get("url"))):
+        return None
+    return {"@type": "ImageObject", "url": f"{base}{logo['url']}", "width": logo["width"], "height": logo["height"]}
+
+
+def _postal_address(place: JSONObject) -> JSONObject:
+    names = {
+        "streetAddress": "address_1",
+        "addressLocality": "city",
+        "addressRegion": "state",
+        "postalCode": "zip",
+        "addressCountry": "country",
+    }
+    parts = {theirs: place[ours] for theirs, ours in names.items() if place.get(ours)}
+    return {"@type": "PostalAddress", **parts}
+
+
+def profile_of_person(person: JSONObject, base: str) -> JSONObject:
+    """Describe a person in the schema.org vocabulary."""
+    profile = {
+        "@context": "https://schema.org",
+        "@type": "Person",
+        "@id": f"{base}/people/{quote(person['slug'])}",
+        "name": person["name"],
+        "description": person.get("bio"),
+        "worksFor": [
+            {
+                "@type": "OrganizationRole",
+                "roleName": position.get("title", ""),
+                "worksFor": {
+                    "@type": "Organization",
+                    "name": position["company"]["name"],
+                    "url": f"{base}/companies/{quote(position['company'].get('slug') or position['company']['id'])}",
+                },
+            }
+            for position in person.get("positions") or []
+            if position.get("company")
+        ],
+    }
+    return {name: value for name, value in profile.items() if value}

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.web.presenters.marks import mark_html
-from muniment.web.presenters.monograms import COLOURS, colour, initials
+from muniment.web.presenters.marks import COLOURS, colour, initials, mark_html
 
 CSS = Path(mark_html.__code__.co_filename).parents[1] / "static" / "web" / "muniment.css"
 

@@ -1,1 +1,0 @@
-"""Pages for other programs: JSON-LD in the vocabulary of schema.org, and Atom."""

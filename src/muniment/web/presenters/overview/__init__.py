@@ -1,1 +1,0 @@
-"""Presenters of the pages over many listings."""

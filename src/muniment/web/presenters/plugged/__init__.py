@@ -1,1 +1,0 @@
-"""The parts of pages that plugins add."""
