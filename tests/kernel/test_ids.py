@@ -1,4 +1,4 @@
-"""Slugs, ids and digests."""
+"""Slugs and ids."""
 
 import unicodedata
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest, new_id, slug_fault, slug_from_name
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS, new_id, slug_fault, slug_from_name
 
 pytestmark = pytest.mark.requirement("slug.rules")
 
@@ -47,9 +47,3 @@ def test_ids_are_unique_and_sort_by_the_millisecond_they_were_made_in():
     assert len(set(made)) == 1000
     assert [identifier[:9] for identifier in made] == sorted(identifier[:9] for identifier in made)
     assert {len(identifier) for identifier in made} == {26}
-
-
-def test_a_digest_tells_contents_apart_and_nothing_more():
-    assert digest(b"a") != digest(b"b")
-    assert digest(b"a") == digest(b"a")
-    assert len(digest(b"")) == 24

@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.kernel.http import representations
-from muniment.kernel.http.representations import negotiated
+from muniment.kernel.http.representations import digest, negotiated
 from muniment.mcp.protocol import http
 from muniment.mcp.protocol.http import NotAcceptable, OriginPolicy, check_types
 
@@ -66,3 +66,9 @@ def test_only_a_stamp_that_has_come_is_shown_as_one(monkeypatch, moment, shown):
     monkeypatch.setattr(representations, "_seen", "")
     monkeypatch.setattr(representations, "present", lambda: "2026-01-05T10:00:06Z")
     assert representations.shown(moment) == shown
+
+
+def test_a_digest_tells_contents_apart_and_nothing_more():
+    assert digest(b"a") != digest(b"b")
+    assert digest(b"a") == digest(b"a")
+    assert len(digest(b"")) == 24

@@ -10,7 +10,8 @@ import pytest
 
 from make.published import AT, company, framework, ids, person
 from make.queries import companies_by, frameworks_by
-from muniment.store import published, published_file, writing
+from muniment.store import published, writing
+from muniment.store import reader as reader_module
 from muniment.store.published import FeedAheadError, FeedGapError
 from muniment.store.reader import Reader
 
@@ -267,7 +268,7 @@ def test_threads_keep_more_pages_of_a_large_file(publisher, monkeypatch):
     publisher.publish(company(1))
     (file,) = (row[2] for row in publisher.connection.execute("PRAGMA database_list") if row[1] == "main")
     for least_bytes, kept_kib in ((1, 8_000), (1 << 40, 2_000)):
-        monkeypatch.setattr(published_file, "LARGE_BYTES", least_bytes)
+        monkeypatch.setattr(reader_module, "LARGE_BYTES", least_bytes)
         reader = Reader(Path(file))
         with reader.snapshot() as (connection, _):
             assert connection.execute("PRAGMA cache_size").fetchone() == (-kept_kib,)

@@ -15,7 +15,8 @@ from muniment.api.parameters import Parameter
 from muniment.api.responses import Answer, declared_licence
 from muniment.api.routes import ROUTES, Context, Route, routes_of
 from muniment.config import Config
-from muniment.kernel.ids import MAX_SLUG_CHARACTERS, digest
+from muniment.kernel.http.representations import digest
+from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Internal, MethodNotAllowed, NotFound
 from muniment.registry_toml.applied import applied, current, registry_name

@@ -36,7 +36,7 @@ from muniment.api.parameters import (
     words,
 )
 from muniment.api.responses import Answer, declared_licence, link_line
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, NotFound
 from muniment.schema.filters import Criterion, Listing

@@ -1,6 +1,5 @@
-"""Slugs, time-ordered ids, content digests, and the current time."""
+"""Slugs, time-ordered ids, and the current time."""
 
-import hashlib
 import os
 import re
 import time
@@ -50,7 +49,3 @@ def new_id() -> str:
     """Return a ULID in lower case: 26 characters of Crockford's base 32 that sort by creation time."""
     number = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
-
-
-def digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=12).hexdigest()

@@ -14,8 +14,7 @@ import msgspec
 
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.http.public_pages import STAMP, PageStamp
-from muniment.kernel.http.representations import is_known
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest, is_known
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed, NotFound
 from muniment.mcp.protocol.http import EXPOSED, Headers, Reply, deliver, error_reply

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from django.core.cache import cache
 
-from muniment.kernel.ids import digest, now
+from muniment.kernel.http.representations import digest
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject, read_json
 from muniment.oauth.errors import Refusal
 from muniment.outbound import fetching

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import psycopg
 
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.store import chain
 from muniment.store.database.erasure import OF_ERASED
 from muniment.store.published import (

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.search import text_index
 from muniment.store.search.text_index import Columns, Replacements

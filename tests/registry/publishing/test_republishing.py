@@ -9,7 +9,7 @@ from make.registry import changes, document, item
 from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.queue import JobRun
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.registry.models import Company, Framework
 from muniment.registry.publishing import publisher, republishing, upgrade
 from muniment.store import postgres_feed

@@ -16,7 +16,7 @@ from django.db import OperationalError, ProgrammingError, connections, transacti
 from make.published import Publisher, company
 from make.queries import companies_by
 from muniment.registry.models import Person
-from muniment.store import published_file
+from muniment.store import reader as reader_module
 from muniment.store.database import handles, reading
 from muniment.store.database.retry import release_connections
 from muniment.store.reader import Reader
@@ -44,7 +44,7 @@ def disk(file, monkeypatch):
             handles.address(name, f"{query}&readonly_shm=1"), uri=True, factory=handles.Connection, **options
         )
 
-    monkeypatch.setattr(published_file, "THAW_S", 0.0)
+    monkeypatch.setattr(reader_module, "THAW_S", 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(os, "access", lambda name, mode: str(name) != str(file) and access(name, mode))
         patched.setattr(reading, "open_counted", open_read_only)
@@ -124,8 +124,8 @@ def test_a_file_that_another_process_is_writing_can_be_written(file):
 
 def test_a_file_that_stays_read_only_is_tried_ever_more_rarely_but_twice_a_minute(file, disk, monkeypatch):
     tried, clock = [], SimpleNamespace(monotonic=lambda: clock.now, now=100.0)
-    monkeypatch.setattr(published_file, "time", clock)
-    monkeypatch.setattr(published_file, "THAW_S", 0.5)
+    monkeypatch.setattr(reader_module, "time", clock)
+    monkeypatch.setattr(reader_module, "THAW_S", 0.5)
     reader = Reader(file)
     reader.tick()
     disk.undo()

@@ -17,7 +17,8 @@ from django.http import HttpRequest, HttpResponse
 
 from muniment.accounts.security.models import MAX_AGENT_CHARACTERS
 from muniment.kernel.http.addresses import site_key
-from muniment.kernel.ids import digest, now
+from muniment.kernel.http.representations import digest
+from muniment.kernel.ids import now
 
 
 class Origin(NamedTuple):

@@ -13,6 +13,7 @@ from which this server composed them.
 Source: RFC 9110, sections 8.8.2, 8.8.3, 12.5.3 and 13.1.
 """
 
+import hashlib
 import re
 import threading
 import time
@@ -85,6 +86,11 @@ def encode(body: bytes, encoding: bytes, *, smallest: bool = False) -> bytes:
     except AttributeError:
         compressor = _threads.compressor = zstandard.ZstdCompressor(level=3)
     return bytes(compressor.compress(body))
+
+
+def digest(content: bytes) -> str:
+    """Return a short digest of *content*, which names this version of it in ETags and caches."""
+    return hashlib.blake2b(content, digest_size=12).hexdigest()
 
 
 def etag(tag: bytes, encoding: bytes) -> bytes:

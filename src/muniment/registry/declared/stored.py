@@ -7,7 +7,7 @@ import msgspec
 from django.conf import settings
 from django.db import models
 
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
 from muniment.registry.models import Company, Person
 from muniment.schema.declared.declarations import Declaration, field_of

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
 from muniment.registry import history
 from muniment.registry.history import Change

@@ -20,7 +20,8 @@ from muniment.jobs import queue
 from muniment.jobs.models import Job
 from muniment.jobs.models import State as JobState
 from muniment.kernel.actor import Actor
-from muniment.kernel.ids import digest, new_id, now
+from muniment.kernel.http.representations import digest
+from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Joined, Phrase, plain
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany

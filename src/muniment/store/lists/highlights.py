@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from muniment.store.published import ChangeRow, change_rows
-from muniment.store.published_file import PublishedFile
+from muniment.store.reader import PublishedFile
 
 VOTES_END: Final = "votes.end"
 """Under this name, companies have the days on which their open votes end, like the values of a filter."""

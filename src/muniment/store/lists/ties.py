@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from muniment.store.published_file import PublishedFile
+from muniment.store.reader import PublishedFile
 
 _CONNECTED: Final = (
     "SELECT d.key FROM published_document AS d WHERE d.kind = 'person' AND d.key IN (SELECT value FROM json_each(?))"

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.store.search.keys import FORMER, NAME, NAMED, marked, squeeze
 from muniment.store.search.vocabulary import Words, words_of
 from muniment.store.search_text import indexed

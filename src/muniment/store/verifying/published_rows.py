@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest
 from muniment.store.published import SCHEMA_VERSION
 from muniment.store.published_document import KINDS, PublishedDocument
 from muniment.store.search.text_index import Columns

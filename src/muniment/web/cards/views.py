@@ -15,8 +15,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.http.addresses import rate_key
-from muniment.kernel.http.representations import etag, is_known
-from muniment.kernel.ids import digest
+from muniment.kernel.http.representations import digest, etag, is_known
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.wire import PICTURE_PATH

@@ -20,8 +20,8 @@ from django.template.response import SimpleTemplateResponse
 
 from muniment import config
 from muniment.kernel.http.public_pages import STAMP, PageStamp
-from muniment.kernel.http.representations import KEPT, is_ahead
-from muniment.kernel.ids import digest, now
+from muniment.kernel.http.representations import KEPT, digest, is_ahead
+from muniment.kernel.ids import now
 from muniment.kernel.problems import MethodNotAllowed
 from muniment.languages.offered import VARY, default, offered
 from muniment.languages.speaking import language, speaking

@@ -21,7 +21,8 @@ from muniment.kernel import fairness
 from muniment.kernel.actor import SCOPES
 from muniment.kernel.fairness import REGISTRATIONS_AN_HOUR
 from muniment.kernel.http.addresses import rate_key
-from muniment.kernel.ids import digest, now
+from muniment.kernel.http.representations import digest
+from muniment.kernel.ids import now
 from muniment.kernel.json import JSONError, JSONObject, read_json
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.texts import text_fault
