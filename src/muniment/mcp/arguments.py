@@ -86,8 +86,7 @@ class _Value:
     def __init__(self, name: str, schema: JSONMapping, *, is_later: bool = False) -> None:
         if not is_later:
             _refuse_unsupported(schema)
-        alternatives = schema.get("anyOf") or [schema]
-        self.kinds = frozenset(kind for alternative in alternatives for kind in _kinds_of(alternative))
+        self.kinds: set[str] = set()
         self.is_later = is_later
         self.most_read = MAX_ROWS if is_later else MAX_ENTRIES
         self.is_verbatim = is_later or name in _VERBATIM
@@ -95,7 +94,8 @@ class _Value:
         self.items: _Value | None = None
         self.members: dict[str, _Value] = {}
         self.others: _Value | None = None
-        for alternative in alternatives:
+        for alternative in schema.get("anyOf") or [schema]:
+            self.kinds.update(_kinds_of(alternative))
             self._take_inner(name, alternative)
         if {"add", "set"} <= self.members.keys():
             # A list of rows, or changes of it: all three forms have the same rows, described once.
@@ -133,16 +133,30 @@ class _Value:
             value = self._of_text(value)
         elif type(value) in {int, float}:
             value = self._of_number(value)
-        elif type(value) is dict and "object" not in self.kinds and self.items and "object" in self.items.kinds:
+        elif type(value) is dict and self._takes_rows_alone():
             value = [value]
-        if type(value) is list and self.items is not None and "array" in self.kinds:
-            if len(value) > self.most_read:
-                return value  # too long for any list, and not worth the time
-            entries = [self.items.read(entry) for entry in value]
-            return entries if self.is_later else [entry for entry in entries if not _is_empty(entry)]
+        if type(value) is list:
+            return self._of_list(value)
         if type(value) is dict and "object" in self.kinds:
-            return {name: self._member(name, each) for name, each in value.items()}
+            return {name: self._member(name, member) for name, member in value.items()}
         return value
+
+    def _takes_rows_alone(self) -> bool:
+        """Return whether an object can only be one row of a list."""
+        return "object" not in self.kinds and self.items is not None and "object" in self.items.kinds
+
+    def _of_list(self, values: list[Any]) -> list[Any]:
+        if self.items is None or "array" not in self.kinds:
+            return values
+        if len(values) > self.most_read:
+            return values  # too long for any list, and not worth the time
+        entries = []
+        for value in values:
+            entry = self.items.read(value)
+            # An operation judges empty entries itself.
+            if self.is_later or not _is_empty(entry):
+                entries.append(entry)
+        return entries
 
     def _member(self, name: str, value: Any) -> Any:
         reader = self.members.get(name, self.others)
@@ -193,10 +207,7 @@ class _Value:
         if "integer" in kinds:
             return value
         if "string" in kinds and self.enum is None:
-            text = str(value)
-            # Not 1e+30, inf or nan: the client meant another text than Python writes.
-            is_plain = "e" not in text and text.lstrip("-")[:1].isdigit()
-            return text if is_plain else value
+            return _number_text(value)
         if "array" in kinds and self.items is not None:
             return [value]
         return value
@@ -311,6 +322,13 @@ def compile_arguments(
     return _Arguments(schema, later, keys)
 
 
+def _number_text(value: float) -> Any:
+    """Return a number as text; unchanged if it is 1e+30, inf or nan, because the client wrote another text."""
+    text = str(value)
+    is_plain = "e" not in text and text.lstrip("-")[:1].isdigit()
+    return text if is_plain else value
+
+
 def _is_empty(value: Any, name: str = "") -> bool:
     """Return whether a value says nothing; an empty object is for its operation to judge."""
     if type(value) is str:
@@ -345,7 +363,7 @@ def _kinds_of(schema: JSONMapping) -> tuple[str, ...]:
 
 def _given_twice(name: str, *writings: str) -> BadRequest:
     """Return the error for an argument under two names: which of them counts would be a guess."""
-    one, other = (repr(each[:MAX_SHOWN_CHARACTERS]) for each in writings)
+    one, other = [repr(writing[:MAX_SHOWN_CHARACTERS]) for writing in writings]
     return BadRequest(f"The arguments {one} and {other} are the same one.", f"Call again with {name} once.")
 
 
@@ -373,7 +391,10 @@ _BEGINNING: Final = _Beginning()
 def _quoted(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
-    text = repr(value[: MAX_SHOWN_CHARACTERS + 1]) if isinstance(value, str) else _BEGINNING.repr(value)
+    if isinstance(value, str):
+        text = repr(value[: MAX_SHOWN_CHARACTERS + 1])
+    else:
+        text = _BEGINNING.repr(value)
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[: MAX_SHOWN_CHARACTERS - 3]}…"
 
 
@@ -387,4 +408,6 @@ def _accepted(schema: JSONMapping, kind: str) -> str:
         words += f" of at least {low}"
     if "maxLength" in schema:
         words += f" of {schema.get('minLength', 0)} to {schema['maxLength']} characters"
-    return f"{words} of at most {schema['maxItems']} entries" if "maxItems" in schema else words
+    if "maxItems" in schema:
+        words += f" of at most {schema['maxItems']} entries"
+    return words

@@ -83,29 +83,37 @@ class Addresses:
         plain, shown = text.strip(), text[:_MAX_SHOWN]
         if "://" not in plain and not plain.lower().startswith(self._starts):
             return text
+        segments = self._own_segments(plain)
+        if segments is None:
+            raise BadRequest(f"{shown!r} is not an address of {self._base_url}.", self._way_out(kind, plain))
+        place = next((number for number, segment in enumerate(segments[:-1]) if segment in _KINDS), None)
+        if place is None:
+            raise BadRequest(f"{shown!r} is not the address of a {kind}.", self._way_out(kind))
+        kind_there, slug = _KINDS[segments[place]], segments[place + 1]
+        if "api" not in segments[:place]:
+            slug = slug.removesuffix(".json")  # the same document, under the address of its page
+        if kind_there != kind:
+            reader = self._call(_READERS[kind_there], f" with {_ARGUMENTS[kind_there]} {slug!r}")
+            hint = " ".join(filter(None, (reader, self._way_out(kind))))
+            raise BadRequest(f"{shown!r} is the address of a {kind_there}, and {name} takes that of a {kind}.", hint)
+        return slug
+
+    def _own_segments(self, address: str) -> list[str] | None:
+        """Return the segments of an address below the base URL; None for an address of another site."""
+        has_scheme = "://" in address or address.startswith("/")
         try:
-            parts = urlsplit(plain if "://" in plain or plain.startswith("/") else f"//{plain}")
+            parts = urlsplit(address if has_scheme else f"//{address}")
             is_own = not parts.netloc or parts.scheme == "registry" or _place(parts) == self._place
         except ValueError:  # a bracket or a port that is none
-            is_own = False
+            return None
         if not is_own:
-            raise BadRequest(f"{shown!r} is not an address of {self._base_url}.", self._way_out(kind, plain))
+            return None
         segments = _segments(parts.path)
         if parts.scheme == "registry":
             segments.insert(0, parts.netloc)
         elif segments[: len(self._prefix)] == self._prefix:
             del segments[: len(self._prefix)]
-        place = next((number for number, each in enumerate(segments[:-1]) if each in _KINDS), None)
-        if place is None:
-            raise BadRequest(f"{shown!r} is not the address of a {kind}.", self._way_out(kind))
-        found, slug = _KINDS[segments[place]], segments[place + 1]
-        if "api" not in segments[:place]:
-            slug = slug.removesuffix(".json")  # the same document, under the address of its page
-        if found != kind:
-            reader = self._call(_READERS[found], f" with {_ARGUMENTS[found]} {slug!r}")
-            hint = " ".join(filter(None, (reader, self._way_out(kind))))
-            raise BadRequest(f"{shown!r} is the address of a {found}, and {name} takes that of a {kind}.", hint)
-        return slug
+        return segments
 
     def in_positions(self, changes: JSONObject) -> JSONObject:
         """Return *changes*, not yet validated, with the slugs of people for their addresses in positions."""

@@ -12,7 +12,7 @@ Source: decisions, section 3; tools, update_my_company.
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -69,30 +69,43 @@ def bundle(data: JSONObject, url: str, *, offset: int = 0, limit: int = MAX_LIST
         offset: the first row to show of each list.
         limit: how many rows to show of each list.
     """
-    totals = {name: len(data[name] or ()) for name in _LISTS if name in data}
-    longest = max(totals.values(), default=0)
-    if longest <= min(limit, MAX_LISTED) and not offset and len(body := _encode({"data": data})) <= BUDGET_BYTES:
-        return body
-    for name in totals:
+    lengths = _lengths_of(data)
+    longest = max(lengths.values(), default=0)
+    if longest <= min(limit, MAX_LISTED) and not offset:
+        whole = _encode({"data": data})
+        if len(whole) <= BUDGET_BYTES:
+            return whole
+    for name in lengths:
         data[name] = (data[name] or ())[offset : offset + limit]
+    totals = {f"{name}Total": length for name, length in lengths.items()}
     if longest > 1:
-        data = {"company": data["company"], **{f"{name}Total": total for name, total in totals.items()}, **data}
+        data = {"company": data["company"], **totals, **data}
 
-    def steps() -> Iterator[tuple[int, int]]:
-        """Shorten long texts first, to a readable length; then the lists, to what fits; then texts again."""
-        yield from ((characters, limit) for characters in (40_000, 20_000, *TEXT_STEPS[:2]))
-        yield TEXT_STEPS[1], _fitting(data, _LISTS)
-        yield from ((characters, 1) for characters in TEXT_STEPS[2:])
-
-    finished = _shrink(data, _LISTS, steps(), (data, data["company"], data.get("distribution") or {}), url)
-    shown = max((len(data[name]) for name in totals), default=0)
+    objects = (data, data["company"], data.get("distribution") or {})
+    finished = _shrink(data, _LISTS, _bundle_steps(data, limit), objects, url)
+    shown = max(_lengths_of(data).values(), default=0)
     if shown and offset + shown < longest:
         finished = _encode({"data": data, "nextOffset": offset + shown})
     if len(finished) <= BUDGET_BYTES:
         return finished
-    kept = {name: data[name] for name in ("state", "version", "pendingChanges") if name in data}
-    totals_of = {f"{name}Total": total for name, total in totals.items()}
-    return _encode({"data": {"company": named(data["company"], url), **kept, **totals_of}})
+    return _encode({"data": {"company": named(data["company"], url), **_state_of(data), **totals}})
+
+
+def _lengths_of(data: JSONObject) -> dict[str, int]:
+    return {name: len(data[name] or ()) for name in _LISTS if name in data}
+
+
+def _state_of(data: JSONObject) -> JSONObject:
+    return {name: data[name] for name in ("state", "version", "pendingChanges") if name in data}
+
+
+def _bundle_steps(data: JSONObject, limit: int) -> Iterator[tuple[int, int]]:
+    """Shorten long texts first, to a readable length; then the lists, to what fits; then texts again."""
+    for characters in (40_000, 20_000, *TEXT_STEPS[:2]):
+        yield characters, limit
+    yield TEXT_STEPS[1], _fitting(data, _LISTS)  # counted when the texts are shortened
+    for characters in TEXT_STEPS[2:]:
+        yield characters, 1
 
 
 def facts(company: JSONObject, url: str) -> JSONObject:
@@ -113,24 +126,30 @@ def record(data: JSONObject, url: str, listed: str = "") -> bytes:
         listed: the member that is a list and can be truncated, with its total.
     """
     total = len(data.get(listed) or ())
-    if total <= MAX_LISTED and len(body := _encode({"data": data})) <= BUDGET_BYTES:
-        return body
+    if total <= MAX_LISTED:
+        whole = _encode({"data": data})
+        if len(whole) <= BUDGET_BYTES:
+            return whole
     if total:
         data.setdefault(f"{listed}Total", total)
-    steps = (
-        *((characters, MAX_LISTED) for characters in (40_000, 20_000, *TEXT_STEPS)),
-        *((TEXT_STEPS[-1], length) for length in _LENGTH_STEPS),
-    )
-    return _shrink(data, (listed,), steps, (data, *(value for value in data.values() if isinstance(value, dict))), url)
+    text_steps = [(characters, MAX_LISTED) for characters in (40_000, 20_000, *TEXT_STEPS)]
+    list_steps = [(TEXT_STEPS[-1], length) for length in _LENGTH_STEPS]
+    objects = [data, *(value for value in data.values() if isinstance(value, dict))]
+    return _shrink(data, (listed,), [*text_steps, *list_steps], objects, url)
 
 
 def _fitting(data: JSONObject, lists: Iterable[str]) -> int:
     """Return how many rows of each list fit together, at least one."""
-    sizes = [[len(_encode(row)) + 1 for row in data.get(name) or ()] for name in lists]
-    room = BUDGET_BYTES - len(_encode({"data": {**data, **{name: [] for name in lists if name in data}}})) - _NEXT_BYTES
+    sizes_of_lists = []
+    without_rows = dict(data)
+    for name in lists:
+        sizes_of_lists.append([len(_encode(row)) + 1 for row in data.get(name) or ()])
+        if name in data:
+            without_rows[name] = []
+    room = BUDGET_BYTES - len(_encode({"data": without_rows})) - _NEXT_BYTES
     fitting = 0
-    for rows in zip_longest(*sizes, fillvalue=0):
-        room -= sum(rows)
+    for sizes in zip_longest(*sizes_of_lists, fillvalue=0):
+        room -= sum(sizes)
         if room < 0:
             break
         fitting += 1
@@ -213,12 +232,17 @@ def _fewer(records: list[JSONObject], rest: JSONObject, *, where: str = "") -> b
         return _encode({"data": records[:fitting], **rest, "omitted": left, "hint": hint})
     start = (pagination["page"] - 1) * pagination["pageSize"]
     # On the first page any size works; one with many divisors can shrink again later.
-    sizes = range(1, fitting + 1) if start else [each for each in _PAGE_SIZES if each <= fitting]
-    size = max((each for each in sizes if start % each == 0), default=1)
+    sizes: Iterable[int] = range(1, fitting + 1) if start else _PAGE_SIZES
+    size = max((size for size in sizes if size <= fitting and start % size == 0), default=1)
     smaller = Page(records[:size], start // size + 1, size, pagination["total"])
-    hint = f"No more than {size} fit into one answer. Go on with page {smaller.next_page} and pageSize {size}."
-    paged = {"pagination": {**pagination, **smaller.to_wire()}, "nextPage": smaller.next_page}
-    return _encode({"data": smaller.items, **rest, **paged, **({"hint": hint} if smaller.next_page else {})})
+    answer: JSONObject = {"data": smaller.items, **rest}
+    answer["pagination"] = {**pagination, **smaller.to_wire()}
+    answer["nextPage"] = smaller.next_page
+    if smaller.next_page:
+        answer["hint"] = (
+            f"No more than {size} fit into one answer. Go on with page {smaller.next_page} and pageSize {size}."
+        )
+    return _encode(answer)
 
 
 def paging(found: Page[Any]) -> JSONObject:
@@ -307,8 +331,8 @@ class Members:
             if name == "slug" and "id" in self.identity:
                 continue  # a company's id, which every answer has
             if name not in self.names and items and not any(name in item for item in items):
-                others = dict.fromkeys(each for item in items for each in item if each not in self.names)
-                known = (*self.names, *others)
+                members = dict.fromkeys(chain.from_iterable(items))
+                known = [*self.names, *(member for member in members if member not in self.names)]
                 close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
                 meant = f"Did you mean {close[0]}? " if close else ""
                 hint = f"{meant}The fields are: {', '.join(known)}."
@@ -326,18 +350,15 @@ class Shape(Members):
 
     def __init__(self, record: Record, *, without: Collection[str] = (), parts: Sequence[str] = ()) -> None:
         fields = [field for field in record.fields if field.name not in without]
-        super().__init__(
-            (*(field.name for field in fields), *parts),
-            identity=(field.name for field in fields if field.required and field.shown),
-        )
+        super().__init__([*(field.name for field in fields), *parts], identity=_identity_of(fields))
         self._parts = frozenset(parts)
         self._known = frozenset(self.names)
-        self._left_out = frozenset(each.name for each in _within(record) if each.summary == "none") | _ORIGINS
+        self._left_out = _left_out_of(record)
         self._not_listed = self._left_out | {field.name for field in fields if field.summary == "item"}
         self._short = frozenset(field.name for field in fields if not _is_long(field.kind))
-        self._twins = tuple(
+        self._twins = [
             (field.name, field.unless) for field in fields if field.unless and field.unless not in self._not_listed
-        )
+        ]
         """Fields that another one says more exactly."""
 
     def listed(self, items: Sequence[JSONObject], form: Form) -> list[JSONObject]:
@@ -361,18 +382,24 @@ class Shape(Members):
         Args:
             parts: which of the members *of* it are shown, where `body` is one of the company; None for all.
         """
-        facts, rest = data["company"], {name: value for name, value in data.items() if name != "company"}
+        rest = dict(data)
+        facts = dict(rest.pop("company"))
         if form.fields is not None:
             wanted = {*form.fields, *self._known.intersection(parts or ())}
             self.check((facts,), wanted)
-            rest = {name: each for name, each in rest.items() if name not in self._parts or name in wanted}
+            unwanted = self._parts - wanted
             facts = self._named(facts, wanted, full=form.full)
         else:
-            left = frozenset() if parts is None else frozenset(of) - frozenset(parts)
-            rest = {name: each for name, each in rest.items() if name not in left}
-            facts = {name: each for name, each in facts.items() if name != "body" or name not in left}
-            facts = facts if form.full else pruned(facts, self._left_out)
-        return {"company": facts, **(rest if form.full else pruned(rest, self._left_out))}
+            unwanted = frozenset() if parts is None else frozenset(of) - frozenset(parts)
+            if "body" in unwanted:
+                facts.pop("body", None)
+            if not form.full:
+                facts = pruned(facts, self._left_out)
+        for name in unwanted:
+            rest.pop(name, None)
+        if not form.full:
+            rest = pruned(rest, self._left_out)
+        return {"company": facts, **rest}
 
     def _named(self, item: JSONObject, fields: Collection[str], *, full: bool) -> JSONObject:
         kept = self.only(item, fields)
@@ -430,6 +457,16 @@ def _is_long(kind: Kind) -> bool:
     return isinstance(kind, Text) and kind.lines > 1
 
 
+def _identity_of(fields: Iterable[Field]) -> list[str]:
+    """Return the fields that every answer has."""
+    return [field.name for field in fields if field.required and field.shown]
+
+
+def _left_out_of(record: Record) -> frozenset[str]:
+    """Return the members that no summary has."""
+    return frozenset(field.name for field in _within(record) if field.summary == "none") | _ORIGINS
+
+
 def _within(record: Record) -> Iterator[Field]:
     """Yield the fields of a record and of all records in it."""
     for field in record.fields:
@@ -480,21 +517,29 @@ def _of_objects(before: JSONObject, after: JSONObject) -> tuple[JSONObject, JSON
 
 
 def _of_lists(before: Sequence[Any], after: Sequence[Any]) -> JSONObject:
+    """Return the rows that were added, removed and changed, where there are any; an id says which row was changed."""
     removed, added = _rows_only_in(before, after), _rows_only_in(after, before)
-    former = {row["id"]: row for row in removed if isinstance(row, dict) and row.get("id")}
-    changed = [row for row in added if isinstance(row, dict) and row.get("id") in former]
-    kept = {row["id"] for row in changed}
-    found = {
-        "added": [row for row in added if not (isinstance(row, dict) and row.get("id") in kept)],
-        "removed": [row for row in removed if not (isinstance(row, dict) and row.get("id") in kept)],
-        "changed": [{"id": row["id"], **_sides(former[row["id"]], row)} for row in changed],
-    }
-    return {name: each for name, each in found.items() if each}
+    former_rows = {}
+    for row in removed:
+        row_id = _row_id(row)
+        if row_id:
+            former_rows[row_id] = row
+    new_rows, changed = [], []
+    for row in added:
+        row_id = _row_id(row)
+        if row_id in former_rows:
+            old, new = _of_objects(former_rows[row_id], row)
+            changed.append({"id": row_id, "before": old, "after": new})
+        else:
+            new_rows.append(row)
+    changed_ids = {row["id"] for row in changed}
+    gone = [row for row in removed if _row_id(row) not in changed_ids]
+    rows = {"added": new_rows, "removed": gone, "changed": changed}
+    return {name: listed for name, listed in rows.items() if listed}
 
 
-def _sides(before: JSONObject, after: JSONObject) -> JSONObject:
-    old, new = _of_objects(before, after)
-    return {"before": old, "after": new}
+def _row_id(row: Any) -> Any:
+    return row.get("id") if isinstance(row, dict) else None
 
 
 def _rows_only_in(rows: Sequence[Any], others: Sequence[Any]) -> list[Any]:

@@ -95,22 +95,28 @@ def _properties(record: Record) -> Iterable[tuple[str, JsonSchema]]:
 
 def _brief(schema: JsonSchema) -> JsonSchema:
     """Return a schema without what a summary may leave out, and without bounds."""
-    found = {name: each for name, each in schema.items() if name not in {"required", "minimum"}}
-    if "enum" in found:
-        found.pop("type", None)
-    if "items" in found:
-        found["items"] = _brief(found["items"])
-    if "anyOf" in found:
-        found["anyOf"] = [_brief(each) for each in found["anyOf"]]
-    if properties := found.pop("properties", None):
-        properties = {name: each for name, each in properties.items() if name != "logo"}  # as in records
-        members = [_brief(each) for each in properties.values()]
-        types = {name for each in members for name in _types(each)}
-        if len(members) > _FEW and types <= {"string", "null"}:
-            found["additionalProperties"] = {"type": sorted(types, reverse=True)}
-        else:
-            found["properties"] = dict(zip(properties, members, strict=True))
-    return found
+    brief = {keyword: value for keyword, value in schema.items() if keyword not in {"required", "minimum"}}
+    if "enum" in brief:
+        brief.pop("type", None)
+    if "items" in brief:
+        brief["items"] = _brief(brief["items"])
+    if "anyOf" in brief:
+        brief["anyOf"] = [_brief(alternative) for alternative in brief["anyOf"]]
+    properties = brief.pop("properties", None)
+    if properties:
+        brief |= _brief_members(properties)
+    return brief
+
+
+def _brief_members(properties: JsonSchema) -> JsonSchema:
+    """Return the keyword for the members of an object; several texts are said together, without their names."""
+    members = {name: _brief(schema) for name, schema in properties.items() if name != "logo"}  # as in records
+    types: set[str] = set()
+    for schema in members.values():
+        types.update(_types(schema))
+    if len(members) > _FEW and types <= {"string", "null"}:
+        return {"additionalProperties": {"type": sorted(types, reverse=True)}}
+    return {"properties": members}
 
 
 def _types(schema: JsonSchema) -> list[str]:

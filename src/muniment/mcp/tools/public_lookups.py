@@ -28,7 +28,7 @@ from muniment.schema.person import PERSON
 from muniment.store.cache import Dependency
 from muniment.store.published import ChangeRow, FeedAheadError, FeedGapError, change_rows, number_before
 from muniment.store.queries import ListQuery
-from muniment.store.reader import Reader
+from muniment.store.reader import Found, Reader
 from muniment.store.search import names
 from muniment.store.search.everything import COLLECTIONS
 from muniment.store.search.names import Named, names_of
@@ -189,20 +189,18 @@ class PublicTools(PublicAnswers):
 
         Those come first that all filters chose.
         """
-        by_filter = [each for each in query.filters if each.name in POSITION_FILTERS]
-        is_wanted = bool(by_filter) if form.fields is None else "positions" in form.fields
+        filters = [condition for condition in query.filters if condition.name in POSITION_FILTERS]
+        is_wanted = bool(filters) if form.fields is None else "positions" in form.fields
         if not is_wanted:
             return
-        known = self.reader.documents([("person", each["slug"]) for each in people])
-        for each in people:
-            found = known.get(("person", each["slug"]))
-            held = msgspec.json.decode(found.body)["data"].get("positions") or [] if found else []
-            hits = Counter(place for by in by_filter for place in places(held, by))
-            order = sorted(hits, key=lambda place: (-hits[place], place)) if by_filter else range(len(held))
-            rows = [held[place] for place in order]
-            each["positions"] = rows[:MAX_POSITIONS]
-            if len(rows) > MAX_POSITIONS:
-                each["positionsTotal"] = len(rows)
+        profiles = self.reader.documents([("person", person["slug"]) for person in people])
+        for person in people:
+            positions = _positions_of(profiles.get(("person", person["slug"])))
+            if filters:
+                positions = _chosen_positions(positions, filters)
+            person["positions"] = positions[:MAX_POSITIONS]
+            if len(positions) > MAX_POSITIONS:
+                person["positionsTotal"] = len(positions)
 
     def _item_url(self, kind: str) -> Callable[[JSONMapping], str]:
         return lambda item: self._url(kind, item.get(_KEYS[kind], ""))
@@ -340,6 +338,21 @@ def places(positions: list[JSONObject], by: Chosen) -> list[int]:
         return any(each in text if by.in_text else each == text for each in asked)
 
     return [n for n, row in enumerate(positions) if any(map(is_meant, values_at(row, declared.member)))]
+
+
+def _positions_of(profile: Found | None) -> list[JSONObject]:
+    if profile is None:
+        return []
+    return msgspec.json.decode(profile.body)["data"].get("positions") or []
+
+
+def _chosen_positions(positions: list[JSONObject], filters: list[Chosen]) -> list[JSONObject]:
+    """Return the positions that a filter chose; those that most of the filters did come first."""
+    hits: Counter[int] = Counter()
+    for condition in filters:
+        hits.update(places(positions, condition))
+    order = sorted(hits, key=lambda place: (-hits[place], place))
+    return [positions[place] for place in order]
 
 
 def query_of(listing: Listing, arguments: Arguments) -> ListQuery:

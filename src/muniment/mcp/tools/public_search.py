@@ -52,18 +52,9 @@ class SearchTools(PublicAnswers):
 
     def _search(self, query: str) -> Marked:
         found = everything.search(self.reader, query, limit=MAX_RESULTS)
-        results = found.results[:MAX_RESULTS]
-        why = everything.why(self.reader, query, found._replace(results=results))
-        former = {(kind, document.id): f"{document.why} " for kind, document in found.closest if document.is_former}
-        titles = Counter(result.title for result in results)
-        listed = []
-        for result, matched in zip(results, why, strict=True):
-            text = former.get((result.kind, result.key), "") + _told_apart(result, titles)
-            listed.append(self._result(result.kind, result.key, result.title, text, matched))
-        known = {(result.kind, result.key) for result in results}
-        close = [(kind, document) for kind, document in found.closest if (kind, document.id) not in known]
-        close = close[: MAX_RESULTS - len(results)]
-        published = self.reader.documents([(kind, document.id) for kind, document in close])
+        found = found._replace(results=found.results[:MAX_RESULTS])
+        listed = self._matches(query, found)
+        close, published = self._close_documents(found)
         for kind, document in close:
             if (kind, document.id) in published:
                 title, text = _near_in_words(kind, document.id, document.why, published[kind, document.id])
@@ -73,9 +64,28 @@ class SearchTools(PublicAnswers):
             answer["notUnderstood"] = list(found.not_understood)
         if found.hint:
             answer["hint"] = _hint_of(found)
-        marks = [(result.kind, result.provenance) for result in results]
+        marks = [(result.kind, result.provenance) for result in found.results]
         marks += [(kind, document.provenance[0]) for (kind, _), document in published.items()]
         return provenance.of_several(msgspec.json.encode(answer), marks)
+
+    def _matches(self, query: str, found: Everything) -> list[JSONMapping]:
+        former_names = {(kind, document.id): document.why for kind, document in found.closest if document.is_former}
+        titles = Counter(result.title for result in found.results)
+        matches = []
+        for result, matched in zip(found.results, everything.why(self.reader, query, found), strict=True):
+            text = _told_apart(result, titles)
+            former_name = former_names.get((result.kind, result.key))
+            if former_name is not None:
+                text = f"{former_name} {text}"
+            matches.append(self._result(result.kind, result.key, result.title, text, matched))
+        return matches
+
+    def _close_documents(self, found: Everything) -> tuple[list[tuple[str, Any]], dict[tuple[str, str], Found]]:
+        """Return what the query nearly names, as far as the matches leave places, and the published documents of it."""
+        matched = {(result.kind, result.key) for result in found.results}
+        close = [(kind, document) for kind, document in found.closest if (kind, document.id) not in matched]
+        close = close[: MAX_RESULTS - len(found.results)]
+        return close, self.reader.documents([(kind, document.id) for kind, document in close])
 
     def _result(self, kind: str, key: str, title: str, text: str, matched: str = "") -> JSONMapping:
         said = {"matched": matched} if matched else {}

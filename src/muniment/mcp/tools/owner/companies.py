@@ -98,45 +98,71 @@ def fit(
         limit: how many rows to show of each list; None for 100, and for all of a short list.
         is_lean: show only the number of rows of a long cap table, and how to get them.
     """
-    chosen = {name: value for name, value in data.items() if name not in PARTS or parts is None or name in parts}
-    lists: dict[str, list[Any]] = {name: chosen[name] for name in LISTS if name in chosen}
-    for name in lists:
-        del chosen[name]
+    chosen, lists = _chosen(data, parts)
     reads_rows = offset > 0 or limit is not None
-    # A short list is whole, because the owner may write it back.
-    whole = {name for name, rows in lists.items() if not reads_rows and is_short(rows)}
-    long = [name for name in lists if name not in whole]
-    if is_lean and _LONGEST in long:
-        long.remove(_LONGEST)
+    whole, long = _whole_and_long(lists, reads_rows=reads_rows, is_lean=is_lean)
 
     room = answers.BUDGET_BYTES - _NOTE_BYTES * len(lists)
-    for name in whole:
-        room -= len(_encode(lists[name]))
-    room -= _cut(chosen, url, room - _ROOM_BYTES if len(whole) < len(lists) else room)
+    for rows in whole.values():
+        room -= len(_encode(rows))
+    kept_for_rows = _ROOM_BYTES if len(whole) < len(lists) else 0
+    room -= _cut(chosen, url, room - kept_for_rows)
 
-    shown: JSONObject = {}
-    notes: JSONObject = {}
+    window = slice(offset, offset + (limit or answers.MAX_LISTED))
+    shown = whole | _first_rows_of({name: rows[window] for name, rows in long.items()}, room, url)
+    shown = {name: shown[name] for name in lists if name in shown}
+    facts = {name: value for name, value in chosen.items() if name in PARTS}
+    return {**facts, **shown, **chosen, **_totals(lists, shown, offset)}
+
+
+def _chosen(data: JSONObject, parts: Collection[str] | None) -> tuple[JSONObject, dict[str, list[Any]]]:
+    """Return the members of the listing that a call names, and apart from them its lists."""
+    chosen = dict(data)
+    if parts is not None:
+        for name in PARTS:
+            if name not in parts:
+                chosen.pop(name, None)
+    lists = {}
+    for name in LISTS:
+        if name in chosen:
+            lists[name] = chosen.pop(name)
+    return chosen, lists
+
+
+def _whole_and_long(
+    lists: Mapping[str, list[Any]], *, reads_rows: bool, is_lean: bool
+) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """Return the lists that are shown whole, because the owner may write them back, and those with first rows only."""
+    whole, long = {}, {}
     for name, rows in lists.items():
-        if name in whole:
-            shown[name] = rows
-        elif name in long:
-            # Later lists may use the rest of this list's share.
-            share = room // len(long[long.index(name) :])
-            shown[name], used_bytes = _first_rows(rows[offset : offset + (limit or answers.MAX_LISTED)], share, url)
-            room -= used_bytes
-            if len(shown[name]) < len(rows):
-                notes[name] = _note(name, rows, shown[name], offset)
-        else:
-            notes[name] = _note(name, rows, (), 0)
+        if not reads_rows and is_short(rows):
+            whole[name] = rows
+        elif not (is_lean and name == _LONGEST):
+            long[name] = rows
+    return whole, long
 
-    answer = {name: value for name, value in chosen.items() if name in PARTS}
-    answer |= shown
-    answer |= chosen
-    if notes:
-        for name, rows in lists.items():
-            answer[f"{name}Total"] = len(rows)
-        answer["notShown"] = notes
-    return answer
+
+def _first_rows_of(lists: Mapping[str, list[Any]], room: int, url: str) -> dict[str, list[Any]]:
+    shown = {}
+    for number, (name, rows) in enumerate(lists.items()):
+        # Later lists may use the rest of this list's share.
+        share = room // (len(lists) - number)
+        shown[name], used_bytes = _first_rows(rows, share, url)
+        room -= used_bytes
+    return shown
+
+
+def _totals(lists: Mapping[str, list[Any]], shown: Mapping[str, list[Any]], offset: int) -> JSONObject:
+    """Return the length of each list, and notes about those that are not shown whole; nothing if all are."""
+    notes = {}
+    for name, rows in lists.items():
+        shown_rows = shown.get(name, [])
+        if len(shown_rows) < len(rows):
+            notes[name] = _note(name, rows, shown_rows, offset)
+    if not notes:
+        return {}
+    totals = {f"{name}Total": len(rows) for name, rows in lists.items()}
+    return {**totals, "notShown": notes}
 
 
 def _cut(chosen: JSONObject, url: str, room: int) -> int:
@@ -159,19 +185,19 @@ def _cut(chosen: JSONObject, url: str, room: int) -> int:
 
 def _first_rows(rows: Sequence[JSONObject], room: int, url: str) -> tuple[list[JSONObject], int]:
     """Return the first rows that fit into *room* bytes, at least one, and their size."""
-    found: list[JSONObject] = []
-    used = 0
+    first_rows: list[JSONObject] = []
+    used_bytes = 0
     for row in rows:
         size = len(_encode(row)) + 1
-        if found and used + size > room:
+        if first_rows and used_bytes + size > room:
             break
-        if not found and size > room:
+        if not first_rows and size > room:
             row = dict(row)  # noqa: PLW2901 - a copy that is cut
             answers.cut_texts(row, 500, url)
             size = len(_encode(row)) + 1
-        found.append(row)
-        used += size
-    return found, used
+        first_rows.append(row)
+        used_bytes += size
+    return first_rows, used_bytes
 
 
 def _note(name: str, rows: Sequence[JSONObject], shown: Sequence[JSONObject], offset: int) -> JSONObject:
@@ -262,17 +288,20 @@ class CompanyTools:
             arguments.get("changes") or {}, f"{self._own_url(arguments['slug'])}/logo"
         ):
             done = self._update(arguments, caller)
-        answer = {
-            **({"company": self._facts(done.company)} if "company" in arguments.get("include", ()) else {}),
-            "version": done.version,
-            "applied": done.applied,
-            "awaitingReview": done.awaiting_review,
-            **({"withdrawn": done.withdrawn} if done.withdrawn else {}),
-            **({"awaitingPeople": done.awaiting_people} if done.awaiting_people else {}),
-            **({"profilesOfNames": _first_people(done.profiles)} if done.profiles else {}),
-            "diff": answers.shown(done.diff),
+        answer: JSONObject = {}
+        if "company" in arguments.get("include", ()):
+            answer["company"] = self._facts(done.company)
+        answer |= {"version": done.version, "applied": done.applied, "awaitingReview": done.awaiting_review}
+        # Most updates have none of these, and each member costs the model's context.
+        optional = {
+            "withdrawn": done.withdrawn,
+            "awaitingPeople": done.awaiting_people,
+            "profilesOfNames": dict(islice(done.profiles.items(), _MAX_NAMES)),
         }
-        if notes := [*_notes(done.diff), *_replacements(done.replaced)]:
+        answer |= {name: value for name, value in optional.items() if value}
+        answer["diff"] = answers.shown(done.diff)
+        notes = [*_notes(done.diff), *_replacements(done.replaced)]
+        if notes:
             answer["notes"] = notes
         if done.entry_id is not None:
             answer["undo"] = undo("update_my_company", done.entry_id, slug=done.company.slug)
@@ -290,7 +319,9 @@ class CompanyTools:
     def _update(self, arguments: Arguments, caller: Caller) -> listings.CompanyUpdate:
         """Apply the changes of a call, or revert a change of the history."""
         entry, changes = arguments.get("revert"), arguments.get("changes")
-        if (entry is None and changes is None) or (entry is not None and changes):
+        is_nothing = entry is None and changes is None
+        is_both = entry is not None and changes
+        if is_nothing or is_both:
             raise BadRequest("The call needs either changes or revert.", "Send changes with the fields to change.")
 
         expected = arguments.get("expectedVersion")
@@ -324,10 +355,6 @@ class CompanyTools:
 
     def _own_url(self, slug: str) -> str:
         return f"{self._base_url}/manage/companies/{quote(slug, safe='')}"
-
-
-def _first_people(profiles: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    return dict(islice(profiles.items(), _MAX_NAMES))
 
 
 def _notes(diff: Mapping[str, JSONObject]) -> list[str]:
