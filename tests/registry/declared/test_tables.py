@@ -11,10 +11,10 @@ from muniment.registry.declared.current import refresh
 from muniment.registry.models import Company, Person
 from muniment.registry.publishing.upgrade import bring_up_to_date
 from muniment.registry.settings.versions import apply_settings, follow
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.headings import field_of
 from muniment.registry.tables.mapping import write_mapping
 from muniment.registry.tables.operations import import_table, prepare
-from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
 from muniment.registry_toml.document import RegistrySettings
 from muniment.schema.declared.presets import PRESETS, SYNONYMS
 from muniment.schema.objects import registry_schema

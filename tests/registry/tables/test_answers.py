@@ -5,7 +5,7 @@ import pytest
 
 from muniment import child_process
 from muniment.kernel.problems import BadRequest
-from muniment.registry.tables import answers
+from muniment.registry.tables import formats
 from muniment.registry.tables.formats import MAX_COLUMNS, MAX_ROWS, MAX_SHEETS, OK, Sheet
 from muniment.registry.tables.reading import TableFile, read_file
 
@@ -21,7 +21,7 @@ def packed(*tables):
 
 
 def test_tables_come_back_as_they_were():
-    assert answers.unpack(answers.pack([SHEET, SHEET])) == [SHEET, SHEET]
+    assert formats.unpack(formats.pack([SHEET, SHEET])) == [SHEET, SHEET]
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_tables_come_back_as_they_were():
         packed(told(1, ["a"] * (MAX_ROWS + 1))),
         packed(told(1, [])),
         packed(told(1, [1])),
-        packed(told(notes=["x"] * (answers.MAX_NOTES // 2 + 1)), told(notes=["x"] * (answers.MAX_NOTES // 2))),
+        packed(told(notes=["x"] * (formats.MAX_NOTES // 2 + 1)), told(notes=["x"] * (formats.MAX_NOTES // 2))),
         packed(told(samples=["x"] * 4)),
         packed(told()) + b"more",
         b"\x91\xdd\xff\xff\xff\xff",
@@ -48,20 +48,20 @@ def test_tables_come_back_as_they_were():
     ids=lambda said: repr(bytes(said[:20])),
 )
 def test_another_form_or_size_is_no_answer(said):
-    with pytest.raises(answers.NotAnAnswer):
-        answers.unpack(said)
+    with pytest.raises(formats.NotAnAnswer):
+        formats.unpack(said)
 
 
 def test_the_cells_of_all_tables_are_limited(monkeypatch):
-    monkeypatch.setattr(answers, "MAX_CELLS", 5)
-    assert answers.unpack(packed(told(2, ["a"] * 4), told(1, ["a"])))
-    with pytest.raises(answers.NotAnAnswer):
-        answers.unpack(packed(told(2, ["a"] * 4), told(2, ["a"] * 2)))
+    monkeypatch.setattr(formats, "MAX_CELLS", 5)
+    assert formats.unpack(packed(told(2, ["a"] * 4), told(1, ["a"])))
+    with pytest.raises(formats.NotAnAnswer):
+        formats.unpack(packed(told(2, ["a"] * 4), told(2, ["a"] * 2)))
 
 
 def test_an_answer_may_reach_each_limit():
     most = [told(MAX_COLUMNS, ["a"] * MAX_COLUMNS), told(1, ["a"] * MAX_ROWS), *[told()] * (MAX_SHEETS - 2)]
-    assert [len(each.rows) for each in answers.unpack(packed(*most))[:2]] == [1, MAX_ROWS]
+    assert [len(each.rows) for each in formats.unpack(packed(*most))[:2]] == [1, MAX_ROWS]
 
 
 def test_an_answer_of_a_process_that_was_taken_over_is_a_refusal(monkeypatch):

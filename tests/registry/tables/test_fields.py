@@ -13,10 +13,10 @@ from make.pages import fields_of as form_fields
 from make.registry import document
 from muniment.cli import main
 from muniment.registry.exchange.importer import ImportOptions
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.fields import fields_of
 from muniment.registry.tables.headings import field_of
 from muniment.registry.tables.operations import import_table, prepare
-from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
 from muniment.schema import company
 from muniment.schema.kinds import DATE, Boolean, Choice, Kind, Number, Text
 from muniment.schema.objects import registry_schema
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 TABLE = "Company;Charter number;Website\nAlder House;AB  12;alder.example\nBirch House;;\n"
 SOURCE = Path(muniment.__file__).parent
 OF_TABLES = ("registry/tables/", "registry/exchange/", "registry/imports/", "web/authoring/import", "cli/imports/")
-FOREIGN = "registry/tables/words/presets.py"
+FOREIGN = "registry/tables/presets.py"
 """It has the columns of public formats, and which field each is."""
 
 

@@ -3,10 +3,9 @@
 import pytest
 
 from muniment.kernel.problems import BadRequest
-from muniment.registry.tables.columns import Column
-from muniment.registry.tables.fields import SKIP
+from muniment.registry.tables.catalogue import COMPANIES
+from muniment.registry.tables.fields import SKIP, Column
 from muniment.registry.tables.mapping import FileMapping, TableMapping
-from muniment.registry.tables.words.catalogue import COMPANIES
 
 
 def mapping(*columns: Column, kind: str = COMPANIES) -> FileMapping:

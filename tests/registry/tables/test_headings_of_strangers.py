@@ -3,7 +3,7 @@
 import pytest
 
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.mapping import propose
+from muniment.registry.tables.proposing import propose
 
 
 def mapped(heading, *values):

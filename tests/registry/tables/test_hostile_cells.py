@@ -7,17 +7,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from muniment.registry.tables.cells.countries import code_of_country
-from muniment.registry.tables.columns import Column, split
-from muniment.registry.tables.fields import PEOPLE_FIELD, fields_of
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
+from muniment.registry.tables.fields import PEOPLE_FIELD, Column, fields_of
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.known import KnownRows
-from muniment.registry.tables.mapping import FileMapping, TableMapping, propose
+from muniment.registry.tables.headings import match
+from muniment.registry.tables.mapping import FileMapping, TableMapping
+from muniment.registry.tables.proposing import propose
 from muniment.registry.tables.reading import name_in
-from muniment.registry.tables.records import records_of
-from muniment.registry.tables.values import Lost, people_in, value_of
-from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
-from muniment.registry.tables.words.matching import match
+from muniment.registry.tables.records import KnownRows, records_of
+from muniment.registry.tables.values import Lost, code_of_country, people_in, split, value_of
 
 SIZE = 200_000
 HOSTILE = {
@@ -98,15 +96,14 @@ def test_a_number_of_many_digits_is_lost_with_a_reason(text: str) -> None:
 
 
 def test_long_texts_are_not_kept_in_memory() -> None:
-    from muniment.registry.tables.cells import countries
-    from muniment.registry.tables.words import matching
+    from muniment.registry.tables import headings, values
 
-    before = countries._code_of.cache_info().currsize, matching._match.cache_info().currsize
+    before = values._code_of.cache_info().currsize, headings._match.cache_info().currsize
     for n in range(50):
         assert not code_of_country(f"{n}" * 1_000)
         assert not match(f"{n}" * 1_000, COMPANIES).fields
-    assert (countries._code_of.cache_info().currsize, matching._match.cache_info().currsize) == before
-    assert countries._code_of.cache_info().maxsize
+    assert (values._code_of.cache_info().currsize, headings._match.cache_info().currsize) == before
+    assert values._code_of.cache_info().maxsize
 
 
 def test_a_separator_in_brackets_parts_nothing() -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from make.foreign_tables import FOREIGN_TABLES, ForeignTable
-from muniment.registry.tables.cells.countries import code_of_country
-from muniment.registry.tables.cells.dates import day_of
+from muniment.registry.tables.catalogue import catalogue, key
+from muniment.registry.tables.dates import day_of
 from muniment.registry.tables.formats import Sheet, read_sheets
-from muniment.registry.tables.known import KnownRows
-from muniment.registry.tables.mapping import FileMapping, propose, read_mapping, write_mapping
-from muniment.registry.tables.records import Records, records_of
-from muniment.registry.tables.words.catalogue import catalogue, key
+from muniment.registry.tables.mapping import FileMapping, read_mapping, write_mapping
+from muniment.registry.tables.proposing import propose
+from muniment.registry.tables.records import KnownRows, Records, records_of
+from muniment.registry.tables.values import code_of_country
 
 pytestmark = pytest.mark.django_db
 each_table = pytest.mark.parametrize("table", FOREIGN_TABLES, ids=[each.name for each in FOREIGN_TABLES])

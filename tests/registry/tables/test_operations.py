@@ -13,13 +13,11 @@ from muniment.registry.company.listings import update_company
 from muniment.registry.exchange import importer
 from muniment.registry.exchange.importer import ImportOptions
 from muniment.registry.models import Company, HistoryEntry, ImportRun, Person
-from muniment.registry.tables.columns import Column
+from muniment.registry.tables.fields import Column
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.known import KnownRows
-from muniment.registry.tables.losses import Loss, common_reason, grouped
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.operations import TableImport, import_table, is_table, prepare
-from muniment.registry.tables.records import records_of
+from muniment.registry.tables.records import KnownRows, Loss, common_reason, grouped, records_of
 
 pytestmark = pytest.mark.django_db
 

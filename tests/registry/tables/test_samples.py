@@ -12,9 +12,9 @@ import pytest
 
 from make.spreadsheets import workbook, zipped
 from muniment.registry.tables.formats import read_sheets
-from muniment.registry.tables.known import KnownRows
-from muniment.registry.tables.mapping import FileMapping, propose, read_mapping, write_mapping
-from muniment.registry.tables.records import Records, records_of
+from muniment.registry.tables.mapping import FileMapping, read_mapping, write_mapping
+from muniment.registry.tables.proposing import propose
+from muniment.registry.tables.records import KnownRows, Records, records_of
 
 pytestmark = pytest.mark.django_db
 

@@ -3,11 +3,13 @@
 import pytest
 
 from muniment.kernel.problems import BadRequest
-from muniment.registry.tables import columns
-from muniment.registry.tables.columns import ASK, Column
+from muniment.registry.tables.amounts import decimal_sign
+from muniment.registry.tables.dates import order_of_dates
+from muniment.registry.tables.fields import ASK, Column
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.mapping import propose, read_mapping
-from muniment.registry.tables.values import Lost, address_of, code_of_country, people_in, value_of
+from muniment.registry.tables.mapping import read_mapping
+from muniment.registry.tables.proposing import propose
+from muniment.registry.tables.values import Lost, address_of, code_of_country, people_in, separator_of_people, value_of
 
 
 def value(field: str, text: str, /, **options: object) -> object:
@@ -28,7 +30,7 @@ def value(field: str, text: str, /, **options: object) -> object:
     ],
 )
 def test_the_order_of_dates_is_decided_by_the_column(cells, order):
-    assert columns.order_of_dates(cells) == order
+    assert order_of_dates(cells) == order
 
 
 @pytest.mark.parametrize(
@@ -69,11 +71,11 @@ def test_founding_dates_keep_what_they_have():
     ("cells", "sign"), [(["1.250,50", "3"], ","), (["1,250.50"], "."), (["1.200", "3"], ASK), (["12", "3"], ".")]
 )
 def test_the_decimal_sign_is_decided_by_the_column(cells, sign):
-    assert columns.decimal_sign(cells) == sign
+    assert decimal_sign(cells) == sign
 
 
 def test_counts_are_whole():
-    assert columns.decimal_sign(["1.200", "3"], is_count=True) == ","
+    assert decimal_sign(["1.200", "3"], is_count=True) == ","
     assert value("teamSize", "1.200", decimal=",") == 1200
     assert value("teamSize", "12.0", decimal=".") == 12
     assert value("teamSize", "10-49") == "lost: is a range, not one number"
@@ -140,10 +142,10 @@ def test_people_in_a_cell():
         found = people_in(Column("Board", "people", title="Board", **options), text)
         return found if isinstance(found, Lost | None) else [tuple(each) for each in found]
 
-    assert columns.separator_of_people(["Ada Fluss, Ben Damm"]) == ","
-    assert columns.separator_of_people(["Fluss, Ada"]) == ""
-    assert columns.separator_of_people(["Fluss, Ada", "Ada Fluss, Ben Damm"]) == ASK
-    assert columns.separator_of_people(["Ada Fluss und Ben Damm"]) == " und "
+    assert separator_of_people(["Ada Fluss, Ben Damm"]) == ","
+    assert separator_of_people(["Fluss, Ada"]) == ""
+    assert separator_of_people(["Fluss, Ada", "Ada Fluss, Ben Damm"]) == ASK
+    assert separator_of_people(["Ada Fluss und Ben Damm"]) == " und "
     assert people("Fluss, Ada; Damm, Ben (Chair)", separator=";") == [("Ada Fluss", "Board"), ("Ben Damm", "Chair")]
     assert people("CEO: Ada Fluss") == [("Ada Fluss", "CEO")]
     assert people("Ada Fluss, Jr.") == [("Ada Fluss, Jr.", "Board")]

@@ -204,7 +204,7 @@ def _import(prepared: "Prepared", options: "ImportOptions") -> None:
 
 
 def _echo_losses(found: "TableImport") -> None:
-    from muniment.registry.tables.losses import grouped
+    from muniment.registry.tables.records import grouped
 
     if groups := grouped(found.losses):
         click.echo(f"Left out or doubtful, in {len(groups):,} groups:", err=True)

@@ -33,23 +33,15 @@ from muniment.registry.imports.uploads import (
     shape_of,
 )
 from muniment.registry.models import HistoryEntry, ImportRun, ImportUpload
-from muniment.registry.tables.columns import Column
-from muniment.registry.tables.fields import PEOPLE_FIELD, SKIP, fields_of
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
+from muniment.registry.tables.fields import PEOPLE_FIELD, SKIP, Column, fields_of
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import headings_of
-from muniment.registry.tables.losses import Loss, grouped
-from muniment.registry.tables.mapping import (
-    FileMapping,
-    TableMapping,
-    decide_options,
-    propose,
-    read_mapping,
-    write_mapping,
-)
+from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
 from muniment.registry.tables.operations import Prepared, convert, import_records, prepare_file
+from muniment.registry.tables.proposing import decide_options, propose
 from muniment.registry.tables.reading import TableFile, open_file
-from muniment.registry.tables.records import Records, table_of
-from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
+from muniment.registry.tables.records import Loss, Records, grouped, table_of
 
 LANE: Final = "imports"
 SHOWN_COLUMNS: Final = 300

@@ -27,8 +27,7 @@ from muniment.kernel.phrases.phrase import Joined, Phrase, plain
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.outbound.following import plain_address
 from muniment.registry.models import ImportFile, ImportRun, ImportUpload
-from muniment.registry.tables.columns import Column
-from muniment.registry.tables.fields import SKIP
+from muniment.registry.tables.fields import SKIP, Column
 from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
 
 KIND: Final = "registry.import_requested"

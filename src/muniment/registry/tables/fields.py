@@ -1,10 +1,11 @@
 """
-The fields that a column of a table can hold.
+The columns of a table: the fields that one can hold, and how its values are written.
 
-They come from the schema: a field that is declared there is offered, recognized by its name and label, and read by its
-kind. This module declares only the forms that tables have and the schema has not, such as a name in two columns.
+Fields come from the schema: a field that is declared there is offered, recognized by its name and label, and read by
+its kind. This module declares only the forms that tables have and the schema has not, such as a name in two columns.
 """
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +13,7 @@ from typing import Final
 from django.conf import settings
 
 from muniment.kernel.phrases.phrase import marked
-from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE, catalogue, key
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key
 from muniment.schema.declared.presets import PRESETS, SYNONYMS
 from muniment.schema.item_lists import ItemList
 from muniment.schema.kinds import (
@@ -33,6 +34,8 @@ from muniment.schema.kinds import (
 from muniment.schema.objects import Schema
 from muniment.schema.record import Field, Record
 
+ASK: Final = "?"
+"""The value of an option that a person must choose."""
 EXTRA: Final = "extra:"
 """The prefix of the name of an additional member."""
 SKIP: Final = "skip"
@@ -227,3 +230,32 @@ def _is_preset(name: str) -> bool:
         if declared.key == name:
             return bool(declared.kind == PRESETS[name]["kind"])
     return True
+
+
+@dataclass(slots=True)
+class Column:
+    """
+    A column and how its values are written; ``?`` in an option asks for a choice.
+
+    Args:
+        field: the field that it holds; "" leaves it out; ``extra:name`` keeps it as an additional member.
+        order: the order of dates: DMY, MDY or YMD; EXCEL for days since 1900, UNIX for seconds since 1970.
+        decimal: the decimal sign of numbers.
+        separator: the separator of several values in a cell.
+        currency: the currency of amounts whose cells name none.
+        unit: what an amount is multiplied by; 0 asks.
+        title: the position of people in the column.
+        words: values by the words that mean them; "" leaves a word out.
+        check: the field is a guess that a person should check.
+    """
+
+    heading: str
+    field: str = ""
+    order: str = ""
+    decimal: str = ""
+    separator: str = ""
+    currency: str = ""
+    unit: int = 1
+    title: str = ""
+    words: dict[str, str] = dataclasses.field(default_factory=dict)
+    check: bool = False

@@ -2,10 +2,13 @@
 Recognize the format of a file by its content, and return its tables as rows of texts.
 
 This module is the program that :mod:`muniment.registry.tables.reading` starts: it reads a file from standard input and
-writes its tables as :mod:`muniment.registry.tables.answers` says, or a sentence. A workbook of five kilobytes can name
-a cell a million rows away, and an archive can unpack to far more than it is: what this costs harms only this process,
-and what it says is bounded in sum.
+writes its tables in MessagePack, or a sentence. A workbook of five kilobytes can name a cell a million rows away, and
+an archive can unpack to far more than it is: what this costs harms only this process, and what it says is bounded in
+sum.
 Nothing in a file is executed: formulas are text.
+
+A hostile file may have taken over that process, so an answer of another form or size is rejected. MessagePack gives the
+length of a list first, so a list that is too long is never built; the cells of a table are one list.
 """
 
 import datetime as dt
@@ -17,7 +20,9 @@ import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from muniment import confinement
 from muniment.kernel.phrases.phrase import Phrase
@@ -384,13 +389,69 @@ def _within_limits(sheet: Sheet) -> Sheet:
     return sheet
 
 
+MAX_NOTES = 2 * MAX_MEMBERS * MAX_MEMBERS
+"""One note for each file in nested archives, and a few more."""
+
+
+class NotAnAnswer(ValueError):  # noqa: N818 - a verdict
+    """The answer has another form or size than the declared one."""
+
+
+class _Told(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+    """A table, its cells row by row."""
+
+    name: str
+    width: Annotated[int, msgspec.Meta(ge=1, le=MAX_COLUMNS)]
+    cells: Annotated[list[str], msgspec.Meta(max_length=MAX_CELLS)]
+    notes: Annotated[list[str], msgspec.Meta(max_length=MAX_NOTES)]
+    encoding: str
+    delimiter: str
+    is_guess: bool
+    samples: Annotated[list[str], msgspec.Meta(max_length=3)]
+
+
+_ANSWER = msgspec.msgpack.Decoder(Annotated[list[msgspec.Raw], msgspec.Meta(min_length=1, max_length=MAX_SHEETS)])
+_TABLE = msgspec.msgpack.Decoder(_Told)
+
+
+def pack(sheets: list[Sheet]) -> bytes:
+    """Return the answer; each table has rows of one width."""
+    return msgspec.msgpack.encode([_told(each) for each in sheets])
+
+
+def _told(sheet: Sheet) -> _Told:
+    cells = [cell for row in sheet.rows for cell in row]
+    width = len(sheet.rows[0])
+    notes = [str(note) for note in sheet.notes]  # some are phrases
+    return _Told(sheet.name, width, cells, notes, sheet.encoding, sheet.delimiter, sheet.is_guess, sheet.samples)
+
+
+def unpack(answer: bytes | memoryview) -> list[Sheet]:
+    """Return the tables of an answer, or raise NotAnAnswer."""
+    try:
+        return list(_unpacked(_ANSWER.decode(answer)))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise NotAnAnswer from None
+
+
+def _unpacked(tables: list[msgspec.Raw]) -> Iterator[Sheet]:
+    cells = notes = 0
+    for each in tables:
+        told = _TABLE.decode(each)
+        cells += len(told.cells)
+        notes += len(told.notes)
+        height, rest = divmod(len(told.cells), told.width)
+        if cells > MAX_CELLS or notes > MAX_NOTES or rest or not 1 <= height <= MAX_ROWS:
+            raise NotAnAnswer
+        rows = [told.cells[at : at + told.width] for at in range(0, len(told.cells), told.width)]
+        yield Sheet(told.name, rows, told.notes, told.encoding, told.delimiter, told.is_guess, told.samples)
+
+
 def _main() -> None:
     name, encoding, delimiter = confinement.begin()
-    from muniment.registry.tables import answers
-
     try:
         content = sys.stdin.buffer.read()
-        said = OK + answers.pack(read_sheets(content, name, encoding, delimiter))
+        said = OK + pack(read_sheets(content, name, encoding, delimiter))
         if len(said) > most_bytes(len(content)):
             said = str(too_large(name, most_bytes(len(content)))).encode("utf-8", "replace")
     except NotATable as fault:

@@ -18,11 +18,10 @@ from muniment.registry.exchange.importer import ImportOptions, Summary, import_r
 from muniment.registry.exchange.json_lines import read_lines
 from muniment.registry.exchange.reading import KINDS, RowFault
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.known import KnownRows
-from muniment.registry.tables.losses import Loss, common_reason
-from muniment.registry.tables.mapping import FileMapping, propose, read_mapping, write_mapping
+from muniment.registry.tables.mapping import FileMapping, read_mapping, write_mapping
+from muniment.registry.tables.proposing import propose
 from muniment.registry.tables.reading import TableFile, open_file, read_file
-from muniment.registry.tables.records import Records, records_of
+from muniment.registry.tables.records import KnownRows, Loss, Records, common_reason, records_of
 
 _encode = msgspec.json.Encoder().encode
 _TABLES: Final = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".zip"})

@@ -14,7 +14,7 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.outbound.fetching import Connection, NotFetched
 from muniment.outbound.following import follow
-from muniment.registry.tables import answers
+from muniment.registry.tables import formats
 from muniment.registry.tables.formats import OK, Sheet, most_bytes, too_large
 
 MAX_BYTES: Final = 100 << 20
@@ -100,8 +100,8 @@ def read_file(file: TableFile, *, encoding: str = "", delimiter: str = "") -> li
         raise BadRequest(too_large(file.name, most), _SPLIT_IT) from None
     if ended.answer.startswith(OK):
         try:
-            return answers.unpack(memoryview(ended.answer)[len(OK) :])
-        except answers.NotAnAnswer:
+            return formats.unpack(memoryview(ended.answer)[len(OK) :])
+        except formats.NotAnAnswer:
             raise BadRequest(_ended(file.name, ended.status, memory_bytes), _SPLIT_IT) from None
     if ended.answer:
         raise BadRequest(ended.answer.decode("utf-8", "replace")[:500], "Nothing was imported.")

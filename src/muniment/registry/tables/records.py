@@ -4,25 +4,148 @@ Turn tables into the lines of an import by their mapping: companies with their p
 Rows about the same company are one line. What a row lacks is not in its line, so that an import keeps what is stored.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from muniment.kernel.ids import new_id, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
+from muniment.registry.models import Company, GivenSlug, Person
 from muniment.registry.people.positions import team_of
-from muniment.registry.tables.cells.people import PersonInCell, full_name
-from muniment.registry.tables.columns import Column
-from muniment.registry.tables.fields import EXTRA, PEOPLE_FIELD, SKIP, is_list
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key
+from muniment.registry.tables.fields import EXTRA, PEOPLE_FIELD, SKIP, Column, is_list
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import header_row, headings_of
-from muniment.registry.tables.known import KnownRows, name_key
-from muniment.registry.tables.losses import Loss
 from muniment.registry.tables.mapping import FileMapping, TableMapping
-from muniment.registry.tables.values import Lost, address_of, is_blank, people_in, value_of
-from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE, catalogue, key
+from muniment.registry.tables.values import Lost, PersonInCell, address_of, full_name, is_blank, people_in, value_of
 from muniment.schema.company_parts import person_key
+
+SHOWN_ROWS: Final = 5
+
+
+class Loss(NamedTuple):
+    """
+    A value, a row or a column that is left out or changed.
+
+    Args:
+        table: the name of the table.
+        row: its number in the file; 0 for a whole column or table.
+        column: its heading; "" for a whole row.
+        reason: what is wrong, the same for values with the same fault.
+        example: the value.
+        fix: what to do about it.
+    """
+
+    table: str
+    row: int
+    column: str
+    reason: str
+    example: str = ""
+    fix: str = ""
+
+
+@dataclass(slots=True)
+class LossGroup:
+    """Losses with the same reason in the same column."""
+
+    first: Loss
+    rows: list[int] = field(default_factory=list)
+    count: int = 0
+
+    def __str__(self) -> str:
+        loss = self.first
+        place = ": ".join(filter(None, (loss.table, loss.column)))
+        said = f"{place}: {loss.reason}" if place else loss.reason
+        if loss.example:
+            said += f', for example "{_short(loss.example)}"'
+        if self.rows:
+            shown = ", ".join(f"{row:,}" for row in self.rows[:SHOWN_ROWS])
+            more = ", …" if len(self.rows) > SHOWN_ROWS else ""
+            noun = "row" if len(self.rows) == 1 else "rows"
+            said += f" ({len(self.rows):,} {noun}: {shown}{more})"
+        return f"{said}. {loss.fix}" if loss.fix else f"{said}."
+
+
+def _short(text: str) -> str:
+    plain = re.sub(r"\s+", " ", text)
+    return plain if len(plain) <= 60 else f"{plain[:59]}…"
+
+
+def grouped(losses: Iterable[Loss]) -> list[LossGroup]:
+    """Return *losses* in groups, the largest first."""
+    groups: dict[tuple[str, str, str], LossGroup] = {}
+    for each in losses:
+        group = groups.setdefault((each.table, each.column, each.reason), LossGroup(each))
+        group.count += 1
+        if each.row and each.row not in group.rows[-1:]:
+            group.rows.append(each.row)
+    return sorted(groups.values(), key=lambda group: -group.count)
+
+
+def common_reason(reason: str) -> str:
+    """Return the reason of a fault without the value that it quotes, so that faults of one kind are one group."""
+    return re.sub(r",? (?:not|but is) ['\"].*$", "", re.sub(r"^'[^']*' ", "", reason), flags=re.DOTALL)
+
+
+def lines_of(losses: Iterable[Loss]) -> Iterator[str]:
+    """Yield a line for each group of losses."""
+    yield from map(str, grouped(losses))
+
+
+_SLUG_CHARACTERS: Final = 190
+
+
+def name_key(name: str) -> str:
+    """Return what two spellings of a name share: letters and digits without accents and signs."""
+    plain = unicodedata.normalize("NFKD", name.casefold())
+    return "".join(each for each in plain if each.isalnum())
+
+
+@dataclass(slots=True)
+class KnownRows:
+    """
+    The stored rows by name, and every slug that was ever given.
+
+    Args:
+        names: the names of the companies, by slug.
+        people: those that no account owns: a name alone does not say that a row means an account's profile.
+    """
+
+    companies: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    people: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    names: dict[str, str] = field(default_factory=dict)
+    used: dict[str, set[str]] = field(default_factory=lambda: {"company": set(), "person": set()})
+    _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls) -> "KnownRows":
+        found = cls()
+        for slug, name in Company.objects.order_by("pk").values_list("slug", "name").iterator():
+            found.companies[name_key(name)].append(slug)
+            found.names[slug] = name
+        people = Person.objects.filter(account=None).order_by("pk")
+        for slug, name in people.values_list("slug", "name").iterator():
+            found.people[name_key(name)].append(slug)
+        for kind, slug in GivenSlug.objects.filter(kind__in=found.used).values_list("kind", "slug").iterator():
+            found.used[kind].add(slug)
+        return found
+
+    def new_slug(self, kind: str, name: str) -> str:
+        """Return a slug that was never given; slugs of erased people are, and the importer ignores their rows."""
+        stem = slug_from_name(name)[:_SLUG_CHARACTERS].rstrip("-") or new_id()
+        slug, number = stem, self._numbers.get((kind, stem), 1)
+        while slug in self.used[kind]:
+            number += 1
+            slug = f"{stem}-{number}"
+        self._numbers[kind, stem] = number
+        self.used[kind].add(slug)
+        return slug
+
 
 _USUAL_CELLS: Final = 3
 _ONE_FIELD: Final = "Map one of the columns to another field."

@@ -4,24 +4,24 @@ Turn the text of a cell into a value of the import form, by the decisions about 
 A cell gives a value, nothing, or a :class:`Lost`: a value is never guessed from a part of a cell.
 """
 
+import functools
+import gettext
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.wire import number
 from muniment.registry.declared.stored import fault_of
-from muniment.registry.tables.cells.amounts import amount_in
-from muniment.registry.tables.cells.countries import code_of_country
-from muniment.registry.tables.cells.dates import day_of, is_year, month_of, year_of
-from muniment.registry.tables.cells.people import PersonInCell, person_in
-from muniment.registry.tables.cells.profiles import NO, YES, ZIP_CITY
-from muniment.registry.tables.columns import ASK, Column, plain_number, split
-from muniment.registry.tables.fields import EXTRA, TableField, field_named
-from muniment.registry.tables.words.catalogue import catalogue, key
+from muniment.registry.tables.amounts import amount_in, plain_number
+from muniment.registry.tables.catalogue import catalogue, key
+from muniment.registry.tables.dates import day_of, is_year, month_of, year_of
+from muniment.registry.tables.fields import ASK, EXTRA, Column, TableField, field_named
 from muniment.schema.declared.identifiers import CHECKS, Identifier
 from muniment.schema.kinds import (
     MONTH,
@@ -40,9 +40,170 @@ from muniment.schema.kinds import (
     Profile,
     Slug,
     Text,
+    country_code,
     country_names,
 )
 from muniment.schema.record import Field
+
+YES: Final = frozenset({"true", "yes", "y", "ja", "oui", "si", "sim", "tak", "ano", "x", "1"})
+NO: Final = frozenset({"false", "no", "n", "nein", "non", "nao", "nie", "ne", "nee", "nej", "0"})
+ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]++(\D{2,})")
+_CLOSING: Final = ")]）"
+_BRACKET: Final = re.compile(r"[(\[（)\]）]")
+_SEPARATORS: Final = (
+    *(";", "；", "\n", "|", "、", " / ", "，", ",", " & ", " + "),
+    *(" und ", " and ", " et ", " y ", " e ", " i ", " og ", " och ", " en "),
+)
+
+
+def separator_of(values: Sequence[str]) -> str:
+    """Return the separator of several values in a cell, of a list of words; "" if cells have one value."""
+    counts = Counter(each for each in (";", "\n", "|", "、", "，", "；", ",") for value in values if each in value)
+    return max(counts, key=lambda each: counts[each]) if counts else ""
+
+
+def separator_of_people(values: Sequence[str]) -> str:
+    """Return the separator of several people in a cell; ``?`` where a comma may also part last and first name."""
+    for each in _SEPARATORS:
+        cells = [value for value in values if each in value]
+        if not cells:
+            continue
+        if each.strip().isalpha():  # "Ortega y Gasset" is one name
+            if all(len(part.split()) > 1 for cell in cells for part in _parts(cell, each)):
+                return each
+            continue
+        if each != ",":
+            return each
+        whole = [all(len(part.split()) > 1 for part in _parts(cell, ",")) for cell in cells]
+        if all(whole):
+            return ","
+        if any(map(_has_titles, cells)):
+            return ""  # "Jane Doe, Chair"
+        if any(whole) or any(cell.count(",") > 1 for cell in cells):
+            return ASK
+    return ""
+
+
+def _has_titles(cell: str) -> bool:
+    parts = _parts(cell, ",")
+    return len(parts) == 2 and is_title(parts[1])
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return the values in a cell; line breaks part them too."""
+    if not separator:
+        return [" ".join(text.split())] if text.strip() else []
+    return [part for line in text.split("\n") for part in _parts(line, separator)]
+
+
+def _parts(text: str, separator: str) -> list[str]:
+    """Return the parts between separators that are not in brackets."""
+    pieces = text.split(separator)
+    found: list[list[str]] = [[]]
+    is_inside = False
+    for piece in reversed(pieces):  # a separator is in brackets if the next bracket after it is a closing one
+        found[-1].append(piece)
+        if bracket := _BRACKET.search(piece):
+            is_inside = bracket[0] in _CLOSING
+        if not is_inside:
+            found.append([])
+    parts = [separator.join(reversed(each)) for each in reversed(found)]
+    return [" ".join(each.split()) for each in parts if each.strip()]
+
+
+_PLATES: Final = {"a": "AT", "b": "BE", "d": "DE", "f": "FR", "i": "IT"}
+"""Codes of number plates, which are in tables of addresses."""
+_MAX_CHARACTERS: Final = 100
+
+
+def code_of_country(text: str) -> str:
+    """Return the two letters of a country by its code or name in one of several languages; "" if there is none."""
+    bare = text.strip()
+    return _code_of(bare) if len(bare) <= _MAX_CHARACTERS else ""
+
+
+@functools.lru_cache(maxsize=4_096)
+def _code_of(bare: str) -> str:
+    if len(bare) == 2 and bare.isascii() and bare.upper() in country_names():
+        return bare.upper()
+    if plate := _PLATES.get(key(bare)):
+        return plate
+    try:
+        found = country_code(bare)
+    except ValueError:
+        return ""
+    return found if found in country_names() else _foreign_names().get(key(bare), "")
+
+
+@functools.cache
+def _foreign_names() -> dict[str, str]:
+    """Return countries by their three letters, official names, and names in all languages."""
+    import pycountry
+
+    places = Path(pycountry.LOCALES_DIR)
+    languages = sorted(each.name for each in places.iterdir() if (each / "LC_MESSAGES" / "iso3166-1.mo").is_file())
+    texts = [gettext.translation("iso3166-1", places, languages=[each]) for each in languages]
+    found: dict[str, str] = {}
+    doubtful: set[str] = set()
+    for country in pycountry.countries:
+        own = {country.name, getattr(country, "official_name", ""), getattr(country, "common_name", "")} - {""}
+        names = {country.alpha_3, *own} | {each.gettext(name) for each in texts for name in own}
+        for name in {key(each) for each in names}:
+            if found.setdefault(name, country.alpha_2) != country.alpha_2:
+                doubtful.add(name)
+    return {name: code for name, code in found.items() if name and name not in doubtful}
+
+
+_IN_BRACKETS: Final = re.compile(r"(.+?)\s*[(\[（［]([^()\[\]（）［］]+)[)\]）］]")
+_BEFORE_COLON: Final = re.compile(r"([^:：,]{2,40})[:：]\s*(.+)")
+_DASHED: Final = re.compile(r"(.+?)\s+[-–—]\s+(.+)")
+_SUFFIX: Final = re.compile(r"\b(?:jr|sr|ph\.?d|md|mba|llm|esq|obe|mbe|cbe|ii|iii|iv)\b", re.IGNORECASE)
+_NAME: Final = re.compile(r"[^\W\d_]{2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+
+class PersonInCell(NamedTuple):
+    """A person in a cell, with the position that the cell or the heading says."""
+
+    name: str
+    title: str
+
+
+def person_in(text: str, title: str) -> PersonInCell | None:
+    """
+    Return the person that a text names, with the first name first; None if it is no name.
+
+    Args:
+        title: the position if the text says none.
+    """
+    name = text
+    if match := _IN_BRACKETS.fullmatch(text):
+        name, title = match[1], match[2].strip()
+    elif match := _BEFORE_COLON.fullmatch(text):
+        title, name = match[1].strip(), match[2]
+    elif match := _DASHED.fullmatch(text):
+        if is_title(match[2]) == is_title(match[1]):
+            return None
+        name, title = (match[1], match[2]) if is_title(match[2]) else (match[2], match[1])
+    elif (parts := [each.strip() for each in re.split(r"[,，]", text)]) and len(parts) == 2 and is_title(parts[1]):
+        name, title = parts
+    if "@" in name or not _NAME.search(name):
+        return None
+    return PersonInCell(full_name(name), title)
+
+
+def is_title(text: str) -> bool:
+    """Return whether a text is a position, or begins with one: "Chair", "Director of Research"."""
+    titles = catalogue().titles
+    words = text.split()
+    return key(text) in titles or any(key(" ".join(words[:n])) in titles for n in range(1, min(4, len(words))))
+
+
+def full_name(text: str) -> str:
+    """Return a name with the first name first; other names stay as they are."""
+    last, comma, first = text.replace("，", ",").partition(",")
+    is_turned = bool(comma) and "," not in first and first.strip() and not _SUFFIX.search(first)
+    return " ".join((f"{first} {last}" if is_turned else text).split())
+
 
 _RANGE: Final = re.compile(
     r"(?:ca\.?|ab|bis|up to|over|über|>|<|~|about)?\D{0,4}"
@@ -51,7 +212,6 @@ _RANGE: Final = re.compile(
 )
 _MAX_AMOUNT: Final = 10**15
 _MOST_DIGITS: Final = 15
-_MAX_CHARACTERS: Final = 100
 """Longer texts are no numbers."""
 _FORMULA: Final = re.compile(r"=[+\-@(]*[A-Za-z_.][\w.]*+[(!|]|=[A-Z]{1,3}\d+\b")
 
@@ -151,7 +311,6 @@ def _one_line(text: str) -> str:
 
 _NO_RANGE: Final = Lost("is a range, not one amount", "Correct the cells, or map the column to another field.")
 _NO_AMOUNT: Final = Lost("is not an amount", "Correct the cells, or map the column to another field.")
-
 _COUNTED: Final = re.compile(
     r"(?<=\d)\s*(?:人|名|명|p(?:ax|ers)\.?|fte|personen|employees|mitarbeiter)$", re.IGNORECASE
 )

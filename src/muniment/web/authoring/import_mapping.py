@@ -7,12 +7,11 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment.kernel.json import JSONObject
-from muniment.registry.tables.columns import ASK, Column
-from muniment.registry.tables.fields import DECLARED, EXTRA, PEOPLE_FIELD, SKIP, field_named, fields_of
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
+from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, field_named, fields_of
 from muniment.registry.tables.headings import field_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.records import member_of
-from muniment.registry.tables.words.catalogue import COMPANIES, PEOPLE
 
 KINDS: Final = {
     COMPANIES: gettext_lazy("Companies"),

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from muniment.registry.tables.catalogue import key as heading_key
 from muniment.registry.tables.delimited import DELIMITERS, cells_of
-from muniment.registry.tables.words.catalogue import key as heading_key
 from muniment.web.row_lists import Column, RowList
 
 MAX_CHARACTERS: Final = 1_000_000

@@ -13,7 +13,7 @@ from make.registry import document
 from muniment.kernel.ids import now
 from muniment.registry.imports.uploads import remove_old
 from muniment.registry.models import Company, ImportRun, ImportUpload
-from muniment.registry.tables.words.encodings import LIKELY
+from muniment.registry.tables.delimited import LIKELY
 from muniment.web.authoring import encodings
 
 pytestmark = pytest.mark.django_db

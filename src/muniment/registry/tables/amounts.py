@@ -1,12 +1,13 @@
-"""Read numbers and amounts of money, and what a heading says about their currency and unit. Pure."""
+"""Read numbers and amounts of money: their decimal sign, currency and unit. Pure."""
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from muniment.registry.tables.columns import plain_number
-from muniment.registry.tables.words.catalogue import catalogue
+from muniment.registry.tables.catalogue import catalogue
+from muniment.registry.tables.fields import ASK
 
 CURRENCIES: Final = {
     "€": "EUR",
@@ -75,6 +76,43 @@ _SURE_UNITS: Final = {
 _UNSURE_UNITS: Final = frozenset({"m", "t", "b"})
 _MAX_CHARACTERS: Final = 100
 _MAX_DIGITS: Final = 20
+_MULTIPLE: Final = re.compile(
+    rf"(?<![^\W\d_])(mio|mrd|mn|mm|k|t|m)\.?\s*(?=(?:{_CODES}|[€$£¥])(?![a-z]))"
+    rf"|(?<=[€$£¥])\s*(k|mn|mm|m)(?![a-z])|(?<=\b(?:eur|usd|gbp|chf))\s+(k|mn|mm|mio|m)(?![a-z])"
+)
+_NUMBER: Final = re.compile(r"[-+]?\d[\d.,'’\u00a0\u202f\u2009 ]*")
+
+
+def plain_number(text: str, decimal: str) -> str:
+    """Return a number with a decimal point and no thousands; "" unless all of *text* is one number."""
+    plain = unicodedata.normalize("NFKC", text.strip())
+    compact = re.sub(r"(?<=\d)[\s'’](?=\d{3}(?!\d))", "", plain).replace("−", "-")
+    group = "." if decimal == "," else ","
+    sign, digits = (compact[0], compact[1:]) if compact[:1] in {"-", "+"} else ("", compact)
+    whole, point, rest = digits.partition(decimal)
+    if group in whole:
+        first, *groups = whole.split(group)
+        if not 1 <= len(first) <= 3 or any(len(each) != 3 for each in groups):
+            return ""
+        whole = first + "".join(groups)
+    if not (whole.isascii() and whole.isdigit()) or (point and not (rest.isascii() and rest.isdigit())):
+        return ""
+    return f"{sign.replace('+', '')}{whole}{'.' + rest if point else ''}"
+
+
+def decimal_sign(values: Iterable[str], *, is_count: bool = False) -> str:
+    """
+    Return the decimal sign of a column; ``?`` if both fit equally and differ, "." if no value has a sign.
+
+    Args:
+        is_count: the numbers are whole, so that 1.200 is 1200.
+    """
+    numbers = [match[0].strip() for value in values for match in _NUMBER.finditer(value)]
+    fits = {sign: [plain_number(each, sign) for each in numbers] for sign in (".", ",")}
+    counts = {sign: sum(bool(each) and not (is_count and "." in each) for each in fits[sign]) for sign in fits}
+    if counts["."] != counts[","]:
+        return max(counts, key=lambda each: counts[each])
+    return "." if fits["."] == fits[","] else ASK
 
 
 class Amount(NamedTuple):
@@ -169,12 +207,6 @@ def currency_in_heading(heading: str) -> tuple[str, int]:
         return currency_in(text), 1
     unit = _unit_in(said, is_marked=bool(inner))
     return currency_in(_without_multiple(said)) or currency_in(said), unit
-
-
-_MULTIPLE: Final = re.compile(
-    rf"(?<![^\W\d_])(mio|mrd|mn|mm|k|t|m)\.?\s*(?=(?:{_CODES}|[€$£¥])(?![a-z]))"
-    rf"|(?<=[€$£¥])\s*(k|mn|mm|m)(?![a-z])|(?<=\b(?:eur|usd|gbp|chf))\s+(k|mn|mm|mio|m)(?![a-z])"
-)
 
 
 def _without_multiple(said: str) -> str:

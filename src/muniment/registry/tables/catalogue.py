@@ -80,9 +80,10 @@ def _keys(text: str) -> Iterator[str]:
 def catalogue() -> Catalogue:
     """Return the words of all languages; English has the first say about what a word means."""
     found = Catalogue()
-    names = sorted((each.name for each in files(__package__).iterdir() if each.name.endswith(".toml")), key=_rank)
-    for name in names:
-        _add(found, tomllib.loads((files(__package__) / name).read_text("utf-8")))
+    folder = files(__package__) / "words"
+    names = [file.name for file in folder.iterdir() if file.name.endswith(".toml")]
+    for name in sorted(names, key=_rank):
+        _add(found, tomllib.loads((folder / name).read_text("utf-8")))
     for kind in found.headings.values():
         for word in kind:
             found.left_out.discard(word)

@@ -1,11 +1,13 @@
-"""Read dates as people write them in several languages. Pure."""
+"""Read dates as people write them in several languages, by the order of the dates of the column. Pure."""
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
-from muniment.registry.tables.words.catalogue import catalogue, key
+from muniment.registry.tables.catalogue import catalogue, key
+from muniment.registry.tables.fields import ASK
 
 ORDERS: Final = ("DMY", "MDY", "YMD")
 EXCEL: Final = "EXCEL"
@@ -129,3 +131,24 @@ def year_of(text: str) -> str:
     if match := _EAST_ASIAN_YEAR.fullmatch(plain):
         return match[1]
     return plain if _YEAR.fullmatch(plain) else ""
+
+
+def order_of_dates(values: Sequence[str]) -> str:
+    """
+    Return the order that fits most dates of a column; "" if there are none in numbers.
+
+    It is ``?`` if two fit equally and differ, or if most values are numbers that count days or seconds.
+    """
+    texts = map(without_time, values)
+    numeric = [text for text in texts if NUMERIC_DATE.fullmatch(text) and not ISO.fullmatch(text)]
+    if not numeric:
+        return ASK if 2 * sum(map(is_serial, values)) > len(values) else ""
+    fits = {order: [day_of(text, order) for text in numeric] for order in ORDERS}
+    counts = {order: sum(day is not None for day in days) for order, days in fits.items()}
+    most = max(counts.values())
+    if not most:
+        return ""
+    best = [order for order in ORDERS if counts[order] == most]
+    if any(fits[each] != fits[best[0]] for each in best):
+        return ASK
+    return best[0]

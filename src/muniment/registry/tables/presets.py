@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from muniment.registry.tables.words.catalogue import COMPANIES, key
-from muniment.registry.tables.words.matching import match
+from muniment.registry.tables.catalogue import COMPANIES, key
+from muniment.registry.tables.headings import match
 
 
 class Preset(NamedTuple):
