@@ -1,6 +1,6 @@
 """Money, dates and moments as the contract shows them."""
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -11,11 +11,9 @@ from muniment.kernel.wire import (
     UNSET,
     format_money,
     format_price,
-    month_and_year,
     number,
     parse_amount,
     parse_money,
-    parse_month_and_year,
     parse_timestamp,
     timestamp,
 )
@@ -76,7 +74,7 @@ def test_a_text_that_is_not_an_amount_is_refused(text):
         parse_money(text)
 
 
-@pytest.mark.parametrize("parse", [parse_money, parse_amount, parse_month_and_year, parse_timestamp])
+@pytest.mark.parametrize("parse", [parse_money, parse_amount, parse_timestamp])
 @pytest.mark.parametrize("text", ["$" + "9" * 10**6, "9" * 10**6, f"2026-11-21T10:00:00.{'0' * 10**6}Z"], ids=len)
 def test_a_text_of_a_million_digits_is_refused_unread(parse, text):
     with pytest.raises(ValueError, match=" a"):
@@ -88,22 +86,6 @@ def test_a_shown_amount_reads_back_to_within_a_half_of_its_last_digit(minor_unit
     shown = format_money(minor_units)
     assert abs(parse_money(shown) - minor_units) <= max(minor_units // 20, 5)
     assert format_money(parse_money(shown)) == shown
-
-
-@pytest.mark.requirement("format.created-at")
-def test_a_listing_date_is_shown_as_month_and_year():
-    assert month_and_year(date(2024, 3, 31)) == "March 2024"
-
-
-@given(st.dates(date(1000, 1, 1), date(2999, 12, 31)))
-def test_month_and_year_reads_back_as_the_first_of_that_month(day):
-    assert parse_month_and_year(month_and_year(day)) == day.replace(day=1)
-
-
-@pytest.mark.parametrize("text", ["", "2024", "Marsh 2024", "March 24", "March 20244", "March  ", "3 2024"])
-def test_a_text_that_is_not_a_month_and_year_is_refused(text):
-    with pytest.raises(ValueError, match="is not a month and year"):
-        parse_month_and_year(text)
 
 
 @given(st.datetimes(timezones=st.just(UTC)).filter(lambda moment: moment.year < 9999))

@@ -3,6 +3,8 @@
 from datetime import UTC, date, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from muniment.schema.kinds import (
     ANSWER,
@@ -20,6 +22,8 @@ from muniment.schema.kinds import (
     Number,
     Slug,
     Text,
+    month_and_year,
+    parse_month_and_year,
 )
 from muniment.schema.objects import registry_schema
 from muniment.schema.validation import Validation
@@ -170,3 +174,19 @@ def test_every_declared_address_is_judged_by_one_rule():
                 f"must be a web address such as https://example.org, not {value!r}"
             ]
         assert list(kind.breaches("https://x.example/a?b=c#d", ("a",))) == []
+
+
+@pytest.mark.requirement("format.created-at")
+def test_a_listing_date_is_shown_as_month_and_year():
+    assert month_and_year(date(2024, 3, 31)) == "March 2024"
+
+
+@given(st.dates(date(1000, 1, 1), date(2999, 12, 31)))
+def test_month_and_year_reads_back_as_the_first_of_that_month(day):
+    assert parse_month_and_year(month_and_year(day)) == day.replace(day=1)
+
+
+@pytest.mark.parametrize("text", ["", "2024", "Marsh 2024", "March 24", "March 20244", "March  ", "3 2024"])
+def test_a_text_that_is_not_a_month_and_year_is_refused(text):
+    with pytest.raises(ValueError, match="is not a month and year"):
+        parse_month_and_year(text)

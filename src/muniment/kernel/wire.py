@@ -1,7 +1,7 @@
 """Format and parse money, dates and numbers as the API shows them; UNSET for absent values."""
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from enum import Enum
 from typing import Final, Literal
@@ -97,24 +97,6 @@ def parse_amount(text: str) -> int:
         message = Phrase("must be at most {limit}, the largest amount allowed", limit=MAX_MINOR_UNITS // 100)
         raise ValueError(message)
     return minor_units
-
-
-_MONTHS = (
-    "January February March April May June July August September October November December".split()  # noqa: SIM905 - easier to read as one text
-)
-
-
-def month_and_year(day: date) -> str:
-    return f"{_MONTHS[day.month - 1]} {day.year}"
-
-
-def parse_month_and_year(text: str) -> date:
-    """Parse ``March 2024`` as the first day of that month, or raise ValueError."""
-    month, _, year = text.strip().partition(" ") if len(text) <= MAX_PARSED else ("", "", "")
-    if month.capitalize() not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
-        message = "is not a month and year such as March 2024"
-        raise ValueError(message)
-    return date(int(year), _MONTHS.index(month.capitalize()) + 1, 1)
 
 
 def timestamp(moment: datetime) -> str:

@@ -11,6 +11,7 @@ may only warn.
 
 import functools
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date
@@ -28,11 +29,9 @@ from muniment.kernel.wire import (
     currency_sign,
     format_amount,
     format_money,
-    month_and_year,
     number,
     parse_amount,
     parse_money,
-    parse_month_and_year,
     parse_timestamp,
     timestamp,
 )
@@ -453,6 +452,24 @@ def is_plausible_year(text: str) -> bool:
 
 DATE_RULE: Final = marked("a date such as 2024-03-31")
 DATE: Final = Date(DATE_RULE, _day, date.isoformat, "date")
+_MONTHS: Final = (
+    "January February March April May June July August September October November December".split()  # noqa: SIM905 - easier to read as one text
+)
+
+
+def month_and_year(day: date) -> str:
+    return f"{_MONTHS[day.month - 1]} {day.year}"
+
+
+def parse_month_and_year(text: str) -> date:
+    """Parse ``March 2024`` as the first day of that month, or raise ValueError."""
+    month, _, year = text.strip().partition(" ") if len(text) <= MAX_PARSED else ("", "", "")
+    if month.capitalize() not in _MONTHS or not re.fullmatch(r"[12]\d{3}", year.strip()):
+        message = "is not a month and year such as March 2024"
+        raise ValueError(message)
+    return date(int(year), _MONTHS.index(month.capitalize()) + 1, 1)
+
+
 MONTH: Final = Parsed(marked("a month and year such as March 2024"), parse_month_and_year, month_and_year)
 """A day that is shown as its month, and read as the first day of it."""
 MOMENT: Final = Parsed(

@@ -13,9 +13,8 @@ from typing import Final
 from muniment.api.application import Api
 from muniment.api.responses import Response, error_response, plain
 from muniment.kernel.asgi import Header
-from muniment.kernel.fairness import Fairness, LimitName, too_many
+from muniment.kernel.fairness import Fairness, Limiter, LimitName, Verdict, too_many
 from muniment.kernel.problems import Problem
-from muniment.kernel.rate import Limiter, Verdict
 
 WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _JSON_TWIN: Final = re.compile(r"/(?:(?:companies|people|frameworks)(?:/[^/]+)?|stats)\.json")

@@ -9,9 +9,8 @@ from dataclasses import replace
 import pytest
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.fairness import Fairness
+from muniment.kernel.fairness import Fairness, Limiter
 from muniment.kernel.problems import Forbidden, Unauthorized
-from muniment.kernel.rate import Limiter
 from muniment.mcp.declarations import Declarations, Tool
 from muniment.mcp.protocol.admission import Access
 from muniment.mcp.protocol.http import MAX_BODY_BYTES, MAX_PUBLIC_BODY_BYTES, OriginPolicy

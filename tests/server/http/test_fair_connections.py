@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from muniment.config import Config
-from muniment.kernel.rate import Limiter
+from muniment.kernel.fairness import Limiter
 from muniment.server.app.app import App
 from muniment.server.http.http_limits import LimitedProtocol
 from services.ports import wait_until

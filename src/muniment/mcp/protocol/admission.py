@@ -14,9 +14,8 @@ from typing import Final, NamedTuple, Protocol
 from muniment.kernel import fairness
 from muniment.kernel.actor import SCOPES, Actor
 from muniment.kernel.asgi import Receive, Scope
-from muniment.kernel.fairness import Fairness, Holder
+from muniment.kernel.fairness import Fairness, Holder, Limiter
 from muniment.kernel.problems import Forbidden, Problem, TooLarge, TooMany, Unauthorized
-from muniment.kernel.rate import Limiter
 from muniment.mcp import web_pages
 from muniment.mcp.declarations import Caller, Tool
 from muniment.mcp.protocol.http import MAX_PUBLIC_BODY_BYTES, read_body

@@ -22,9 +22,9 @@ import msgspec
 
 from muniment.kernel import tracing
 from muniment.kernel.asgi import Receive, Scope, Send
+from muniment.kernel.fairness import Limiter
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
-from muniment.kernel.rate import Limiter
 from muniment.mcp import web_pages
 from muniment.mcp.arguments import Check, compile_arguments
 from muniment.mcp.declarations import (

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from muniment import __version__
+from muniment.kernel.fairness import Limiter
 from muniment.kernel.json import JSONMapping
-from muniment.kernel.rate import Limiter
 from muniment.mcp.apps.views import PUBLIC, with_views
 from muniment.mcp.declarations import Declarations, Marked, Prompt, ResourceTemplate, Tool
 from muniment.mcp.protocol.http import OriginPolicy

@@ -30,7 +30,7 @@ from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
 from muniment.registry.sql import rows
-from muniment.schema.company import bytes_of, listing_breaches, object_breaches
+from muniment.schema.company import MAX_OBJECT_BYTES, bytes_of, listing_breaches, object_breaches
 from muniment.schema.item_lists import ItemChange, ItemList
 from muniment.schema.kinds import Choice, Text
 from muniment.schema.objects import Schema
@@ -560,9 +560,9 @@ def _names_known_person(positions: list[JSONObject], path: Path) -> bool:
 
 def _size_breaches(company: Company, difference: Difference) -> Iterator[Breach]:
     if difference.columns:
-        before = _object_bytes(vars(company))
         after = _object_bytes({**vars(company), **difference.columns})
-        yield from object_breaches(after, before)
+        if after > MAX_OBJECT_BYTES:  # the former size matters only then
+            yield from object_breaches(after, _object_bytes(vars(company)))
     growth = 0
     for part in _SIZED_PARTS:
         if part.name in difference.after:

@@ -13,14 +13,13 @@ from typing import Any, Final
 import msgspec
 from django.conf import settings
 from django.db import models
-from django.db.models import Count, F
+from django.db.models import Case, Count, F, When
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import number, summary_path, timestamp
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
-from muniment.registry.logos.shown import fetched_logo
 from muniment.registry.models import Company, DomainProof, Framework, FrameworkSpecification, Person, Score, State
 from muniment.registry.publishing.rendering import (
     CompanyView,
@@ -277,3 +276,14 @@ def _shown(row: JSONObject, company: str, framework_id: str) -> JSONObject:
 
 def _moment(at: datetime | None) -> str | None:
     return timestamp(at) if at else None
+
+
+def fetched_logo(to_company: str = "") -> Case:
+    """
+    Return the digest of the logo that was fetched from the URL which a company names now; else NULL.
+
+    Args:
+        to_company: the path from the table of the query, such as ``company__``.
+    """
+    is_current = {f"{to_company}fetched_logo__source": F(f"{to_company}icon")}
+    return Case(When(**is_current, then=F(f"{to_company}fetched_logo__digest")), default=None)

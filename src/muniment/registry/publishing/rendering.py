@@ -18,9 +18,9 @@ import msgspec
 
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
+from muniment.kernel.wire import PICTURE_PATH
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
-from muniment.registry.logos.shown import shown_logo
 from muniment.registry.names import former
 from muniment.schema.company_parts import person_key
 from muniment.schema.filters import Listing, values_at
@@ -35,12 +35,18 @@ from muniment.store.search.text_index import SearchTexts
 from muniment.store.search.values import BOUND, KEY
 
 _encode = msgspec.json.Encoder().encode
+LOGO_SIDE: Final = 512
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(slots=True)
 class CompanyView:
-    """The data of a company's documents. ``proposals`` and ``cap_table`` are encoded JSON."""
+    """
+    The data of a company's documents. ``proposals`` and ``cap_table`` are encoded JSON.
+
+    Args:
+        shown: the company's object, once :func:`company_object` has rendered it.
+    """
 
     columns: JSONObject
     positions: list["PlaceView"] = field(default_factory=list)
@@ -50,6 +56,7 @@ class CompanyView:
     has_owner: bool = False
     verified_domain: JSONObject | None = None
     assessments: list[JSONObject] = field(default_factory=list)
+    shown: JSONObject | None = None
 
     @property
     def people(self) -> int:
@@ -93,6 +100,19 @@ def position_of(listed_on: date | None, publication_number: int) -> int:
     return (listed_on.toordinal() if listed_on else 0) << 40 | publication_number
 
 
+def shown_logo(icon: str, fetched_digest: str | None) -> JSONObject | None:
+    """
+    Return the wire form of a company's logo; None if no picture of it is stored here.
+
+    Args:
+        icon: the path of an uploaded logo, or the URL that the source gave.
+        fetched_digest: the digest of the picture that was fetched from *icon*.
+    """
+    uploaded = PICTURE_PATH.fullmatch(icon)
+    digest = uploaded["digest"] if uploaded else fetched_digest
+    return {"url": f"/pictures/{digest}-{LOGO_SIDE}.webp", "width": LOGO_SIDE, "height": LOGO_SIDE} if digest else None
+
+
 def company_reference(columns: JSONObject, fetched_logo: str | None = None) -> JSONObject:
     """Return a company as people and frameworks refer to it, with the digest of its fetched logo."""
     slug = columns["slug"]
@@ -107,6 +127,9 @@ def company_reference(columns: JSONObject, fetched_logo: str | None = None) -> J
 
 
 def company_object(view: CompanyView, schema: Schema) -> JSONObject:
+    """Return the ``company`` of a bundle, rendered once for each view: an update publishes it and answers with it."""
+    if view.shown is not None:
+        return view.shown
     row = view.columns
     derived = {
         "teamSize": view.people or row["team_size"],
@@ -119,7 +142,8 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     }
     if row["listed_month_only"]:
         derived["listedAt"] = None
-    return schema.company.published(row, derived)
+    view.shown = schema.company.published(row, derived)
+    return view.shown
 
 
 def company_bundle(view: CompanyView, company: Any, schema: Schema) -> JSONObject:

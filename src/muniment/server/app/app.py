@@ -19,12 +19,11 @@ from muniment.api.responses import Response
 from muniment.config import Config
 from muniment.kernel import fairness
 from muniment.kernel.asgi import Application, Header, Message, Receive, Scope, Send
-from muniment.kernel.fairness import Holder
+from muniment.kernel.fairness import Holder, Verdict
 from muniment.kernel.http.paths import canonical_path
 from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.http.representations import KEPT
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
-from muniment.kernel.rate import Verdict
 from muniment.server.charging import (
     WITH_BODY,
     Charging,

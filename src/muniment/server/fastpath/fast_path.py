@@ -5,7 +5,7 @@ from typing import Protocol
 
 from muniment.api.responses import Answer, Response
 from muniment.kernel.asgi import Header
-from muniment.kernel.rate import Verdict
+from muniment.kernel.fairness import Verdict
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.http import Reply
 from muniment.server.charging import Charging, is_free

@@ -21,7 +21,7 @@ from typing import Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from muniment.api.responses import Answer, status_line
-from muniment.kernel.rate import Verdict
+from muniment.kernel.fairness import Verdict
 from muniment.mcp.declarations import Caller
 from muniment.server.charging import last_value
 from muniment.server.fastpath.fast_path import Ready, ToolAnswers

@@ -1,8 +1,8 @@
 """Tool calls on the fast path: immediate responses of a public tool server, and refusals of the owners'."""
 
 from muniment.kernel import fairness
+from muniment.kernel.fairness import Verdict
 from muniment.kernel.problems import Problem
-from muniment.kernel.rate import Verdict
 from muniment.mcp.declarations import Caller
 from muniment.mcp.protocol.admission import Access
 from muniment.mcp.protocol.http import Headers, Reply, headers_by_name

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from muniment.durable_files import replacing
-from muniment.kernel.rate import Limiter
+from muniment.kernel.fairness import Limiter
 from muniment.kernel.wire import parse_timestamp
 from muniment.store.exports.files import ExportFile
 

@@ -17,8 +17,8 @@ from muniment.mcp.declarations import Answer, Arguments, Caller, JsonSchema, Too
 from muniment.mcp.tools.addresses import MAX_CHARACTERS
 from muniment.mcp.tools.output_schemas import INTEGER, MOMENT, STRING, cuttable, list_of, object_of, strings
 from muniment.oauth.token_authentication import Bridge
+from muniment.registry.company.access import company_slug, framework_slug
 from muniment.registry.models import HistoryEntry
-from muniment.registry.names.asked import company_slug, framework_slug
 
 SLUG: Final = {"type": "string", "maxLength": MAX_CHARACTERS, "description": "slug, address or exact name"}
 ID: Final = {"type": "string", "maxLength": 100}
