@@ -7,7 +7,7 @@ import pytest
 
 from make.documents import SMALL, begin, do_jobs, send, token_of, uploaded
 from make.documents import blob_keys as keys
-from muniment.documents import cleanup, operations, receiving, records, uploads
+from muniment.documents import cleanup, operations, records, uploads
 from muniment.documents.cleanup import StateTotals, totals_by_state
 from muniment.documents.models import BlobHold, Document
 from muniment.jobs import queue
@@ -30,7 +30,7 @@ def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owne
     with pytest.raises(NotFound):
         uploads.complete_upload(owner, left.upload_id)
     with pytest.raises(NotFound):
-        receiving.claim_link(token_of(never), None, "")
+        uploads.claim_link(token_of(never), None, "")
     operations.restore_document(owner, gone.pk)
     operations.delete_document(owner, gone.pk)
     cleanup.sweep(at=now() + timedelta(days=31))
@@ -42,8 +42,8 @@ def test_the_sweep_removes_what_was_abandoned_and_what_was_deleted_long_ago(owne
 
 def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner, company):
     kept = uploaded(owner, company)
-    living = receiving.claim_link(token_of(begin(owner, company)), None, "")
-    dead = receiving.claim_link(token_of(begin(owner, company)), None, "")
+    living = uploads.claim_link(token_of(begin(owner, company)), None, "")
+    dead = uploads.claim_link(token_of(begin(owner, company)), None, "")
     for transfer in (living, dead):
         records.storage().write(transfer.key, SMALL)
     Document.objects.filter(pk=dead.document_id).update(receiving_until=now() - timedelta(seconds=1))
@@ -52,8 +52,8 @@ def test_the_sweep_removes_blobs_without_rows_and_spares_living_transfers(owner,
     assert cleanup.sweep().orphans == 2
     assert keys() == sorted([kept.blob_key, living.key])
     with pytest.raises(Conflict):
-        receiving.record(dead, "0" * 64, len(SMALL))  # it comes back from the dead, and changes nothing
-    receiving.record(living, hashlib.sha256(SMALL).hexdigest(), len(SMALL))
+        uploads.record(dead, "0" * 64, len(SMALL))  # it comes back from the dead, and changes nothing
+    uploads.record(living, hashlib.sha256(SMALL).hexdigest(), len(SMALL))
     assert cleanup.examine().missing == []
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from make import registry as make
 from make.documents import SMALL, begin, token_of, uploaded
 from make.documents import blob_keys as keys
-from muniment.documents import operations, receiving, records, uploads
+from muniment.documents import operations, records, uploads
 from muniment.documents.models import Document, DocumentState, Pin
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
@@ -99,7 +99,7 @@ def test_a_quota_that_shrinks_in_the_middle_stops_the_transfer(owner, company, s
     upload = begin(owner, company, b"x" * 1000)
     settings_with(document_quota_mb=0)
     with pytest.raises(TooLarge, match="Storage limit exceeded"):
-        receiving.claim_link(token_of(upload), 1000, "")
+        uploads.claim_link(token_of(upload), 1000, "")
     assert keys() == []
 
 

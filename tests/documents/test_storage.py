@@ -7,8 +7,7 @@ import os
 import pytest
 
 from muniment.config import Config, ConfigError
-from muniment.documents.plugged.storage import StoreFault, storage_at
-from muniment.documents.storage import Storage, StorageUnavailable
+from muniment.documents.storage import Storage, StorageUnavailable, StoreFault, storage_at
 from muniment.plugins import hook
 from services.plugins import plugged, steward
 from services.s3 import S3, SECRET

@@ -11,7 +11,7 @@ import pytest
 from make import files
 from make.documents import SMALL, Link, begin, blob_keys, token_of
 from muniment.documents import http as link_module
-from muniment.documents import operations, receiving, records, uploads
+from muniment.documents import operations, records, uploads
 from muniment.documents.http import OUTCOME, UploadLink
 from muniment.documents.models import Document, DocumentState
 from muniment.documents.records import Quota
@@ -122,13 +122,13 @@ def test_another_file_is_refused_in_words_for_a_person_and_nothing_stays(owner, 
         ask(upload, form_of(content, name))
     assert blob_keys() == []
     if "rejected" not in said:
-        assert receiving.find_link(token_of(upload)).filename == "minutes.txt"
+        assert uploads.find_link(token_of(upload)).filename == "minutes.txt"
         assert ask(upload, form_of(SMALL))[0] == 201
 
 
 def test_a_file_with_another_digest_is_refused(owner, company):
     upload = begin(owner, company, sha256="0" * 64)
-    assert receiving.find_link(token_of(upload)).has_sha256
+    assert uploads.find_link(token_of(upload)).has_sha256
     with pytest.raises(BadRequest, match="was announced"):
         ask(upload, form_of(SMALL))
 
@@ -158,7 +158,7 @@ def test_a_link_says_whether_it_was_used_has_expired_or_never_was(owner, company
     Document.objects.filter(pk=swept.upload_id).update(state=DocumentState.EXPIRED)
     for target, said in ((used, "was used"), (expired, "has expired"), (swept, "has expired"), ("none", "not valid")):
         with pytest.raises(NotFound, match=said):
-            receiving.find_link(target if isinstance(target, str) else token_of(target))
+            uploads.find_link(target if isinstance(target, str) else token_of(target))
     for target in (used, expired, "none"):
         with pytest.raises(NotFound, match="invalid, used or expired"):
             ask(target, form_of(SMALL))
@@ -200,7 +200,7 @@ def test_ten_links_for_files_of_unknown_size_leave_room_for_others(owner, compan
     operations.delete_document(owner, links[1].upload_id)
     assert records.quota_of(owner.account_id).reserved_bytes == 8 * records.RESERVED_BYTES, "ended and deleted links"
     with pytest.raises(NotFound, match="was deleted"):
-        receiving.find_link(token_of(links[1]))
+        uploads.find_link(token_of(links[1]))
     with pytest.raises(NotFound, match="invalid, used or expired"):
         Link().put(links[1], SMALL)
 
@@ -211,12 +211,12 @@ def test_a_file_of_unknown_size_is_counted_when_it_has_arrived(owner, company, s
     first, second = (
         uploads.begin_upload(owner, company, f"{n}.txt", None, base_url="https://registry.example") for n in "ab"
     )
-    transfers = [receiving.claim_link(token_of(each), None, "") for each in (first, second)]
+    transfers = [uploads.claim_link(token_of(each), None, "") for each in (first, second)]
     for transfer in transfers:
         records.storage().write(transfer.key, half)
-    receiving.record(transfers[0], sha256(half).hexdigest(), len(half))
+    uploads.record(transfers[0], sha256(half).hexdigest(), len(half))
     with pytest.raises(TooLarge, match="bytes are used"):
-        receiving.record(transfers[1], sha256(half).hexdigest(), len(half))
+        uploads.record(transfers[1], sha256(half).hexdigest(), len(half))
     assert blob_keys() == [transfers[0].key]
     assert Link().put(second, SMALL)["sizeBytes"] == len(SMALL), "the link can be used again"
 

@@ -15,8 +15,10 @@ from muniment.documents import cleanup, operations, records, uploads
 from muniment.documents.models import Document, DocumentState, TextState
 from muniment.documents.storage import Storage
 from muniment.jobs.models import Job
+from muniment.kernel import fairness
+from muniment.kernel.fairness import Fairness
 from muniment.kernel.ids import now
-from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooLarge, TooMany
 from muniment.kernel.tokens import token_digest
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -223,3 +225,53 @@ def test_a_file_of_a_form_that_arrives_after_its_time_is_not_kept(owner, company
         uploads.store_document(owner, company, "minutes.txt", iter([SMALL]), len(SMALL))
     assert keys() == []
     assert operations.list_documents(owner).items == []
+
+
+def test_a_used_link_an_expired_link_and_an_invented_one_are_all_not_found(owner, company):
+    used, expired = begin(owner, company), begin(owner, company)
+    send(used)
+    Document.objects.filter(pk=expired.upload_id).update(expires_at=now() - timedelta(seconds=1))
+    for token in (token_of(used), token_of(expired), "invented", ""):
+        with pytest.raises(NotFound):
+            uploads.claim_link(token, len(SMALL), "")
+    with pytest.raises(NotFound):
+        uploads.complete_upload(owner, expired.upload_id)
+    assert uploads.complete_upload(owner, used.upload_id).state == DocumentState.READY
+
+
+def test_a_link_takes_only_the_size_and_type_that_were_announced(owner, company):
+    token = token_of(begin(owner, company))
+    with pytest.raises(TooLarge):
+        uploads.claim_link(token, len(SMALL) + 1, "")
+    with pytest.raises(BadRequest, match="were announced"):
+        uploads.claim_link(token, len(SMALL) - 1, "")
+    with pytest.raises(BadRequest, match="accepts text/plain"):
+        uploads.claim_link(token, len(SMALL), "text/html")
+    assert uploads.claim_link(token, None, "text/plain; charset=utf-8").attempt == 1
+
+
+def test_an_upload_is_a_change_of_the_account_that_made_its_link(owner, company, monkeypatch):
+    limits = Fairness(writes=60)
+    monkeypatch.setattr(fairness, "_current", limits)
+    token = token_of(begin(owner, company))
+    limits.writes.charge(str(owner.account_id), 119)
+    assert uploads.claim_link(token, len(SMALL), "").attempt == 1
+    with pytest.raises(TooMany, match="Too many changes"):
+        uploads.claim_link(token, len(SMALL), "")
+    assert Document.objects.get().attempt == 1
+    limits.writes.charge(str(owner.account_id), -1)
+    assert uploads.claim_link(token, len(SMALL), "").attempt == 2
+
+
+def test_of_two_transfers_the_newer_has_the_link_and_one_is_recorded(owner, company):
+    upload = begin(owner, company)
+    first = uploads.claim_link(token_of(upload), None, "")
+    second = uploads.claim_link(token_of(upload), None, "")
+    records.storage().write(first.key, SMALL)
+    assert not uploads.renew_lease(first.document_id, first.attempt)
+    with pytest.raises(Conflict, match="newer upload"):
+        uploads.record(first, "0" * 64, len(SMALL))
+    assert keys() == []
+    records.storage().write(second.key, SMALL)
+    uploads.record(second, hashlib.sha256(SMALL).hexdigest(), len(SMALL))
+    assert keys() == [second.key]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from django.db import connections
 
-from muniment.documents import receiving, records, uploads
+from muniment.documents import records, uploads
 from muniment.documents.http import UploadLink
 from muniment.documents.models import Document
 from muniment.documents.records import Upload
@@ -30,11 +30,11 @@ def token_of(upload: Upload) -> str:
     return upload.url.rpartition("/")[2]
 
 
-def send(upload: Upload | str, content: bytes = SMALL, content_type: str = "") -> receiving.IncomingUpload:
+def send(upload: Upload | str, content: bytes = SMALL, content_type: str = "") -> uploads.IncomingUpload:
     """Receive an upload, or what is sent to a token, without HTTP."""
-    transfer = receiving.claim_link(upload if isinstance(upload, str) else token_of(upload), len(content), content_type)
+    transfer = uploads.claim_link(upload if isinstance(upload, str) else token_of(upload), len(content), content_type)
     records.storage().write(transfer.key, content)
-    receiving.record(transfer, hashlib.sha256(content).hexdigest(), len(content))
+    uploads.record(transfer, hashlib.sha256(content).hexdigest(), len(content))
     return transfer
 
 

@@ -13,9 +13,8 @@ from django.db import OperationalError, connections
 from muniment.backup.loading import Loaded, Tell, load, require_empty
 from muniment.backup.snapshot import RunningInstance, no_instance
 from muniment.config import Config
-from muniment.documents.plugged.storage import storage_at
 from muniment.documents.records import storage
-from muniment.documents.storage import StorageUnavailable
+from muniment.documents.storage import StorageUnavailable, storage_at
 from muniment.kernel.problems import BadRequest, Conflict
 from muniment.registry.people import suppression
 from muniment.settings import database

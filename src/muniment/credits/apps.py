@@ -13,12 +13,12 @@ class CreditsConfig(AppConfig):
     verbose_name = "Credits"
 
     def ready(self) -> None:
-        from muniment.accounts import personal_data
-        from muniment.credits import ledger_check, own_data
+        from muniment.accounts import personal_data as personal_data_of_accounts
+        from muniment.credits import operations, personal_data
         from muniment.scrub.checks import register
 
-        personal_data.register(own_data.PART)
-        register(ledger_check.CHECK)
+        personal_data_of_accounts.register(personal_data.PART)
+        register(operations.CHECK)
         if not billing.is_on():
             return
         from muniment.credits.purchases import reconcile_purchases

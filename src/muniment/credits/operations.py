@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Max, Q, Subquery, Sum
 
-from muniment.accounts.operations import find_account
+from muniment.accounts.operations import find_account, require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.credits import billing
@@ -23,10 +23,12 @@ from muniment.credits.models import Hold, HoldState, LedgerAccount, Purchase, Pu
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
+from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
+from muniment.scrub.checks import RESTORE, Check, Damage, Slice
 from muniment.store.database.snapshots import snapshot
 
 ENTRIES: Final = 50
@@ -34,6 +36,8 @@ MAX_GRANT: Final = 10**9
 ISSUED: Final = "issued"
 SOLD: Final = "sold"
 REVENUE: Final = "revenue"
+LEDGER: Final = "credit ledger"
+"""The name of the check of the scrub."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +54,17 @@ class Entry:
     """The balance after this transfer."""
 
     def to_wire(self) -> JSONObject:
-        return {
+        wire: JSONObject = {
             "entryId": self.id,
             "amount": self.amount,
             "kind": self.kind,
             "note": self.note,
             "balance": self.balance,
             "at": timestamp(self.at),
-            **({"runId": self.reference} if self.kind == "run" else {}),
         }
+        if self.kind == "run":
+            wire["runId"] = self.reference
+        return wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +93,25 @@ def get_balance(actor: Actor, *, entries: int = ENTRIES) -> Balance:
     """Return the balance of the actor's account with its latest entries, newest first, or raise Forbidden."""
     with transaction.atomic():
         account = own_account(actor)
-        moved = Transfer.objects.filter(Q(debit=account) | Q(credit=account)).order_by("-at", "-pk")
-        found = list(moved[: max(0, entries)])
+        transfers = Transfer.objects.filter(Q(debit=account) | Q(credit=account)).order_by("-at", "-pk")
+        latest = list(transfers[: max(0, entries)])
         holds = list(Hold.objects.filter(account=account, state=HoldState.HELD).order_by("at", "pk"))
-    return Balance(account.posted, account.held, list(_entries_of(account, found)), holds)
+    return Balance(account.posted, account.held, list(_entries_of(account, latest)), holds)
 
 
 def _entries_of(account: LedgerAccount, newest_first: list[Transfer]) -> Iterator[Entry]:
     balance = account.posted
-    for each in newest_first:
-        amount = each.amount if each.credit_id == account.pk else -each.amount
-        yield Entry(each.pk, amount, each.kind, each.reference, each.note, each.at, balance)
+    for transfer in newest_first:
+        amount = transfer.amount if transfer.credit_id == account.pk else -transfer.amount
+        yield Entry(
+            id=transfer.pk,
+            amount=amount,
+            kind=transfer.kind,
+            reference=transfer.reference,
+            note=transfer.note,
+            at=transfer.at,
+            balance=balance,
+        )
         balance -= amount
 
 
@@ -128,16 +142,17 @@ def grant(actor: Actor, email: str, amount: int, *, note: str = "", key: str = "
             Phrase("{amount} credits cannot be granted.", amount=amount),
             Phrase("Grant a whole number from 1 to {limit:,}.", limit=MAX_GRANT),
         )
-    if fault := text_fault(note):
+    fault = text_fault(note)
+    if fault:
         raise BadRequest(Phrase("The note {fault}.", fault=Phrase.of(fault)), "Remove that character.")
     if len(key) > 100:
         raise BadRequest("The key is longer than 100 characters.", "Use a shorter key.")
-    found = find_account(email)
+    account = find_account(email)
     with transaction.atomic():
-        account = ledger_account_of(found.pk)
-        if move(f"grant:{key or new_id()}", system(ISSUED), account, amount, kind="grant", note=note):
-            record(Event.CREDITS_GRANTED, account=found, actor=actor, detail={"credits": amount})
-    return get_balance(found.actor("system"), entries=1)
+        own = ledger_account_of(account.pk)
+        if move(f"grant:{key or new_id()}", system(ISSUED), own, amount, kind="grant", note=note):
+            record(Event.CREDITS_GRANTED, account=account, actor=actor, detail={"credits": amount})
+    return get_balance(account.actor("system"), entries=1)
 
 
 def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
@@ -159,30 +174,6 @@ def hold(actor: Actor, key: str, amount: int, *, note: str = "") -> None:
         Hold.objects.create(pk=key, account=account, amount=amount, note=note)
 
 
-def capture(key: str, *, kind: str = "run") -> bool:
-    """Charge the credits held for *key*, in the caller's transaction. Return whether they were still held."""
-    with transaction.atomic():
-        found = _settle(key, HoldState.CAPTURED)
-        if found is None:
-            return False
-        if found.amount:
-            revenue = system(REVENUE)
-            Transfer.objects.create(
-                pk=f"{kind}:{key}",
-                debit_id=found.account_id,
-                credit=revenue,
-                amount=found.amount,
-                kind=kind,
-                reference=key,
-                note=found.note,
-            )
-            LedgerAccount.objects.filter(pk=found.account_id).update(
-                posted=F("posted") - found.amount, held=F("held") - found.amount
-            )
-            LedgerAccount.objects.filter(pk=revenue.pk).update(posted=F("posted") + found.amount)
-    return True
-
-
 def _how_to_get_credits() -> str:
     page = f"{settings.BASE_URL}/manage/credits"
     if billing.is_on():
@@ -190,14 +181,44 @@ def _how_to_get_credits() -> str:
     return Phrase("See {page} for your balance and how to get more credits.", page=page)
 
 
+def capture(key: str, *, kind: str = "run") -> bool:
+    """Charge the credits held for *key*, in the caller's transaction. Return whether they were still held."""
+    with transaction.atomic():
+        captured = _settle(key, HoldState.CAPTURED)
+        if captured is None:
+            return False
+        if captured.amount:
+            revenue = system(REVENUE)
+            Transfer.objects.create(
+                pk=f"{kind}:{key}",
+                debit_id=captured.account_id,
+                credit=revenue,
+                amount=captured.amount,
+                kind=kind,
+                reference=key,
+                note=captured.note,
+            )
+            LedgerAccount.objects.filter(pk=captured.account_id).update(
+                posted=F("posted") - captured.amount, held=F("held") - captured.amount
+            )
+            LedgerAccount.objects.filter(pk=revenue.pk).update(posted=F("posted") + captured.amount)
+    return True
+
+
 def release(key: str) -> bool:
     """Release the credits held for *key*, in the caller's transaction. Return whether they were still held."""
     with transaction.atomic():
-        found = _settle(key, HoldState.RELEASED)
-        if found is None:
+        released = _settle(key, HoldState.RELEASED)
+        if released is None:
             return False
-        LedgerAccount.objects.filter(pk=found.account_id).update(held=F("held") - found.amount)
+        LedgerAccount.objects.filter(pk=released.account_id).update(held=F("held") - released.amount)
     return True
+
+
+def _settle(key: str, state: HoldState) -> Hold | None:
+    if not Hold.objects.filter(pk=key, state=HoldState.HELD).update(state=state, settled_at=now()):
+        return None
+    return Hold.objects.get(pk=key)
 
 
 def move(
@@ -281,36 +302,51 @@ def _account_discrepancies() -> list[str]:
             faults.append(f"{account} has a balance of {account.posted}, but its transfers add up to {posted}")
         if account.held != held.get(account.pk, 0):
             faults.append(f"{account} holds {account.held}, but its open holds add up to {held.get(account.pk, 0)}")
-    if total := sum(account.posted for account in accounts):
+    total = sum(account.posted for account in accounts)
+    if total:
         faults.append(f"all accounts add up to {total}, not 0")
-    faults += [
-        f"hold {key} was captured for {amount}, but its transfer says {paid.get(key)}"
-        for key, amount in settled.items()
-        if paid.get(key) != amount
-    ]
+    for key, amount in settled.items():
+        if paid.get(key) != amount:
+            faults.append(f"hold {key} was captured for {amount}, but its transfer says {paid.get(key)}")
     faults += [f"run {key} was charged without a hold" for key in paid if key not in settled]
     return faults
 
 
 def _purchase_discrepancies() -> list[str]:
-    bought = {row[0]: row[1:] for row in Purchase.objects.values_list("pk", "state", "credits", "taken_back")}
-    moved = Transfer.objects.filter(kind__in=["purchase", "refund"])
-    came, went = dict.fromkeys(bought, 0), dict.fromkeys(bought, 0)
+    purchases = Purchase.objects.in_bulk()
+    transfers = Transfer.objects.filter(kind__in=["purchase", "refund"])
+    came = dict.fromkeys(purchases, 0)
+    went = dict.fromkeys(purchases, 0)
     faults = []
-    for key, kind, debit, amount in moved.values_list("reference", "kind", "debit__name", "amount"):
-        if key not in bought:
+    for key, kind, debit, amount in transfers.values_list("reference", "kind", "debit__name", "amount"):
+        if key not in purchases:
             faults.append(f"a {kind} of {amount} refers to purchase {key}, which does not exist")
         elif kind == "purchase":
             came[key] += amount
         else:
             went[key] += -amount if debit == SOLD else amount
-    for key, (state, amount, taken_back) in bought.items():
-        due = amount if state == PurchaseState.PAID else 0
+    for key, purchase in purchases.items():
+        state, taken_back = purchase.state, purchase.taken_back
+        due = purchase.credits if state == PurchaseState.PAID else 0
         if came[key] != due:
             faults.append(f"purchase {key} is {state} and should credit {due}, but its transfers add up to {came[key]}")
         if went[key] != taken_back:
             faults.append(f"purchase {key} had {taken_back} taken back, but its transfers add up to {went[key]}")
     return faults
+
+
+def _look_at_ledger(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
+    remedy = f"compare the entries with muniment credits and with a backup; {RESTORE}"
+    damages = [Damage(check=LEDGER, subject="ledger", says=fault, remedy=remedy) for fault in check_ledger()]
+    return Slice(1, damages, None)
+
+
+CHECK: Final = Check(
+    name=LEDGER,
+    fine="every balance equals its transfers, and the total is zero",
+    count=lambda: 1,
+    look=_look_at_ledger,
+)
 
 
 def own_account(actor: Actor) -> LedgerAccount:
@@ -322,28 +358,42 @@ def own_account(actor: Actor) -> LedgerAccount:
 
 def ledger_account_of(account_id: int) -> LedgerAccount:
     """Return a user's ledger account; the first use creates it with the starting credits."""
-    found = LedgerAccount.objects.filter(account_id=account_id).first()
-    if found is not None:
-        return found
+    account = LedgerAccount.objects.filter(account_id=account_id).first()
+    if account is not None:
+        return account
     LedgerAccount.objects.bulk_create(
         [LedgerAccount(name=f"account:{account_id}", account_id=account_id)], ignore_conflicts=True
     )
-    found = LedgerAccount.objects.filter(account_id=account_id).first()
-    if found is None:
+    account = LedgerAccount.objects.filter(account_id=account_id).first()
+    if account is None:
         raise NotFound("Account not found.", "List accounts with: muniment user list.")
     if settings.STARTING_CREDITS:
         amount = settings.STARTING_CREDITS
-        move(f"start:{account_id}", system(ISSUED), found, amount, kind="start", note="Starting credits")
-        found.refresh_from_db()
-    return found
+        move(f"start:{account_id}", system(ISSUED), account, amount, kind="start", note="Starting credits")
+        account.refresh_from_db()
+    return account
 
 
 def system(name: str) -> LedgerAccount:
     """Return a system account; the first use creates it."""
-    return LedgerAccount.objects.get_or_create(name=name, defaults={"may_go_negative": True})[0]
+    account, _ = LedgerAccount.objects.get_or_create(name=name, defaults={"may_go_negative": True})
+    return account
 
 
-def _settle(key: str, state: HoldState) -> Hold | None:
-    if not Hold.objects.filter(pk=key, state=HoldState.HELD).update(state=state, settled_at=now()):
-        return None
-    return Hold.objects.get(pk=key)
+def list_transfers(actor: Actor, words: str = "", *, page: int = 1, page_size: int = 25) -> Page[Transfer]:
+    """List the transfers of all accounts for an operator, the latest first; *words* is part of an address."""
+    require_operator(actor)
+    transfers = Transfer.objects.select_related("debit__account", "credit__account").order_by("-at", "-pk")
+    if words:
+        is_on_a_side = Q(debit__account__email__icontains=words) | Q(credit__account__email__icontains=words)
+        transfers = transfers.filter(is_on_a_side)
+    return Page.of(transfers, page, page_size)
+
+
+def list_purchases(actor: Actor, words: str = "", *, page: int = 1, page_size: int = 25) -> Page[Purchase]:
+    """List the purchases of all accounts for an operator, the latest first; *words* is part of an address."""
+    require_operator(actor)
+    purchases = Purchase.objects.select_related("account__account").order_by("-at", "-pk")
+    if words:
+        purchases = purchases.filter(account__account__email__icontains=words)
+    return Page.of(purchases, page, page_size)

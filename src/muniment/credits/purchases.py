@@ -9,12 +9,12 @@ Source: decisions, section 5, credits; docs/decisions/0014.
 
 import logging
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from muniment.credits import billing
 from muniment.credits.billing import Order, ProviderUnavailable, Reversal, Session
@@ -98,10 +98,12 @@ def buy_credits(actor: Actor, size: int, *, page_url: str) -> str:
 
 def get_purchase(actor: Actor, purchase_id: str) -> Purchase:
     """Return one of the actor's purchases as stored here, or raise NotFound."""
-    found = None if text_fault(purchase_id) else _bought_by(actor).filter(pk=purchase_id).first()
-    if found is None:
+    purchase = None
+    if not text_fault(purchase_id):
+        purchase = _bought_by(actor).filter(pk=purchase_id).first()
+    if purchase is None:
         raise NotFound("Purchase not found.", "Your purchases are at /manage/credits.")
-    return found
+    return purchase
 
 
 def check_purchase(actor: Actor, purchase_id: str) -> Purchase:
@@ -111,8 +113,9 @@ def check_purchase(actor: Actor, purchase_id: str) -> Purchase:
     If the provider does not answer, the purchase is unchanged; the event or the job settles it later.
     """
     purchase = get_purchase(actor, purchase_id)
-    recently = purchase.asked_at is not None and now() - purchase.asked_at < MIN_CHECK_INTERVAL
-    if purchase.state not in UNSETTLED or purchase.session_id is None or recently or not billing.is_on():
+    is_open = purchase.state in UNSETTLED and purchase.session_id is not None
+    was_asked_recently = purchase.asked_at is not None and now() - purchase.asked_at < MIN_CHECK_INTERVAL
+    if not is_open or was_asked_recently or not billing.is_on():
         return purchase
     try:
         _reconcile(purchase)
@@ -189,11 +192,17 @@ def _due_purchases() -> Iterator[Purchase]:
         if purchase.session_id is None:
             is_due = moment - purchase.at > 2 * PAGE_LIFETIME
         else:
-            # The interval doubles after each check, so that an abandoned page is checked only a few times.
-            pause = purchase.asked_at and min(max(purchase.asked_at - purchase.at, CHECK_AFTER), MAX_CHECK_INTERVAL)
-            is_due = purchase.asked_at is None or moment - purchase.asked_at >= (pause or CHECK_AFTER)
+            is_due = _is_check_due(purchase, moment)
         if is_due:
             yield purchase
+
+
+def _is_check_due(purchase: Purchase, moment: datetime) -> bool:
+    if purchase.asked_at is None:
+        return True
+    # The interval doubles after each check, so that an abandoned page is checked only a few times.
+    interval = min(max(purchase.asked_at - purchase.at, CHECK_AFTER), MAX_CHECK_INTERVAL)
+    return moment - purchase.asked_at >= interval
 
 
 def _reconcile(purchase: Purchase) -> bool:
@@ -215,10 +224,12 @@ def _close(purchase: Purchase, note: str) -> bool:
 
 
 def _lock_purchase(about: Session | Reversal) -> Purchase | None:
-    named = Q(pk=about.purchase_id)
-    if about.payment_id and not about.purchase_id:
-        named = Q(payment_id=about.payment_id)
-    return Purchase.objects.select_for_update().filter(named).first() if about.purchase_id or about.payment_id else None
+    rows = Purchase.objects.select_for_update()
+    if about.purchase_id:
+        return rows.filter(pk=about.purchase_id).first()
+    if about.payment_id:
+        return rows.filter(payment_id=about.payment_id).first()
+    return None
 
 
 def _settle(purchase: Purchase, seen: Session) -> str:
@@ -227,7 +238,7 @@ def _settle(purchase: Purchase, seen: Session) -> str:
         return _log_mismatch(purchase, f"session {seen.session_id} names it, but its session is {purchase.session_id}")
     if purchase.state == PurchaseState.PAID:
         return "already paid"
-    if (seen.amount_minor, seen.currency) != (purchase.price_minor, purchase.currency):
+    if seen.amount_minor != purchase.price_minor or seen.currency != purchase.currency:
         if seen.state in {"paid", "pending"}:
             _set_state(purchase, PurchaseState.REFUSED, seen, "The amount paid is not the amount ordered.")
         return _log_mismatch(
@@ -237,8 +248,15 @@ def _settle(purchase: Purchase, seen: Session) -> str:
         )
     if seen.state == "paid":
         _set_state(purchase, PurchaseState.PAID, seen)
-        key, price = f"purchase:{purchase.pk}", format_price(purchase.price_minor, purchase.currency)
-        move(key, system(SOLD), purchase.account, purchase.credits, kind="purchase", reference=purchase.pk, note=price)
+        move(
+            f"purchase:{purchase.pk}",
+            system(SOLD),
+            purchase.account,
+            purchase.credits,
+            kind="purchase",
+            reference=purchase.pk,
+            note=format_price(purchase.price_minor, purchase.currency),
+        )
     elif seen.state == "pending" and purchase.state == PurchaseState.OPEN:
         _set_state(purchase, PurchaseState.PENDING, seen)
     elif seen.state == "failed" and purchase.state in UNSETTLED:
@@ -249,8 +267,10 @@ def _settle(purchase: Purchase, seen: Session) -> str:
 
 
 def _set_state(purchase: Purchase, state: PurchaseState, seen: Session, note: str = "") -> None:
-    purchase.state, purchase.note = state, note
-    purchase.session_id, purchase.payment_id = seen.session_id, seen.payment_id or purchase.payment_id
+    purchase.state = state
+    purchase.note = note
+    purchase.session_id = seen.session_id
+    purchase.payment_id = seen.payment_id or purchase.payment_id
     purchase.settled_at = None if state in UNSETTLED else now()
     purchase.save(update_fields=["state", "note", "session_id", "payment_id", "settled_at"])
 
@@ -276,7 +296,8 @@ def _record_reversal(purchase: Purchase, reversal: Reversal, event_id: str) -> s
     purchase.save(update_fields=["refunded_minor", "disputed_minor", "taken_back"])
     if purchase.owed:
         log.warning("purchase %s: %d credits of returned money are already spent or held", purchase.pk, purchase.owed)
-    return f"{change} credits taken back" + (f", {purchase.owed} already spent or held" if purchase.owed else "")
+        return f"{change} credits taken back, {purchase.owed} already spent or held"
+    return f"{change} credits taken back"
 
 
 def _move_credits(purchase: Purchase, event_id: str) -> int:
@@ -296,4 +317,6 @@ def _move_credits(purchase: Purchase, event_id: str) -> int:
 
 def prices() -> list[tuple[int, int]]:
     """Return the packs on sale, smallest first, as credits and price in minor units; empty when billing is off."""
-    return sorted((pack.credits, pack.price_minor) for pack in settings.CREDIT_PACKS) if billing.is_on() else []
+    if not billing.is_on():
+        return []
+    return sorted((pack.credits, pack.price_minor) for pack in settings.CREDIT_PACKS)

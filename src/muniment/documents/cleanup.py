@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import Case, Count, F, Q, Sum, Value, When
 
 from muniment.documents.models import BlobHold, Document, DocumentState, TextState
-from muniment.documents.records import RESTORE_DAYS, fault_of_file, has_stored, storage
+from muniment.documents.records import RESTORE_DAYS, fault_of_file, has_stored, restorable_until, storage
 from muniment.documents.uploads import COMPLETED, remove_blob
 from muniment.jobs import queue
 from muniment.jobs.models import Job
@@ -85,25 +85,16 @@ def sweep(*, at: datetime | None = None) -> CleanupResult:
 
     Documents that waited as long for a lost job get a new one. Source: decisions, section 5, documents.
     """
-    moment, result = at or now(), CleanupResult()
-    dead = ~Q(receiving_until__gt=moment)
-    result.expired = Document.objects.filter(
-        Q(receiving_until__isnull=True) | dead, state=DocumentState.PENDING, expires_at__lt=moment
-    ).update(state=DocumentState.EXPIRED, attempt=F("attempt") + 1, changed_at=moment)
+    moment = at or now()
     leftover = moment - timedelta(hours=LEFTOVER_HOURS)
+    result = CleanupResult()
+    result.expired = _expire_links(moment)
     _requeue(leftover, moment)
-    unaccepted = Document.objects.filter(
-        state=DocumentState.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
-    )
-    for document in unaccepted.iterator():
-        # With a reason the upload was completed but never scanned: tell its owner. Otherwise it was never completed.
-        state, reason = (DocumentState.REJECTED, _UNSCANNED) if document.reason else (DocumentState.EXPIRED, "")
-        if unaccepted.filter(pk=document.pk).update(state=state, reason=reason, blob_key="", changed_at=moment):
-            result.expired += 1
-            remove_blob(document.blob_key)
-    gone = Q(deleted_at__lt=moment - timedelta(days=RESTORE_DAYS))
-    ended = Q(state__in=[DocumentState.EXPIRED, DocumentState.REJECTED], changed_at__lt=leftover)
-    for pk in list(Document.objects.filter(gone | ended, pins__isnull=True).values_list("pk", flat=True)):
+    result.expired += _end_unaccepted(leftover, moment)
+    restore_ended = Q(deleted_at__lt=moment - timedelta(days=RESTORE_DAYS))
+    upload_ended = Q(state__in=[DocumentState.EXPIRED, DocumentState.REJECTED], changed_at__lt=leftover)
+    removable = Document.objects.filter(restore_ended | upload_ended, pins__isnull=True)
+    for pk in list(removable.values_list("pk", flat=True)):
         result.removed += _remove(pk, moment)
     if not has_stored():
         return result
@@ -117,8 +108,31 @@ def sweep(*, at: datetime | None = None) -> CleanupResult:
     return result
 
 
+def _expire_links(moment: datetime) -> int:
+    """Expire links whose time is over, unless a file is on its way; a new attempt number fences off what comes late."""
+    is_dead = Q(receiving_until__isnull=True) | ~Q(receiving_until__gt=moment)
+    links = Document.objects.filter(is_dead, state=DocumentState.PENDING, expires_at__lt=moment)
+    return links.update(state=DocumentState.EXPIRED, attempt=F("attempt") + 1, changed_at=moment)
+
+
+def _end_unaccepted(leftover: datetime, moment: datetime) -> int:
+    """End uploads that their owner did not complete, or that no scanner judged."""
+    ended = 0
+    unaccepted = Document.objects.filter(
+        state=DocumentState.UPLOADED, text_state=TextState.NONE, changed_at__lt=leftover
+    )
+    for document in unaccepted.iterator():
+        # With a reason the upload was completed but never scanned: tell its owner. Otherwise it was never completed.
+        state = DocumentState.REJECTED if document.reason else DocumentState.EXPIRED
+        reason = _UNSCANNED if document.reason else ""
+        if unaccepted.filter(pk=document.pk).update(state=state, reason=reason, blob_key="", changed_at=moment):
+            ended += 1
+            remove_blob(document.blob_key)
+    return ended
+
+
 def _requeue(leftover: datetime, moment: datetime) -> None:
-    """Requeue documents whose job is lost, and let owners complete uploads again that an old version gave up on."""
+    """Requeue documents whose job is lost."""
     doing = Job.objects.filter(kind=COMPLETED, state__in=[JobState.QUEUED, JobState.RUNNING])
     busy = {payload["documentId"] for payload in doing.values_list("payload", flat=True)}
     waiting = Document.objects.filter(text_state=TextState.WAITING, changed_at__lt=leftover)
@@ -128,9 +142,6 @@ def _requeue(leftover: datetime, moment: datetime) -> None:
         with transaction.atomic():
             if waiting.filter(pk=pk).update(changed_at=moment):
                 queue.enqueue(COMPLETED, {"documentId": pk})
-    Document.objects.filter(state=DocumentState.UPLOADED, text_state=TextState.NOT_EXTRACTABLE).update(
-        text_state=TextState.NONE, text_note="", reason=NO_VERDICT, changed_at=moment
-    )
 
 
 class StateTotals(NamedTuple):
@@ -143,12 +154,9 @@ class StateTotals(NamedTuple):
 
 def totals_by_state() -> list[StateTotals]:
     """Count documents by state; deleted documents that can be restored count separately."""
-    rows = (
-        Document.objects.annotate(shown=Case(When(deleted_at__isnull=False, then=Value("deleted")), default=F("state")))
-        .values_list("shown")
-        .annotate(documents=Count("id"), size=Sum("size_bytes"))
-        .order_by("shown")
-    )
+    shown = Case(When(deleted_at__isnull=False, then=Value("deleted")), default=F("state"))
+    by_state = Document.objects.annotate(shown=shown).values_list("shown")
+    rows = by_state.annotate(documents=Count("id"), size=Sum("size_bytes")).order_by("shown")
     return [StateTotals(*row) for row in rows]
 
 
@@ -167,8 +175,8 @@ def _remove(pk: str, moment: datetime) -> int:
         document = Document.objects.select_for_update(of=("self",)).filter(pk=pk, pins__isnull=True).first()
         if document is None:
             return 0
-        gone = document.deleted_at is not None and document.deleted_at < moment - timedelta(days=RESTORE_DAYS)
-        if not gone and document.state not in {DocumentState.EXPIRED, DocumentState.REJECTED}:
+        restore_ended = document.deleted_at is not None and restorable_until(document) < moment
+        if not restore_ended and document.state not in {DocumentState.EXPIRED, DocumentState.REJECTED}:
             return 0  # restored in the meantime
         document.delete()
     if document.blob_key:
@@ -184,18 +192,18 @@ def orphans(moment: datetime) -> list[str]:
 def _orphans(moment: datetime, *, fence: bool) -> Iterator[str]:
     """Return the blobs that have no row and that no live upload writes."""
     blobs = storage().blobs("documents")
-    while batch := [blob.key for blob in islice(blobs, _BATCH)]:
-        rows = _rows(batch)  # read after the blobs: a row always comes before its blob
-        for key in batch:
+    while keys := [blob.key for blob in islice(blobs, _BATCH)]:
+        rows = _rows(keys)  # read after the blobs: a row always comes before its blob
+        for key in keys:
             if _is_orphan(key, rows, moment) and (not fence or _fence(key, moment)):
                 yield key
 
 
 def _rows(keys: Iterable[str]) -> dict[str, Document]:
-    return Document.objects.in_bulk({_parts(key)[0] for key in keys})
+    return Document.objects.in_bulk({_upload_of(key)[0] for key in keys})
 
 
-def _parts(key: str) -> tuple[str, int]:
+def _upload_of(key: str) -> tuple[str, int]:
     """Return the document and the attempt in a key; a foreign key belongs to no document."""
     _, _, rest = key.partition("/")
     document_id, _, attempt = rest.partition("/")
@@ -203,19 +211,20 @@ def _parts(key: str) -> tuple[str, int]:
 
 
 def _is_orphan(key: str, rows: dict[str, Document], moment: datetime) -> bool:
-    document_id, attempt = _parts(key)
+    document_id, attempt = _upload_of(key)
     row = rows.get(document_id)
     if row is None:
         return True
     if row.blob_key == key:
         return False
-    receiving = row.state == DocumentState.PENDING and row.attempt == attempt
-    return not (receiving and row.receiving_until is not None and row.receiving_until > moment)
+    is_current = row.state == DocumentState.PENDING and row.attempt == attempt
+    is_alive = row.receiving_until is not None and row.receiving_until > moment
+    return not (is_current and is_alive)
 
 
 def _fence(key: str, moment: datetime) -> bool:
     """Fence off an upload that seems dead. Return False if its row has the blob now."""
-    document_id, attempt = _parts(key)
+    document_id, attempt = _upload_of(key)
     with transaction.atomic():
         row = Document.objects.select_for_update().filter(pk=document_id).first()
         if row is None:
@@ -234,13 +243,19 @@ def _count_blobs() -> int:
 
 def _look_at_blobs(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
     stored = Document.objects.exclude(blob_key="").filter(pk__gt=after).order_by("pk")
-    damages, examined, read, last = [], 0, 0, ""
+    damages = []
+    examined = 0
+    read_bytes = 0
+    last = ""
     for document in stored[:limit]:
-        if fault := _fault(document):
+        fault = _fault(document)
+        if fault:
             remedy = _RETURN.format(key=document.blob_key)
             damages.append(Damage(check=CHECKED, subject=f"document {document.pk}", says=fault, remedy=remedy))
-        examined, read, last = examined + 1, read + document.size_bytes, document.pk
-        if read >= _BYTES_AT_ONCE:
+        examined += 1
+        read_bytes += document.size_bytes
+        last = document.pk
+        if read_bytes >= _BYTES_AT_ONCE:
             break
     if last:
         return Slice(examined, damages, last)
@@ -249,9 +264,10 @@ def _look_at_blobs(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001
 
 def _fault(document: Document) -> str:
     """Return what is wrong with a document's file; empty if nothing is, or the document has gone meanwhile."""
-    found = fault_of_file(document.blob_key, document.size_bytes, document.sha256)
-    is_there = found and Document.objects.filter(pk=document.pk, blob_key=document.blob_key).exists()
-    return found if is_there else ""
+    fault = fault_of_file(document.blob_key, document.size_bytes, document.sha256)
+    if fault and not Document.objects.filter(pk=document.pk, blob_key=document.blob_key).exists():
+        return ""
+    return fault
 
 
 def _orphan_damages() -> list[Damage]:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from muniment.documents import downloading, receiving, records
+from muniment.documents import downloading, records, uploads
 from muniment.documents.records import storage
 from muniment.kernel.asgi import Application, Message, Receive, Scope, Send
 from muniment.kernel.http.form_file import FormFile
@@ -91,7 +91,8 @@ class UploadLink:
             raise MethodNotAllowed(method, "PUT")
         else:
             file = SentFile(receive, _length(headers), content_type.decode("latin-1"))
-            if (answer := await self._take_file(scope, file)) is not None:
+            answer = await self._take_file(scope, file)
+            if answer is not None:
                 await _answer(send, answer)
 
     async def _take_form(self, scope: Scope, form: FormFile, send: Send) -> None:
@@ -100,7 +101,7 @@ class UploadLink:
         try:
             if not await form.open():
                 return
-            await self._call(receiving.require_type, scope["path"].removeprefix(PREFIX), form.name)
+            await self._call(uploads.require_type, scope["path"].removeprefix(PREFIX), form.name)
             answer = await self._take_file(scope, SentFile(form.receive, None, ""), is_form=True)
             if answer is None:
                 return
@@ -109,7 +110,7 @@ class UploadLink:
             await form.discard(records.max_bytes())
             outcome = problem
         if self._pages is not None and _wants_page(dict(scope["headers"])):
-            headers = [line for line in scope["headers"] if line[0] not in _OF_BODY]
+            headers = [(name, value) for name, value in scope["headers"] if name not in _OF_BODY]
             state = {**scope.get("state", {}), OUTCOME: outcome}
             await self._pages({**scope, "method": "GET", "headers": headers, "state": state}, _nothing, send)
         elif isinstance(outcome, Problem):
@@ -149,14 +150,12 @@ class UploadLink:
 
     async def _take(self, scope: Scope, file: SentFile, *, is_form: bool) -> JSONObject:
         token = scope["path"].removeprefix(PREFIX)
-        transfer: receiving.IncomingUpload = await self._call(
-            receiving.claim_link, token, file.length, file.content_type
-        )
+        transfer: uploads.IncomingUpload = await self._call(uploads.claim_link, token, file.length, file.content_type)
         stream = _Stream(self._call, transfer, file.receive)
         try:
             await storage().write_stream(transfer.key, stream.pieces())
         except BaseException as error:
-            await self._call(receiving.release_link, transfer)
+            await self._call(uploads.release_link, transfer)
             if stream.fault is not None:  # the storage library wraps the stream's exception
                 raise stream.fault from None
             import obstore  # already loaded by the storage; slow to import otherwise
@@ -166,10 +165,10 @@ class UploadLink:
                 raise Unavailable("The file could not be stored.", "Try again in a few seconds.") from None
             raise
         sha256 = stream.digest.hexdigest()
-        await self._call(receiving.record, transfer, sha256, stream.sent_bytes)
+        await self._call(uploads.record, transfer, sha256, stream.sent_bytes)
         answer = {"uploadId": transfer.document_id, "sizeBytes": stream.sent_bytes, "sha256": sha256}
         if is_form:
-            document = await self._call(receiving.complete, transfer)
+            document = await self._call(uploads.complete_received, transfer)
             return {**answer, "filename": document.filename, "state": document.state}
         return {
             **answer,
@@ -214,13 +213,14 @@ class FileLinks:
         self._down = DownloadLink(call)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._down if scope["path"].startswith(DOWNLOADS) else self.uploads)(scope, receive, send)
+        endpoint = self._down if scope["path"].startswith(DOWNLOADS) else self.uploads
+        await endpoint(scope, receive, send)
 
 
 class _Stream:
     """The request body: counted, hashed, and rejected as soon as it exceeds the announced size."""
 
-    def __init__(self, call: Call, transfer: receiving.IncomingUpload, receive: Receive) -> None:
+    def __init__(self, call: Call, transfer: uploads.IncomingUpload, receive: Receive) -> None:
         self._call = call
         self._transfer = transfer
         self._receive = receive
@@ -238,16 +238,19 @@ class _Stream:
             raise
 
     async def _pieces(self) -> AsyncIterator[bytes]:
-        announced, alive_at = self._transfer.size_bytes, time.monotonic()
-        waiting, more = bytearray(), True
-        while more:
+        announced = self._transfer.size_bytes
+        alive_at = time.monotonic()
+        waiting = bytearray()
+        has_more = True
+        while has_more:
             message = await self._receive()
             if message["type"] == "http.disconnect":
                 raise Disconnected
-            part, more = message.get("body", b""), message.get("more_body", False)
+            part = message.get("body", b"")
+            has_more = message.get("more_body", False)
             self.sent_bytes += len(part)
             if self.sent_bytes > announced:
-                raise receiving.too_large(announced)
+                raise uploads.too_large(announced)
             self.digest.update(part)
             waiting += part
             if len(waiting) >= PIECE_BYTES:
@@ -255,12 +258,12 @@ class _Stream:
                 waiting.clear()
             if time.monotonic() - alive_at > records.ALIVE_EVERY_S:  # a piece takes long on a slow connection
                 alive_at = time.monotonic()
-                if not await self._call(receiving.keep_alive, self._transfer):
-                    raise receiving.superseded()
+                if not await self._call(uploads.renew_lease, self._transfer.document_id, self._transfer.attempt):
+                    raise uploads.superseded()
         if not self.sent_bytes:
             raise BadRequest("The file is empty.", "Send a file with content.")
         if self.sent_bytes < announced and not self._transfer.has_any_size:
-            raise receiving.wrong_size(self.sent_bytes, announced)
+            raise uploads.wrong_size(self.sent_bytes, announced)
         if waiting:
             yield bytes(waiting)
 
@@ -274,12 +277,12 @@ async def _nothing() -> Message:
 
 
 def _length(headers: dict[bytes, bytes]) -> int | None:
-    given = headers.get(b"content-length")
-    if given is None:
+    declared = headers.get(b"content-length")
+    if declared is None:
         return None
-    if not given.isdigit() or len(given) > 15:
+    if not declared.isdigit() or len(declared) > 15:
         raise BadRequest("The Content-Length is not a number.", "Let your client set it.")
-    return int(given)
+    return int(declared)
 
 
 async def _answer(send: Send, answer: JSONObject) -> None:

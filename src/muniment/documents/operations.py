@@ -63,21 +63,21 @@ def list_documents(
     Raises:
         NotFound: the company is unknown or not owned.
     """
-    found = _announced(actor).filter(deleted_at__isnull=not deleted)
+    rows = _announced(actor).filter(deleted_at__isnull=not deleted)
     if deleted:
-        found = found.filter(deleted_at__gt=now() - timedelta(days=RESTORE_DAYS))
+        rows = rows.filter(deleted_at__gt=now() - timedelta(days=RESTORE_DAYS))
     if ready:
-        found = found.filter(state=DocumentState.READY)
+        rows = rows.filter(state=DocumentState.READY)
     if company_slug is not None:
-        found = found.filter(company=own_company(actor, company_slug))
-    listed = pagination.Page.of(found.order_by("-created_at", "-pk"), page, page_size)
+        rows = rows.filter(company=own_company(actor, company_slug))
+    listed = pagination.Page.of(rows.order_by("-created_at", "-pk"), page, page_size)
     return DocumentList(listed.items, page, page_size, listed.total, quota(actor))
 
 
 def ready_documents(actor: Actor, company_slug: str, document_ids: Iterable[str]) -> list[Document]:
     """Return those of *document_ids* that a report on this company may quote, newest first, or raise NotFound."""
-    found = reachable(actor).filter(company=own_company(actor, company_slug), pk__in=list(document_ids))
-    return list(found.filter(state=DocumentState.READY, deleted_at__isnull=True).order_by("-created_at", "-pk"))
+    rows = reachable(actor).filter(company=own_company(actor, company_slug), pk__in=list(document_ids))
+    return list(rows.filter(state=DocumentState.READY, deleted_at__isnull=True).order_by("-created_at", "-pk"))
 
 
 def get_document(actor: Actor, document_id: str) -> Document:
@@ -123,7 +123,8 @@ def restore_document(actor: Actor, document_id: str) -> Document:
             if restorable_until(document) < now():
                 raise no_document(document_id)
             make_room(document.account_id, document.size_bytes, without=document.pk)
-            document.deleted_at, document.changed_at = None, now()  # so that no earlier approval deletes it again
+            document.deleted_at = None
+            document.changed_at = now()  # so that no earlier approval deletes it again
             document.save(update_fields=["deleted_at", "changed_at"])
     return document
 
@@ -144,12 +145,13 @@ def pin(holder: str, company: Company, document_ids: Iterable[str]) -> list[Docu
     """Protect ready documents of *company* from deletion, in the caller's transaction; others raise NotFound."""
     ids = list(dict.fromkeys(document_ids))
     ready = Document.objects.filter(company=company, state=DocumentState.READY, deleted_at__isnull=True)
-    found = ready.select_for_update().in_bulk(ids)
+    by_id = ready.select_for_update().in_bulk(ids)
     for document_id in ids:
-        if document_id not in found:
+        if document_id not in by_id:
             raise no_document(document_id)
-    Pin.objects.bulk_create([Pin(document_id=each, holder=holder) for each in ids], ignore_conflicts=True)
-    return [found[each] for each in ids]
+    pins = [Pin(document_id=document_id, holder=holder) for document_id in ids]
+    Pin.objects.bulk_create(pins, ignore_conflicts=True)
+    return [by_id[document_id] for document_id in ids]
 
 
 def unpin(holder: str) -> None:
@@ -187,12 +189,13 @@ def read_text(actor: Actor, document_id: str, *, page: int = 1, offset: int = 0,
         raise _unreadable(document)
     stored = Page.objects.filter(document=document)
     count = stored.aggregate(last=Max("number"))["last"] or 0
-    found: list[tuple[int, str]] = []
-    start, left = offset, characters
+    pages: list[tuple[int, str]] = []
+    start = offset
+    left = characters
     rows = stored.filter(number__gte=page).annotate(size=Length("text")).order_by("number")
     for number, size in rows.values_list("number", "size").iterator():
         if not left:
-            return Excerpt(document, found, count, number)
+            return Excerpt(document, pages, count, next_page=number)
         if number > page:
             start = 0
         if start >= size > 0:
@@ -202,16 +205,16 @@ def read_text(actor: Actor, document_id: str, *, page: int = 1, offset: int = 0,
             )
         part = Substr("text", start + 1, left)
         text = stored.filter(number=number).annotate(part=part).values_list("part", flat=True).get()
-        found.append((number, text))
+        pages.append((number, text))
         left -= len(text)
         if start + len(text) < size:
-            return Excerpt(document, found, count, number, start + len(text))
-    if not found:
+            return Excerpt(document, pages, count, next_page=number, next_offset=start + len(text))
+    if not pages:
         raise BadRequest(
             Phrase("The document has {count} pages.", count=count),
             Phrase("Use a page from 1 to {count}.", count=count),
         )
-    return Excerpt(document, found, count)
+    return Excerpt(document, pages, count)
 
 
 def _unreadable(document: Document) -> Conflict:

@@ -22,15 +22,16 @@ from muniment.registry.people.erasing import TEXTS, Searched
 
 def _export(account: Account) -> Iterator[ArchiveEntry]:
     rows = list(Document.objects.filter(account=account).select_related("company").order_by("created_at", "pk"))
-    yield ArchiveEntry("documents.json", [to_wire(each) for each in rows])
-    for each in rows:
-        if not each.blob_key:
+    yield ArchiveEntry("documents.json", [to_wire(row) for row in rows])
+    for row in rows:
+        if not row.blob_key:
             continue
-        if fault := fault_of_file(each.blob_key, each.size_bytes, each.sha256):
-            yield ArchiveEntry(f"documents/{each.pk}-missing.json", {"id": each.pk, "left out": str(fault)})
+        fault = fault_of_file(row.blob_key, row.size_bytes, row.sha256)
+        if fault:
+            yield ArchiveEntry(f"documents/{row.pk}-missing.json", {"id": row.pk, "left out": str(fault)})
         else:
-            name = each.filename.replace("/", "_").replace("\\", "_")
-            yield ArchiveEntry(f"documents/{each.pk}-{name}", storage().stream(each.blob_key))
+            name = row.filename.replace("/", "_").replace("\\", "_")
+            yield ArchiveEntry(f"documents/{row.pk}-{name}", storage().stream(row.blob_key))
 
 
 def _delete(account: Account) -> None:

@@ -46,7 +46,7 @@ cmd.exe (``% "``), and of curl, which reads ``{ } [ ]`` as a pattern.
 
 @lru_cache(maxsize=1)
 def storage() -> "Storage":
-    from muniment.documents.plugged.storage import storage_at  # 4 MB: imported on first use
+    from muniment.documents.storage import storage_at  # 4 MB: imported on first use
 
     settings = config.current()
     return storage_at(settings.data / "blobs", settings.storage_url)
@@ -181,8 +181,9 @@ def no_upload(upload_id: str) -> NotFound:
 
 def alive(moment: datetime) -> Q:
     """Return a filter for documents that use storage: kept ones, and uploads whose link or transfer is valid."""
-    waiting = Q(expires_at__gt=moment) | Q(receiving_until__gt=moment)
-    return Q(state__in=[DocumentState.UPLOADED, DocumentState.READY]) | (Q(state=DocumentState.PENDING) & waiting)
+    is_kept = Q(state__in=[DocumentState.UPLOADED, DocumentState.READY])
+    is_waiting = Q(expires_at__gt=moment) | Q(receiving_until__gt=moment)
+    return is_kept | (Q(state=DocumentState.PENDING) & is_waiting)
 
 
 def quota_of(account_id: int, *, without: str = "") -> Quota:
@@ -198,10 +199,10 @@ def reservation(account_id: int, *, without: str = "") -> int:
 
 def _taken(account_id: int, *, deleted: bool = False, without: str = "") -> tuple[int, int]:
     """Return the bytes of an account's stored documents, or of its deleted ones, and what open links reserve."""
-    found = Document.objects.filter(alive(now()), account_id=account_id, deleted_at__isnull=not deleted)
-    waits = Q(state=DocumentState.PENDING)
-    sums = found.exclude(pk=without).aggregate(
-        stored=Sum("size_bytes", filter=~waits), reserved=Sum("size_bytes", filter=waits)
+    rows = Document.objects.filter(alive(now()), account_id=account_id, deleted_at__isnull=not deleted)
+    is_waiting = Q(state=DocumentState.PENDING)
+    sums = rows.exclude(pk=without).aggregate(
+        stored=Sum("size_bytes", filter=~is_waiting), reserved=Sum("size_bytes", filter=is_waiting)
     )
     return sums["stored"] or 0, sums["reserved"] or 0
 
@@ -251,7 +252,8 @@ def _no_room(quota: Quota, size_bytes: int) -> TooLarge:
 
 def fault_of_file(key: str, size_bytes: int, sha256: str) -> str:
     """Read a whole stored file; return why it is not the one that was uploaded, or an empty string."""
-    digest, stored_bytes = hashlib.sha256(), 0
+    digest = hashlib.sha256()
+    stored_bytes = 0
     try:
         for piece in storage().stream(key):
             digest.update(piece)
@@ -264,7 +266,9 @@ def fault_of_file(key: str, size_bytes: int, sha256: str) -> str:
             stored_bytes=stored_bytes,
             size_bytes=size_bytes,
         )
-    return "" if digest.hexdigest() == sha256 else "its file is damaged: the digest is not that of the upload"
+    if digest.hexdigest() != sha256:
+        return "its file is damaged: the digest is not that of the upload"
+    return ""
 
 
 def restorable_until(document: Document) -> datetime:

@@ -1,5 +1,5 @@
 """
-Blob storage: a local folder or an S3-compatible store.
+Blob storage: a local folder, an S3-compatible store, or the store of a plugin.
 
 The same streaming code serves both, and a file is never entirely in memory. A blob is written once, under a unique
 key, and becomes visible only when complete; names, types and digests are in the database. A stored blob survives a
@@ -9,12 +9,12 @@ power cut: obstore does not sync local files, so this module does.
 import asyncio
 import re
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import obstore
@@ -23,6 +23,8 @@ from obstore.store import LocalStore, S3Store
 from muniment.durable_files import sync, sync_with_folders
 from muniment.kernel.ids import new_id
 from muniment.kernel.json import JSONObject
+from muniment.plugins.loading import installed
+from muniment.plugins.values import BlobStore
 
 PART_BYTES: Final = 5 << 20
 """The smallest part that S3 accepts; an upload holds two of them in memory."""
@@ -161,7 +163,9 @@ class Storage:
 
     def probe(self) -> None:
         """Write, read and delete a small blob; raise StorageUnavailable, which says what failed and why."""
-        key, content, step = f"probe/{new_id()}", b"Muniment was here.", "write"
+        key = f"probe/{new_id()}"
+        content = b"Muniment was here."
+        step = "write"
         try:
             self.write(key, content)
             step = "read"
@@ -184,20 +188,134 @@ def _local(folder: Path) -> LocalStore:
 def _s3(url: str) -> S3Store:
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
-    given: JSONObject = {"region": options.get("region", "us-east-1")}
+    config: JSONObject = {"region": options.get("region", "us-east-1")}
     client: Any = {"timeout": timedelta(minutes=10), "connect_timeout": timedelta(seconds=10)}
     endpoint = options.get("endpoint", "")
     if endpoint:
-        given["endpoint"] = endpoint
-        given["virtual_hosted_style_request"] = False
+        config["endpoint"] = endpoint
+        config["virtual_hosted_style_request"] = False
         client["allow_http"] = endpoint.startswith("http://")
     if parts.username:
-        given["access_key_id"] = unquote(parts.username)
-        given["secret_access_key"] = unquote(parts.password or "")
+        config["access_key_id"] = unquote(parts.username)
+        config["secret_access_key"] = unquote(parts.password or "")
     return S3Store(
         parts.hostname or "",
         prefix=parts.path.strip("/") or None,
         client_options=client,
         retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=60)},
-        **given,
+        **config,
     )
+
+
+Found = TypeVar("Found")
+
+
+class StoreFault(OSError):  # noqa: N818 - a fault, as the rest of the storage says
+    """The store of a plugin failed, or no plugin knows the scheme of its address."""
+
+
+class PluggedStorage(Storage):
+    """
+    Stores blobs in the store of a plugin, whose faults it raises as OSError.
+
+    Args:
+        folder: beside it, files are staged: a plugin receives a file when it is complete.
+    """
+
+    def __init__(self, folder: Path, store: BlobStore, scheme: str) -> None:
+        self.folder = None
+        self._copies = folder.with_name("reading")
+        self._blobs = store
+        self._scheme = scheme
+
+    def __repr__(self) -> str:
+        return f"Storage({self._scheme})"
+
+    async def write_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
+        self._copies.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=self._copies) as staged:
+            async for chunk in chunks:
+                await asyncio.to_thread(staged.write, chunk)
+            staged.seek(0)
+            await asyncio.to_thread(self.write, key, iter(lambda: staged.read(READ_BYTES), b""))
+
+    def write(self, key: str, chunks: bytes | Iterable[bytes]) -> None:
+        self._guard(lambda: self._blobs.put(key, [chunks] if isinstance(chunks, bytes) else chunks))
+
+    def delete(self, key: str) -> None:
+        with suppress(FileNotFoundError):
+            self._guard(lambda: self._blobs.delete(key))
+
+    def stream(self, key: str) -> Iterator[bytes]:
+        pieces = self._guard(lambda: iter(self._blobs.get(key)))
+        first = self._guard(lambda: next(pieces, b""))
+
+        def rest() -> Iterator[bytes]:
+            piece = first
+            while piece:
+                yield bytes(piece)
+                piece = self._guard(lambda: next(pieces, b""))
+
+        return rest()
+
+    def size_bytes(self, key: str) -> int | None:
+        try:
+            return int(self._guard(lambda: self._blobs.size_bytes(key)))
+        except FileNotFoundError:
+            return None
+
+    async def read_stream(self, key: str) -> AsyncIterator[bytes]:
+        found = await asyncio.to_thread(self.stream, key)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            while piece := await asyncio.to_thread(next, found, b""):
+                yield piece
+
+        return pieces()
+
+    def blobs(self, prefix: str = "") -> Iterator[Blob]:
+        listed = self._guard(lambda: iter(self._blobs.list(prefix)))
+        while (stored := self._guard(lambda: next(listed, None))) is not None:
+            yield Blob(stored.key, stored.size_bytes, stored.stored_at)
+
+    def top(self) -> Iterator[Blob]:
+        return (blob for blob in self.blobs() if "/" not in blob.key)
+
+    @staticmethod
+    def is_away(error: Exception) -> bool:
+        return isinstance(error, OSError) and not isinstance(error, FileNotFoundError)
+
+    def _guard(self, ask: Callable[[], Found]) -> Found:
+        try:
+            return ask()
+        except OSError:
+            raise
+        except Exception as error:
+            message = f"the store of {self._scheme}:// failed: {type(error).__name__}: {error}"
+            raise StoreFault(message) from error
+
+
+def storage_at(folder: Path, url: str) -> Storage:
+    """
+    Return the storage in the local *folder*, or at *url* if it is given: S3, or the store of a plugin.
+
+    Raises:
+        StoreFault: no plugin that works knows the scheme of *url*.
+    """
+    scheme = urlsplit(url).scheme
+    if not url or scheme == "s3":
+        return Storage(folder, url)
+    plugins = installed()
+    for call in plugins.calls("blob_store"):
+        try:
+            store = call(scheme=scheme, url=url)
+        except Exception as error:
+            message = f"plugin {call.plugin} cannot open its store: {type(error).__name__}: {error}"
+            raise StoreFault(message) from error
+        if store is not None:
+            return PluggedStorage(folder, store, scheme)
+    others = ""
+    if plugins.failed:
+        others = f"; {', '.join(plugin.name for plugin in plugins.failed)} could not be loaded"
+    message = f"no installed plugin knows stores of {scheme}://{others}; muniment plugins lists them"
+    raise StoreFault(message)

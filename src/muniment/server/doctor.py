@@ -19,8 +19,7 @@ from muniment import child_process, confinement, private_files
 from muniment.assessments.evaluation.language_model.endpoint import lacking
 from muniment.config import Config
 from muniment.credits.billing import WEBHOOK
-from muniment.documents.plugged.storage import storage_at
-from muniment.documents.storage import StorageUnavailable
+from muniment.documents.storage import StorageUnavailable, storage_at
 from muniment.kernel.phrases.phrase import Joined, Phrase, Verbatim
 from muniment.masking import masked
 from muniment.plugins.loading import installed

@@ -9,7 +9,7 @@ import pytest
 
 from make import files
 from muniment import child_process
-from muniment.documents.content import answers, extraction
+from muniment.documents.content import extraction
 
 
 def name_of(given: object) -> str | None:
@@ -125,15 +125,15 @@ def told(pages=(), **more):
     ids=lambda said: repr(bytes(said[:30])),
 )
 def test_what_the_child_says_in_another_form_is_no_answer(said):
-    with pytest.raises(answers.NotAnAnswer):
-        answers.read_answer(said)
+    with pytest.raises(extraction.NotAnAnswer):
+        extraction.read_answer(said)
 
 
 def test_the_longest_answer_of_the_child_is_accepted():
     last = extraction.MAX_PAGES
     pages = [(number, "") for number in range(1, last)] + [(last, "x" * extraction.MAX_CHARACTERS)]
-    assert answers.read_answer(told(pages)).pages == pages
-    assert answers.read_answer(told(fault="x" * extraction.MAX_FAULT_CHARACTERS)).fault
+    assert extraction.read_answer(told(pages)).pages == pages
+    assert extraction.read_answer(told(fault="x" * extraction.MAX_FAULT_CHARACTERS)).fault
 
 
 def test_a_child_that_was_taken_over_gives_no_text(tmp_path: Path, monkeypatch):

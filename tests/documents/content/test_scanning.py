@@ -167,17 +167,6 @@ def test_a_file_that_was_never_scanned_is_rejected_after_a_day_and_no_longer_cou
     assert document.pk in [each.pk for each in operations.list_documents(owner).items]
 
 
-def test_the_cleanup_reopens_a_file_that_an_earlier_version_left_unscanned_beside_this_one(
-    owner, company, settings_with
-):
-    document = unscanned(owner, company, settings_with)
-    Document.objects.filter(pk=document.pk).update(text_state=TextState.NOT_EXTRACTABLE, reason="", text_note="Failed.")
-    cleanup.sweep()
-    document.refresh_from_db()
-    assert (document.state, document.text_state, document.text_note) == (DocumentState.UPLOADED, TextState.NONE, "")
-    assert "Complete the upload again within 24 hours" in document.reason
-
-
 def test_a_document_whose_job_is_gone_is_given_another_a_day_later(owner, company, settings_with):
     clamd = Clamd()
     settings_with(clamd=clamd.address)

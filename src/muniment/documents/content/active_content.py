@@ -40,7 +40,7 @@ _ODT_LIBRARIES: Final = {"script-lb.xml", "script-lc.xml", "dialog-lb.xml", "dia
 
 def _escapable(name: str) -> str:
     """Return a pattern for a name in a PDF, in which any character may be escaped by its code."""
-    return "".join(f"(?:{re.escape(each)}|#(?i:{ord(each):02x}))" for each in name)
+    return "".join(f"(?:{re.escape(letter)}|#(?i:{ord(letter):02x}))" for letter in name)
 
 
 _ACTION: Final = re.compile(
@@ -74,11 +74,12 @@ def check_names(names: Iterable[str]) -> None:
             raise ActiveContent("contains two parts of one name. Save it again")
         seen.add(plain)
         folders, _, last = plain.rpartition("/")
-        if last.startswith(("vbaproject", "vbadata")) or "macrosheets" in folders.split("/"):
+        on_the_way = folders.split("/")
+        has_office_macros = last.startswith(("vbaproject", "vbadata")) or "macrosheets" in on_the_way
+        has_basic = on_the_way[0] == "basic" and last not in _ODT_LIBRARIES
+        if has_office_macros or has_basic or plain.startswith("scripts/"):
             raise ActiveContent("contains macros. Save it without them")
-        if (folders.split("/")[0] == "basic" and last not in _ODT_LIBRARIES) or plain.startswith("scripts/"):
-            raise ActiveContent("contains macros. Save it without them")
-        if "activex" in folders.split("/"):
+        if "activex" in on_the_way:
             raise ActiveContent("contains controls. Save it without them")
 
 
@@ -92,13 +93,14 @@ def check_part(head: bytes) -> None:
 
 def check_descriptions(archive: zipfile.ZipFile) -> None:
     """Raise ActiveContent if an Office file declares programs, or loads parts from elsewhere when it is opened."""
-    left, elements_left = MAX_DESCRIPTION_BYTES, MAX_DESCRIBING_ELEMENTS
+    bytes_left = MAX_DESCRIPTION_BYTES
+    elements_left = MAX_DESCRIBING_ELEMENTS
     for entry in archive.infolist():
         plain = part_name(entry.filename)
         if plain != "[content_types].xml" and not plain.endswith(".rels"):
             continue
-        left -= entry.file_size
-        if left < 0:
+        bytes_left -= entry.file_size
+        if bytes_left < 0:
             raise ActiveContent(_TOO_MANY)
         with archive.open(entry) as part:
             elements_left -= _check_elements(part.read(entry.file_size), elements_left)
@@ -177,6 +179,6 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
 def begins_as_markup(head: bytes) -> bool:
     """Return whether a text begins as a web page, also after comments; so does a comment without an end."""
     rest = head.removeprefix(codecs.BOM_UTF8)
-    while found := _COMMENT.match(rest):
-        rest = rest[found.end() :]
+    while comment := _COMMENT.match(rest):
+        rest = rest[comment.end() :]
     return rest.lstrip().lower().startswith((*MARKUP, b"<!--"))

@@ -12,7 +12,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final
+from typing import IO, Annotated, Any, BinaryIO, Final
 from xml.parsers import expat
 
 import msgspec
@@ -36,6 +36,35 @@ class NotExtractable(Exception):  # noqa: N818 - a verdict
     """The file has no extractable text. The message is the reason, for the owner."""
 
 
+Page = tuple[Annotated[int, msgspec.Meta(ge=1, le=MAX_PAGES)], str]
+
+
+class Answer(msgspec.Struct, forbid_unknown_fields=True):
+    """The pages of a file with their numbers, in order, or the reason why there are none."""
+
+    pages: Annotated[list[Page], msgspec.Meta(max_length=MAX_PAGES)] = []
+    fault: Annotated[str, msgspec.Meta(max_length=MAX_FAULT_CHARACTERS)] = ""
+
+
+class NotAnAnswer(ValueError):  # noqa: N818 - a verdict
+    """The answer has another form or size than the declared one."""
+
+
+def read_answer(said: bytes) -> Answer:
+    """Return the answer of the child; a hostile file may have taken it over, so another form or size is rejected."""
+    try:
+        # Unlike JSON, MessagePack gives the length of a list first, so a list that is too long is never built.
+        answer = msgspec.msgpack.decode(said, type=Answer)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise NotAnAnswer from None
+    numbers = [number for number, _ in answer.pages]
+    is_in_order = numbers == sorted(set(numbers))
+    characters = sum(len(text) for _, text in answer.pages)
+    if not is_in_order or characters > MAX_CHARACTERS or "\0" in answer.fault:
+        raise NotAnAnswer
+    return answer
+
+
 def extract(file: Path, family: str) -> list[tuple[int, str]]:
     """
     Return the text of *file* by page number, counted from 1.
@@ -46,8 +75,7 @@ def extract(file: Path, family: str) -> list[tuple[int, str]]:
     Raises:
         NotExtractable: the file is encrypted, damaged, has no text, or needs too much time or memory.
     """
-    from muniment import child_process  # the child does not need these
-    from muniment.documents.content.answers import NotAnAnswer, read_answer
+    from muniment import child_process  # the child does not need it
 
     try:
         with file.open("rb") as content:
@@ -82,8 +110,8 @@ def _pdf(file: BinaryIO) -> Iterator[str]:
     try:
         document = pypdfium2.PdfDocument(file)
     except pypdfium2.PdfiumError as error:
-        encrypted = "assword" in str(error)
-        raise NotExtractable("it is encrypted" if encrypted else "it cannot be opened as a PDF") from None
+        is_encrypted = "assword" in str(error)
+        raise NotExtractable("it is encrypted" if is_encrypted else "it cannot be opened as a PDF") from None
     for number in range(min(len(document), MAX_PAGES)):
         try:
             page = document[number]

@@ -73,8 +73,8 @@ _OFFICE = "application/vnd.openxmlformats-officedocument"
 _INDEX = "[Content_Types].xml"
 _ODT = "application/vnd.oasis.opendocument.text"
 TYPES: Final = {
-    each.content_type: each
-    for each in (
+    accepted.content_type: accepted
+    for accepted in (
         Type("application/pdf", "PDF", ("pdf",), "pdf"),
         Type(f"{_OFFICE}.wordprocessingml.document", "Word", ("docx",), "zip", (_INDEX, "word/document.xml")),
         Type(f"{_OFFICE}.spreadsheetml.sheet", "Excel", ("xlsx",), "zip", (_INDEX, "xl/workbook.xml")),
@@ -92,7 +92,7 @@ TYPES: Final = {
     )
 }
 TAKEN: Final = marked("PDF, DOCX, XLSX, PPTX, ODT, TXT, MD, CSV, JSON, PNG, JPEG and WebP")
-_BY_EXTENSION: Final = {extension: each for each in TYPES.values() for extension in each.extensions}
+_BY_EXTENSION: Final = {extension: accepted for accepted in TYPES.values() for extension in accepted.extensions}
 
 
 def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line
@@ -101,7 +101,8 @@ def name_fault(name: str) -> str | None:  # noqa: PLR0911 - one rule per line
         return Phrase("is empty")
     if len(name) > MAX_NAME_CHARACTERS:
         return Phrase("has {count} characters; the limit is {limit}", count=len(name), limit=MAX_NAME_CHARACTERS)
-    if fault := text_fault(name):
+    fault = text_fault(name)
+    if fault:
         return fault
     if "/" in name or "\\" in name:
         return Phrase("contains a slash: send the name without its folder")
@@ -130,7 +131,7 @@ def type_of(name: str, content_type: str | None) -> Type:
     if found is None:
         raise Rejected(Phrase("Files of type {declared} are not accepted.", declared=declared[:100]))
     if extension not in found.extensions:
-        extensions = " or ".join("." + each for each in found.extensions)
+        extensions = " or ".join(f".{accepted}" for accepted in found.extensions)
         raise Rejected(
             Phrase(
                 "A {type} file needs the extension {extensions}, not {extension}.",
@@ -208,7 +209,10 @@ def _pdf(file: IO[bytes], size_bytes: int, head: bytes) -> None:
 def _ends_as_zip(file: IO[bytes], size_bytes: int) -> bool:
     """Return whether the file also ends as a zip archive and so opens as either."""
     tail, at = _zip_end(file, size_bytes)
-    if at is None or at + 22 + int.from_bytes(tail[at + 20 : at + 22], "little") > len(tail):
+    if at is None:
+        return False
+    comment_bytes = int.from_bytes(tail[at + 20 : at + 22], "little")
+    if at + 22 + comment_bytes > len(tail):
         return False
     if _has_locator(tail, at):
         return True
@@ -253,7 +257,8 @@ def _check_directory(file: IO[bytes], size_bytes: int, found: Type) -> None:
     tail, at = _zip_end(file, size_bytes)
     if at is None:
         raise Rejected(Phrase("The {type} file is damaged: its end is missing.", type=found.name))
-    if _has_locator(tail, at) or int.from_bytes(tail[at + 12 : at + 16], "little") > MAX_DIRECTORY_BYTES:
+    directory_bytes = int.from_bytes(tail[at + 12 : at + 16], "little")
+    if _has_locator(tail, at) or directory_bytes > MAX_DIRECTORY_BYTES:
         raise Rejected(
             Phrase("The {type} file has too many parts; the limit is {limit}.", type=found.name, limit=MAX_ENTRIES)
         )
@@ -288,6 +293,10 @@ def _check_entries(entries: list[zipfile.ZipInfo], size_bytes: int, found: Type)
                 missing=missing[0],
             )
         )
+    _check_headers(entries, found)
+
+
+def _check_headers(entries: list[zipfile.ZipInfo], found: Type) -> None:
     end = 0
     for entry in sorted(entries, key=lambda entry: entry.header_offset):
         if entry.flag_bits & 0x1:

@@ -37,7 +37,7 @@ class ExportStore:
 
     @cached_property
     def _storage(self) -> "Storage":
-        from muniment.documents.plugged.storage import storage_at  # 4 MB: imported on first use
+        from muniment.documents.storage import storage_at  # 4 MB: imported on first use
 
         return storage_at(Path("blobs"), self._url)
 

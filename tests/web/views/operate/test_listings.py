@@ -4,9 +4,8 @@ import pytest
 
 from make.accounts import account, signed_in
 from muniment.accounts.models import SecurityEvent
-from muniment.credits.back_office import list_purchases, list_transfers
 from muniment.credits.models import Transfer
-from muniment.credits.operations import get_balance
+from muniment.credits.operations import get_balance, list_purchases, list_transfers
 from muniment.kernel.problems import BadRequest, Forbidden
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.inbox.deciding import MAX_TOGETHER, find_rows, list_rows, move_several

@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.credits import back_office
+from muniment.credits import operations
 from muniment.credits.models import LedgerAccount, Purchase, Transfer
 from muniment.credits.operations import grant, totals
 from muniment.kernel.pagination import Page
@@ -24,8 +24,8 @@ from muniment.web.views.operate.frame import operate_page
 HOME: Final = "/operate/credits"
 LISTS: Final = {"transfers": gettext_lazy("Transfers"), "purchases": gettext_lazy("Purchases")}
 FINDERS: Final[dict[str, Callable[..., Page[Any]]]] = {
-    "transfers": back_office.list_transfers,
-    "purchases": back_office.list_purchases,
+    "transfers": operations.list_transfers,
+    "purchases": operations.list_purchases,
 }
 _SYSTEM: Final = {
     "issued": gettext_lazy("Issued by the registry"),

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from muniment.documents import receiving
+from muniment.documents import uploads
 from muniment.documents.content import inspection
 from muniment.documents.http import OUTCOME
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem
@@ -24,7 +24,7 @@ def upload(request: HttpRequest, token: str) -> HttpResponse:
         status = HTTPStatus.CREATED
     else:
         try:
-            link = receiving.find_link(token)
+            link = uploads.find_link(token)
         except NotFound as gone:
             context["problem"] = problem or gone
             status = problem.status if problem else gone.status

@@ -1,1 +1,0 @@
-"""Storage in stores of plugins."""
