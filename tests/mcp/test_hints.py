@@ -33,7 +33,7 @@ SENDERS = {
     "mcp/tools/public_search": PUBLIC,
     "mcp/tools/public_changes": PUBLIC,
     "mcp/protocol/http": OWNER,  # the larger of two limits is that of the owner server
-    "mcp/skills/prompts": OWNER,
+    "mcp/skills/skills": OWNER,
     "mcp": BOTH,
     "store": BOTH,
     "schema": BOTH,

@@ -16,8 +16,8 @@ from muniment.mcp.declarations import Declarations, Marked, Prompt, ResourceTemp
 from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS, licence_sentence
-from muniment.mcp.skills.texts import PUBLIC as PUBLIC_SKILLS
-from muniment.mcp.skills.texts import skills
+from muniment.mcp.skills.skills import PUBLIC as PUBLIC_SKILLS
+from muniment.mcp.skills.skills import skills
 from muniment.mcp.tools import answers
 from muniment.mcp.tools.addresses import MAX_CHARACTERS, taking_addresses
 from muniment.mcp.tools.answers import DETAIL, FIELDS

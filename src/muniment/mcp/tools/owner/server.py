@@ -16,9 +16,8 @@ from muniment.mcp.protocol.admission import Access, BearerAuthentication
 from muniment.mcp.protocol.http import OriginPolicy
 from muniment.mcp.protocol.transport import ToolServer
 from muniment.mcp.provenance import INSTRUCTIONS
-from muniment.mcp.skills.prompts import PROMPTS
-from muniment.mcp.skills.texts import OWNER as OWNER_SKILLS
-from muniment.mcp.skills.texts import skills
+from muniment.mcp.skills.skills import OWNER as OWNER_SKILLS
+from muniment.mcp.skills.skills import PROMPTS, skills
 from muniment.mcp.tools.addresses import taking_addresses
 from muniment.mcp.tools.form_options import form_options_tool
 from muniment.mcp.tools.owner.companies import company_tools

@@ -1,8 +1,21 @@
-"""Prompts of the owner-scoped server: short forms of its skills, for clients that offer prompts to pick."""
+"""The skills of each server, and short forms of the owner's, for clients that offer prompts to pick."""
 
+from pathlib import Path
 from typing import Final
 
 from muniment.mcp.declarations import Prompt
+from muniment.mcp.extensions import Skill
+
+_FOLDER: Final = Path(__file__).parent
+# OpenAI's importer takes at most five skills of a server.
+PUBLIC: Final = ("research-an-organization", "due-diligence")
+OWNER: Final = ("keep-my-listing-current", "prepare-for-a-program")
+
+
+def skills(names: tuple[str, ...]) -> tuple[Skill, ...]:
+    """Return the skills with *names*, in order."""
+    return tuple(Skill(text=(_FOLDER / name / "SKILL.md").read_text(encoding="utf-8")) for name in names)
+
 
 PROMPTS: Final = (
     Prompt(
