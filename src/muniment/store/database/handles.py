@@ -84,7 +84,10 @@ def alone(path: Path) -> Iterator[bool]:
     file = _file_of(path)
     with _gate, _nothing_frozen():
         deadline = time.monotonic() + WAIT_S
-        gc.collect()  # a connection and its statements refer to each other, errors and the frames they passed as well
+        # A connection whose user has dropped it may still be open: it and its statements refer to each other, as do
+        # errors and the frames that they passed, and only a collection ends such a ring. Closing those in use from
+        # here instead would fail their queries. It happens only after a disk was read-only, in pauses that double.
+        gc.collect()
         while (is_open := _is_open(file)) and time.monotonic() < deadline:
             time.sleep(LOOK_S)
             gc.collect()

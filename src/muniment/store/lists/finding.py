@@ -144,14 +144,43 @@ def _statement(
         planned: what a wide search finds.
         among: positions that a search has found, of which those are wanted that match the rest.
     """
-    kind, values = chosen.kind, list(values)
-    is_listed = chosen.order in {"relevance", "newest"}
+    kind = chosen.kind
+    source, position, conditions, parameters, values = _source(chosen, values, planned, among)
+    ordering_and_bounded = (chosen.order, *(bounds.name for bounds in chosen.ranges))
+    needs_columns = any(name in COLUMNS for name in ordering_and_bounded)
+    if needs_columns and "published_document" not in source:
+        source += " CROSS JOIN published_document AS d"
+        conditions.append(f"d.kind = '{kind}' AND d.position = {position}")
+    for bounds in chosen.ranges:
+        condition, limits = within(bounds, position)
+        conditions.append(condition)
+        parameters += limits
+    for value in values:
+        among_values = f"g.value_id IN ({_LISTED}) AND g.position = {position}"
+        conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among_values})")
+        parameters.append(value.ids)
+    if chosen.order in _BY_POSITION:
+        order = f"{position} DESC"
+        if planned is not None:
+            order += f" LIMIT {planned.most + 1}"
+    elif chosen.order == "name":
+        order = "d.sort_name, d.position"
+    else:  # a falling order has those without a value last
+        order = f"d.{COLUMNS[chosen.order]} DESC, d.position DESC"
+    return f"SELECT {position} AS position FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
+
+
+def _source(
+    chosen: Selection, values: list[_Values], planned: Plan | None, among: Sequence[int] | None
+) -> tuple[str, str, list[str], list[object], list[_Values]]:
+    """Return the most selective source, its position, its conditions and parameters, and the values not in it."""
+    kind = chosen.kind
     parameters: list[object]
     if among is not None:
         source, position = "published_document AS d", "d.position"
         conditions = [f"d.kind = '{kind}' AND d.position IN ({_LISTED})"]
         parameters = [msgspec.json.encode([*among]).decode()]
-    elif planned is not None and is_listed:
+    elif planned is not None and chosen.order in _BY_POSITION:
         source, position = f"published_text_{kind} AS t", "t.rowid"
         conditions, parameters = [f"published_text_{kind} MATCH ?"], [planned.match]
     elif planned is not None:
@@ -161,31 +190,16 @@ def _statement(
     elif values:
         # A document may have several of the values.
         source, position = "(SELECT DISTINCT position FROM published_facet WHERE value_id IN (%s)) AS f", "f.position"
-        source, conditions, parameters = source % _LISTED, ["1"], [values.pop(0).ids]
+        first, *values = values
+        source, conditions, parameters = source % _LISTED, ["1"], [first.ids]
     else:
         source, position, conditions, parameters = "published_document AS d", "d.position", [f"d.kind = '{kind}'"], []
-    columns = {COLUMNS[name] for name in (chosen.order, *(each.name for each in chosen.ranges)) if name in COLUMNS}
-    if columns and "published_document" not in source:
-        source += " CROSS JOIN published_document AS d"
-        conditions.append(f"d.kind = '{kind}' AND d.position = {position}")
-    for bounds in chosen.ranges:
-        held, given = within(bounds, position)
-        conditions.append(held)
-        parameters += given
-    for ids in (each.ids for each in values):
-        among_values = f"g.value_id IN ({_LISTED}) AND g.position = {position}"
-        conditions.append(f"EXISTS (SELECT 1 FROM published_facet AS g WHERE {among_values})")
-        parameters.append(ids)
-    if is_listed:
-        order = f"{position} DESC" + (f" LIMIT {planned.most + 1}" if planned is not None else "")
-    elif chosen.order == "name":
-        order = "d.sort_name, d.position"
-    else:  # a falling order has those without a value last
-        order = f"d.{COLUMNS[chosen.order]} DESC, d.position DESC"
-    return f"SELECT {position} AS position FROM {source} WHERE {' AND '.join(conditions)} ORDER BY {order}", parameters
+    return source, position, conditions, parameters, values
 
 
 _LISTED: Final = "SELECT value FROM json_each(?)"
+_BY_POSITION: Final = frozenset({"relevance", "newest"})
+"""Orders in which the statement sorts by position: the plan of a search puts the most relevant first afterwards."""
 
 
 def within(bounds: Bounds, position: str) -> tuple[str, list[object]]:
@@ -210,7 +224,7 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
     conditions = ["d.kind = ?", "d.key = ?", *(condition for condition, _ in held)]
     statement = f"SELECT d.position FROM published_document AS d WHERE {' AND '.join(conditions)}"
     given = [value for _, parameters in held for value in parameters]
-    found: list[tuple[Any, int]] = []
+    keyed: list[tuple[Any, int]] = []
     ranked = [*planned.first]
     if not planned.is_wide:
         ranked += planned.hits
@@ -220,16 +234,31 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
         if row is None:
             continue
         (position,) = row
-        rank: Any = (ranks.get(position, len(ranks)), -position)
-        if chosen.q and position not in ranks and not (planned.is_wide and _has(connection, chosen, planned, position)):
-            continue
-        if chosen.order != "relevance":
-            rank = None if chosen.order == "newest" else sort_key(connection, chosen.kind, chosen.order, position)
-        found.append((rank, position))
+        if chosen.q and position not in ranks:
+            # The plan of a wide search does not list all that match.
+            is_match = planned.is_wide and _has(connection, chosen, planned, position)
+            if not is_match:
+                continue
+        keyed.append((_sort_value(connection, chosen, ranks, position), position))
     if chosen.order in {"name", "relevance"}:
-        return array("q", (position for _, position in sorted(found)))
-    falling = sorted(found, key=lambda each: (each[0] is not None, each[0] or 0, each[1]), reverse=True)
-    return array("q", (position for _, position in falling))
+        keyed.sort()
+    else:
+        keyed.sort(key=_falling, reverse=True)
+    return array("q", (position for _, position in keyed))
+
+
+def _sort_value(connection: sqlite3.Connection, chosen: Selection, ranks: dict[int, int], position: int) -> Any:
+    if chosen.order == "relevance":
+        return ranks.get(position, len(ranks)), -position
+    if chosen.order == "newest":
+        return None
+    return sort_key(connection, chosen.kind, chosen.order, position)
+
+
+def _falling(keyed: tuple[Any, int]) -> tuple[bool, Any, int]:
+    """Return the sort key of an order that falls, so that items without a value are last."""
+    value, position = keyed
+    return value is not None, value or 0, position
 
 
 def _has(connection: sqlite3.Connection, chosen: Selection, planned: Plan, position: int) -> bool:

@@ -99,29 +99,41 @@ def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     key = keys.asked(q)
     is_address = bool(keys.host_of(q))
     is_large = beginnings.is_large(connection, kind)
-    exact, former = _exact(connection, kind, key, (keys.SITE, keys.NAME, keys.SYMBOL) if is_address else keys.MARKS)
+    marks = (keys.SITE, keys.NAME, keys.SYMBOL) if is_address else keys.MARKS
+    exact, former = _exact(connection, kind, key, marks)
     is_whole = is_address or (exact and len(typed[-1].words[0]) == 1)
     if is_whole or _is_common(connection, kind, typed[-1]):
         typed[-1] = typed[-1]._replace(is_begun=False)
     words = beginnings.expression(connection, kind, typed) if is_large else plain_expression(typed)
-    is_full = is_large and len(exact) > WEIGHED_OF_LARGE  # the first pages
-    begun = [] if is_full else _begun(connection, kind, key, beginnings.most_begun(is_large=is_large))
+    fills_first_pages = is_large and len(exact) > WEIGHED_OF_LARGE
+    begun: list[int] = []
+    if not fills_first_pages:
+        begun = _begun(connection, kind, key, beginnings.most_begun(is_large=is_large))
     most = LISTED_OF_LARGE if is_large else MAX_LISTED
     hits = _matching(connection, kind, words, most + 1, newest=True)
     is_poor = not (exact or former) and len({*begun, *hits}) < POOR
-    if is_poor and not (len(typed) > 1 and hits and _matching(connection, kind, f"{FACTS} : ({words})", 1)):
-        if len(hits) > 1 and not (is_large and not _are_rare(connection, kind, typed)):
+    if is_poor and not (hits and _facts_have_all(connection, kind, typed, words)):
+        if len(hits) > 1 and (not is_large or _are_rare(connection, kind, typed)):
             hits = _weighed(connection, kind, words)
         return _forgiving(connection, kind, pieces(q), key, Plan(words, _tiers((Tier.BEGUN, begun)), hits))
     named = ((Tier.EXACT, exact), (Tier.FORMER, former), (Tier.BEGUN, begun))
     first = _tiers(*named)
     others = len(hits) - len(first.keys() & set(hits))
-    if len(hits) > MAX_WEIGHED or (
-        is_large and others and (len(hits) > WEIGHED_OF_LARGE or not _are_rare(connection, kind, typed))
-    ):
+    is_wide = len(hits) > MAX_WEIGHED
+    if is_wide or (is_large and others and _are_slow(connection, kind, typed, hits)):
         facts = _in_facts(connection, kind, typed, is_large=is_large)
-        return Plan(words, _tiers(*named, (Tier.TEXT, facts)), hits, is_wide=len(hits) > MAX_WEIGHED, most=most)
+        return Plan(words, _tiers(*named, (Tier.TEXT, facts)), hits, is_wide=is_wide, most=most)
     return Plan(words, first, _weighed(connection, kind, words) if others > 1 else hits)
+
+
+def _are_slow(connection: sqlite3.Connection, kind: str, typed: list[Term], hits: Sequence[int]) -> bool:
+    """Return whether weighing the matches in a large registry takes too long."""
+    return len(hits) > WEIGHED_OF_LARGE or not _are_rare(connection, kind, typed)
+
+
+def _facts_have_all(connection: sqlite3.Connection, kind: str, typed: list[Term], words: str) -> bool:
+    """Return whether the facts of a document have all of several words."""
+    return len(typed) > 1 and bool(_matching(connection, kind, f"{FACTS} : ({words})", 1))
 
 
 def _forgiving(connection: sqlite3.Connection, kind: str, split: list[str], key: str, plain: Plan) -> Plan:
