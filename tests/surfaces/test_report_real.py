@@ -40,9 +40,8 @@ print(json.dumps(found))
 PROVE = """
 import json, django, msgspec
 django.setup()
-from muniment.assessments.evaluation.aggregation import aggregate
 from muniment.assessments.evaluation.inputs import DocumentText, input_hash, read_inputs
-from muniment.assessments.evaluation.judgement import settle
+from muniment.assessments.evaluation.judgement import aggregate, settle
 from muniment.assessments.evaluation.rules import Rules
 from muniment.assessments.evaluation.words import fold
 from muniment.assessments.models import Report
