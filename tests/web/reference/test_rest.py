@@ -5,8 +5,7 @@ import pytest
 from muniment.api.contract import openapi_document
 from muniment.config import Config
 from muniment.schema.objects import registry_schema
-from muniment.web.reference.object_words import OTHERS
-from muniment.web.reference.rest import groups, objects
+from muniment.web.reference.rest import OTHERS, groups, objects
 
 BASE = "https://registry.example"
 
