@@ -167,17 +167,16 @@ def _reduce_object(before: JSONObject, after: JSONObject, levels: int) -> tuple[
 def _reduce_list(
     old: dict[str, JSONObject], new: dict[str, JSONObject]
 ) -> tuple[list[JSONObject], list[JSONObject], JSONObject | None]:
-    kept = [each for each in old if each in new]
-    edited = {each for each in kept if not _is_same(old[each], new[each])}
-    if len(edited) == len(kept):
+    kept_ids = [row_id for row_id in old if row_id in new]
+    edited_ids = {row_id for row_id in kept_ids if not _is_same(old[row_id], new[row_id])}
+    if len(edited_ids) == len(kept_ids):  # nothing can be left out
         return list(old.values()), list(new.values()), None
-    moved = _moved(kept, [each for each in new if each in old])
-    before = [row for each, row in old.items() if each in edited or each not in new]
-    after = [row for each, row in new.items() if each in edited or each not in old]
-    places = {
-        "from": _runs(old, lambda each: each in moved or each not in new),
-        "to": _runs(new, lambda each: each in moved or each not in old),
-    }
+    moved_ids = _moved(kept_ids, [row_id for row_id in new if row_id in old])
+    removed_ids, added_ids = old.keys() - new.keys(), new.keys() - old.keys()
+    ids_before, ids_after = edited_ids | removed_ids, edited_ids | added_ids
+    before = [row for row_id, row in old.items() if row_id in ids_before]
+    after = [row for row_id, row in new.items() if row_id in ids_after]
+    places = {"from": _runs(old, moved_ids | removed_ids), "to": _runs(new, moved_ids | added_ids)}
     return before, after, places
 
 
@@ -221,19 +220,20 @@ def _moved(before: Sequence[str], after: Sequence[str]) -> set[str]:
     return moved
 
 
-def _runs(ids: Iterable[str], is_placed: Callable[[str], bool]) -> list[list[Any]]:
+def _runs(ids: Iterable[str], placed_ids: Collection[str]) -> list[list[Any]]:
+    """Return the places of *placed_ids* among *ids*: for each run, its neighbours, its index and its ids."""
     runs: list[list[Any]] = []
-    former, is_open = "", False
-    for index, each in enumerate(ids):
-        if is_placed(each):
+    front, is_open = "", False
+    for index, row_id in enumerate(ids):
+        if row_id in placed_ids:
             if not is_open:
-                runs.append([former, "", index])
-            runs[-1].append(each)
+                runs.append([front, "", index])
+            runs[-1].append(row_id)
             is_open = True
             continue
         if is_open:
-            runs[-1][1] = each
-        former, is_open = each, False
+            runs[-1][1] = row_id
+        front, is_open = row_id, False
     return runs
 
 
@@ -445,30 +445,46 @@ def _undo_object(value: JSONObject, before: JSONObject, after: JSONObject, parts
 
 
 def _undo_list(rows: list[Any], before: Iterable[JSONObject], part: JSONMapping) -> list[Any]:
-    former = {row["id"]: row for row in before}
-    placed = {each for _, _, _, *ids in part["to"] for each in ids}
-    here = {row.get("id"): row for row in rows}
-    kept = [former.get(row.get("id"), row) for row in rows if row.get("id") not in placed]
-    known = {"", *(row.get("id") for row in kept)}
+    former_rows = {row["id"]: row for row in before}
+    present_rows = {row.get("id"): row for row in rows}
+    placed_ids: set[str] = set()
+    for _front, _back, _index, *ids in part["to"]:
+        placed_ids.update(ids)
+    # The rows that the change left where they were, as they were before it.
+    kept = []
+    for row in rows:
+        if row.get("id") not in placed_ids:
+            kept.append(former_rows.get(row.get("id"), row))
+    kept_ids = {row.get("id") for row in kept}
     behind: dict[str, list[Any]] = {}
     ahead: dict[str, list[Any]] = {}
-    homeless: list[tuple[int, list[Any]]] = []
+    without_neighbours: list[tuple[int, list[Any]]] = []
     for front, back, index, *ids in part["from"]:
-        run = [row for each in ids if (row := former.get(each) or here.get(each)) is not None]
-        if front in known:
+        run = _rows_of(ids, former_rows, present_rows)
+        if not front or front in kept_ids:
             behind[front] = run
-        elif back in known and back:
+        elif back and back in kept_ids:
             ahead[back] = run
         else:
-            homeless.append((index, run))
-    found = behind.pop("", [])
+            without_neighbours.append((index, run))
+    restored = behind.pop("", [])
     for row in kept:
-        found += ahead.pop(row.get("id"), ())
-        found.append(row)
-        found += behind.pop(row.get("id"), ())
-    for index, run in homeless:
-        found[index:index] = run
-    return found
+        row_id = row.get("id")
+        restored += [*ahead.pop(row_id, ()), row, *behind.pop(row_id, ())]
+    # Later changes removed both neighbours of these, so that only the former index is left to go by.
+    for index, run in without_neighbours:
+        restored[index:index] = run
+    return restored
+
+
+def _rows_of(ids: Iterable[str], former_rows: JSONMapping, present_rows: JSONMapping) -> list[Any]:
+    """Return the rows of a run before the change; one that was only moved is among the present ones."""
+    run = []
+    for row_id in ids:
+        row = former_rows.get(row_id) or present_rows.get(row_id)
+        if row is not None:  # a later change may have removed it
+            run.append(row)
+    return run
 
 
 def without_rows(part: JSONMapping, ids: Collection[str]) -> JSONObject:

@@ -98,13 +98,17 @@ def edited(row: Any, actor: Actor, before: JSONMapping, after: JSONMapping) -> N
 
 def _edited_rows(former: Any, before: Any, after: Any, day: str) -> Any:
     """Return the day of a changed text, or the days of the rows of a changed list; *day* is empty for a review."""
-    rows = [each for each in after or () if isinstance(each, dict)] if isinstance(after, list) else []
-    if not rows or not all(each.get("id") for each in rows):
+    rows = [row for row in after if isinstance(row, dict)] if isinstance(after, list) else []
+    if not rows or not all(row.get("id") for row in rows):
         return day
-    known = {each["id"]: each for each in before or () if isinstance(each, dict) and each.get("id")}
-    days: Mapping[str, str] = dict.fromkeys(known, former) if isinstance(former, str) else former or {}
-    found = {each["id"]: days.get(each["id"], "") if known.get(each["id"]) == each else day for each in rows}
-    return {item: each for item, each in found.items() if each}
+    rows_before = {row["id"]: row for row in before or () if isinstance(row, dict) and row.get("id")}
+    # The day of a whole list counts for each of its rows.
+    former_days: Mapping[str, str] = dict.fromkeys(rows_before, former) if isinstance(former, str) else former or {}
+    days = {}
+    for row in rows:
+        is_unchanged = rows_before.get(row["id"]) == row
+        days[row["id"]] = former_days.get(row["id"], "") if is_unchanged else day
+    return {row_id: row_day for row_id, row_day in days.items() if row_day}
 
 
 def reviewed(row: Any) -> None:
