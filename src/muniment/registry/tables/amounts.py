@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final, NamedTuple
 
@@ -88,16 +88,24 @@ def plain_number(text: str, decimal: str) -> str:
     plain = unicodedata.normalize("NFKC", text.strip())
     compact = re.sub(r"(?<=\d)[\s'’](?=\d{3}(?!\d))", "", plain).replace("−", "-")
     group = "." if decimal == "," else ","
-    sign, digits = (compact[0], compact[1:]) if compact[:1] in {"-", "+"} else ("", compact)
-    whole, point, rest = digits.partition(decimal)
+    minus = "-" if compact.startswith("-") else ""
+    digits = compact[1:] if compact.startswith(("-", "+")) else compact
+    whole, point, decimals = digits.partition(decimal)
     if group in whole:
-        first, *groups = whole.split(group)
-        if not 1 <= len(first) <= 3 or any(len(each) != 3 for each in groups):
+        first, *thousands = whole.split(group)
+        if not 1 <= len(first) <= 3 or any(len(three) != 3 for three in thousands):
             return ""
-        whole = first + "".join(groups)
-    if not (whole.isascii() and whole.isdigit()) or (point and not (rest.isascii() and rest.isdigit())):
+        whole = first + "".join(thousands)
+    if not _is_digits(whole):
         return ""
-    return f"{sign.replace('+', '')}{whole}{'.' + rest if point else ''}"
+    if not point:
+        return minus + whole
+    return f"{minus}{whole}.{decimals}" if _is_digits(decimals) else ""
+
+
+def _is_digits(text: str) -> bool:
+    """Return whether a text is digits, all of ASCII: those of other scripts are not read."""
+    return text.isascii() and text.isdigit()
 
 
 def decimal_sign(values: Iterable[str], *, is_count: bool = False) -> str:
@@ -108,11 +116,19 @@ def decimal_sign(values: Iterable[str], *, is_count: bool = False) -> str:
         is_count: the numbers are whole, so that 1.200 is 1200.
     """
     numbers = [match[0].strip() for value in values for match in _NUMBER.finditer(value)]
-    fits = {sign: [plain_number(each, sign) for each in numbers] for sign in (".", ",")}
-    counts = {sign: sum(bool(each) and not (is_count and "." in each) for each in fits[sign]) for sign in fits}
-    if counts["."] != counts[","]:
-        return max(counts, key=lambda each: counts[each])
-    return "." if fits["."] == fits[","] else ASK
+    by_point = [plain_number(text, ".") for text in numbers]
+    by_comma = [plain_number(text, ",") for text in numbers]
+    fit_point, fit_comma = _fitting(by_point, is_count=is_count), _fitting(by_comma, is_count=is_count)
+    if fit_point != fit_comma:
+        return "." if fit_point > fit_comma else ","
+    return "." if by_point == by_comma else ASK
+
+
+def _fitting(numbers: Sequence[str], *, is_count: bool) -> int:
+    """Return how many texts are numbers as they were read, and whole ones if the column has counts."""
+    if is_count:
+        return sum(bool(plain) and "." not in plain for plain in numbers)
+    return sum(map(bool, numbers))
 
 
 class Amount(NamedTuple):
@@ -133,38 +149,56 @@ def amount_in(text: str, decimal: str) -> Amount | None:
     number = plain_number(match["number"], decimal) if match else ""
     if not match or not number:
         return None
-    before, after = (match[each].strip().casefold() for each in ("before", "after"))
-    after = re.sub(r"^[.,]?-+$|^[.,]-+\s*", "", after).strip()
-    scale = 1
-    currencies = set()
-    for rest in (before, after):
-        said = _said(rest)
-        if said is None or (rest == before and said[1] != 1):
-            return None
-        scale *= said[1]
-        currencies |= {said[0]} - {""}
-    if len(currencies) > 1:
+    before, after = match["before"].strip().casefold(), match["after"].strip().casefold()
+    # "1.200,-" has no cents.
+    unit = _unit_beside(before, re.sub(r"^[.,]?-+$|^[.,]-+\s*", "", after).strip())
+    return Amount(Decimal(number) * unit.scale, unit.currency) if unit else None
+
+
+class _Unit(NamedTuple):
+    """The currency and the scale that are beside a number."""
+
+    currency: str
+    scale: int
+
+
+def _unit_beside(before: str, after: str) -> _Unit | None:
+    """Return the unit of a number by the texts before and after it; None if one says something else."""
+    unit_before, unit_after = _unit_of(before), _unit_of(after)
+    # A scale is after a number, never before it: "M 5" is not five millions.
+    if unit_before is None or unit_after is None or unit_before.scale != 1:
         return None
-    return Amount(Decimal(number) * scale, next(iter(currencies), ""))
+    currencies = {unit_before.currency, unit_after.currency} - {""}
+    return _Unit("".join(currencies), unit_after.scale) if len(currencies) <= 1 else None
 
 
-def _said(text: str) -> tuple[str, int] | None:
-    """Return the currency and the scale that all of *text* says; None if it says something else."""
+def _unit_of(text: str) -> _Unit | None:
+    """Return the unit that all of *text* says; None if it says something else."""
     currency = currency_in(text)
-    rest = text
-    if found := _CODE.search(rest):
-        rest = rest[: found.start()] + " " + rest[found.end() :]
-    for sign in _SIGNS:
-        if sign in rest and (not sign.isascii() or not sign.isalpha() or rest.strip() == sign):
-            rest = rest.replace(sign, " ")
-    rest = " ".join(rest.split())
-    if rest.casefold() in {"", "de", "d'", "di", "von", "of", ".", "約", "约"} - {"約", "约"}:
-        return currency, 1
-    words = [each for each in rest.split() if each not in {"de", "di", "of"}]
+    rest = " ".join(_without_currency(text).split())
+    if rest.casefold() in _FILLERS:
+        return _Unit(currency, 1)
+    words = [word for word in rest.split() if word not in {"de", "di", "of"}]
     scale = catalogue().scales.get(" ".join(words))
     if scale is None and words == ["t"] and currency:
-        scale = 10**3
-    return (currency, scale) if scale else None
+        scale = 10**3  # "5 T€"; alone, it may be tons
+    return _Unit(currency, scale) if scale else None
+
+
+_FILLERS: Final = frozenset({"", "de", "d'", "di", "von", "of", "."})
+
+
+def _without_currency(text: str) -> str:
+    """Return a text without the code and the signs of its currency."""
+    rest = text
+    if code := _CODE.search(rest):
+        rest = rest[: code.start()] + " " + rest[code.end() :]
+    for sign in _SIGNS:
+        # Letters, such as "zl", are a sign only if they stand alone, and not within a word.
+        is_of_letters = sign.isascii() and sign.isalpha()
+        if not is_of_letters or rest.strip() == sign:
+            rest = rest.replace(sign, " ")
+    return rest
 
 
 def _east_asian(text: str, decimal: str) -> Amount | None:
@@ -187,9 +221,14 @@ def currency_in(text: str) -> str:
     bare = text.strip(" .")
     if bare in CURRENCIES or text.strip() in CURRENCIES:
         return CURRENCIES.get(bare) or CURRENCIES[text.strip()]
-    if found := _CODE.search(text.replace("_", " ")):
-        return _SAME.get(found[1].upper(), found[1].upper())
-    return next((CURRENCIES[each] for each in _SIGNS if each in text and (each[-1] == "$" or not each.isascii())), "")
+    if match := _CODE.search(text.replace("_", " ")):
+        code = match[1].upper()
+        return _SAME.get(code, code)
+    for sign in _SIGNS:
+        # Other signs, such as "fr.", are parts of words.
+        if sign in text and (sign.endswith("$") or not sign.isascii()):
+            return CURRENCIES[sign]
+    return ""
 
 
 def currency_in_heading(heading: str) -> tuple[str, int]:

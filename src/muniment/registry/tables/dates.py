@@ -139,16 +139,28 @@ def order_of_dates(values: Sequence[str]) -> str:
 
     It is ``?`` if two fit equally and differ, or if most values are numbers that count days or seconds.
     """
-    texts = map(without_time, values)
-    numeric = [text for text in texts if NUMERIC_DATE.fullmatch(text) and not ISO.fullmatch(text)]
-    if not numeric:
-        return ASK if 2 * sum(map(is_serial, values)) > len(values) else ""
-    fits = {order: [day_of(text, order) for text in numeric] for order in ORDERS}
-    counts = {order: sum(day is not None for day in days) for order, days in fits.items()}
-    most = max(counts.values())
-    if not most:
+    dates = [text for text in map(without_time, values) if _needs_order(text)]
+    if not dates:
+        serials = sum(map(is_serial, values))
+        return ASK if 2 * serials > len(values) else ""
+    most = 0
+    best_orders: list[str] = []
+    days_of_best: list[list[date | None]] = []
+    for order in ORDERS:
+        days = [day_of(text, order) for text in dates]
+        count = len(days) - days.count(None)
+        if count > most:
+            most, best_orders, days_of_best = count, [], []
+        if count and count == most:
+            best_orders.append(order)
+            days_of_best.append(days)
+    if not best_orders:
         return ""
-    best = [order for order in ORDERS if counts[order] == most]
-    if any(fits[each] != fits[best[0]] for each in best):
-        return ASK
-    return best[0]
+    # Orders that fit equally are one if every date is the same day in all of them, such as 05/05/2020.
+    is_clear = all(days == days_of_best[0] for days in days_of_best)
+    return best_orders[0] if is_clear else ASK
+
+
+def _needs_order(text: str) -> bool:
+    """Return whether a text is a date in numbers that is not in the order of ISO 8601."""
+    return bool(NUMERIC_DATE.fullmatch(text)) and not ISO.fullmatch(text)

@@ -17,11 +17,12 @@ LIKELY: Final = (
     *("koi8_r", "iso8859_5", "cp1253", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1255", "cp1256"),
 )
 """Common encodings before similar ones: of encodings that fit equally well, the first is used."""
-_ALPHABETS: Final = (
+_LETTERS_OF_LANGUAGES: Final = (
     *("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü", "àèéìíòóùú", "ãáâàçéêíóõôú", "éëïóöüáèê", "ąćęłńóśźż", "åäöé"),
     *("æøåé", "áčďéěíňóřšťúůýž", "áäčďéíĺľňóôŕšťúýž", "áéíóöőúüű", "ăâîșțşţ", "çğıöşüâî", "čšžćđ", "āčēģīķļņšūž"),
     *("ąčęėįšųūž", "õäöüšž", "абвгдежзийклмнопрстуфхцчшщъыьэюяёіїєґђјљњћџ", "αβγδεζηθικλμνξοπρστυφχψωςάέήίόύώϊϋΐΰ"),
 )
+_ALPHABETS: Final = tuple(map(frozenset, _LETTERS_OF_LANGUAGES))
 _MARKS: Final = frozenset("€£«»„“”‚‘’–—…°§№¿¡ºª®©·•²³½")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _SAMPLE_BYTES: Final = 40_000
@@ -89,26 +90,43 @@ def _is_written(heading: str) -> bool:
 
 def _plausibility(text: str) -> float:
     """Return how much the words with other letters look like those of a language, from minus one to one."""
-    score, n = 0.0, 0
-    for token in dict.fromkeys(text.split()) if len(text) < _SAMPLE_BYTES * 2 else ():
-        foreign = [each for each in token if not each.isascii()]
-        if not foreign:
+    score, count = 0.0, 0
+    for token in dict.fromkeys(text.split()):
+        if token.isascii():
             continue
-        n += len(foreign)
-        score += sum(_of_sign(each) for each in foreign if not each.isalpha() or each in _MARKS)
-        for word in _WORD.findall(token.replace("º", " ").replace("ª", " ")):
-            letters = [each for each in word if not each.isascii()]
-            if letters:
-                score += len(letters) * _of_word(word, letters)
-        if n > _MAX_WORDS * 10:
+        count += len(_foreign(token))
+        score += _of_token(token)
+        if count > _MAX_WORDS * 10:
             break
-    return score / n + _COHERENCE * _share_of_one_language(text) if n else 0.0
+    if not count:
+        return 0.0
+    return score / count + _COHERENCE * _share_of_one_language(text)
+
+
+def _foreign(text: str) -> list[str]:
+    return [sign for sign in text if not sign.isascii()]
+
+
+def _of_token(token: str) -> float:
+    """Return how plausible the words and signs between blanks are, each as often as it has other letters."""
+    score = 0.0
+    for sign in _foreign(token):
+        if not sign.isalpha() or sign in _MARKS:
+            score += _of_sign(sign)
+    # The signs of ordinals are letters to Unicode, but belong to numbers.
+    for word in _WORD.findall(token.replace("º", " ").replace("ª", " ")):
+        letters = _foreign(word)
+        if letters:
+            score += len(letters) * _of_word(word, letters)
+    return score
 
 
 def _share_of_one_language(text: str) -> float:
     """Return the largest share of the other letters that one language has."""
     letters = {each for each in text.casefold() if each.isalpha() and not each.isascii()} - {"º", "ª"}
-    return max((len(letters & {*alphabet}) / len(letters) for alphabet in _ALPHABETS), default=0) if letters else 0
+    if not letters:
+        return 0
+    return max(len(letters & alphabet) for alphabet in _ALPHABETS) / len(letters)
 
 
 def _of_sign(sign: str) -> float:
@@ -127,13 +145,14 @@ def _of_word(word: str, letters: Sequence[str]) -> float:
         return _of_east_asian(word, letters)
     if len(scripts) > 1 or scripts & {"OTHER"}:
         return -1.0
-    rest = word[1:]
-    if not (rest.islower() or word.isupper() or len(word) == 1) and not _is_camel(word):
+    is_of_one_case = word[1:].islower() or word.isupper() or len(word) == 1
+    if not is_of_one_case and not _is_camel(word):
         return -0.9
-    lower = {each for each in word.casefold() if not each.isascii()} | ({"ß"} if "ß" in word else set())
-    lower -= {"s"}
-    share = max(sum(each in alphabet for each in lower) / len(lower) for alphabet in _ALPHABETS) if lower else 0.0
-    return 1.0 if share == 1 else -0.4
+    lower = set(_foreign(word.casefold()))
+    if "ß" in word:
+        lower.add("ß")  # whose other case is in ASCII
+    is_of_one_language = any(lower <= alphabet for alphabet in _ALPHABETS)
+    return 1.0 if lower and is_of_one_language else -0.4
 
 
 def _is_camel(word: str) -> bool:

@@ -43,6 +43,7 @@ TIMES_OF_FILE: Final = 6
 """A large file may take more, so many times its own size: a small one never says much more than it is."""
 OK: Final = b"ok\n"
 _ZIP: Final = b"PK\x03\x04"
+_OF_WORKBOOKS: Final = frozenset({"xl/workbook.xml", "xl/workbook.bin", "content.xml"})
 _OLE: Final = b"\xd0\xcf\x11\xe0"
 _FOREIGN: Final = {
     b"%PDF": "a PDF",
@@ -192,16 +193,15 @@ def _markup(content: bytes, name: str) -> str:
 def _read_zip(content: bytes, name: str, depth: int, reading: Reading) -> Iterator[Sheet]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-        names = archive.namelist()
     except zipfile.BadZipFile:
         raise NotATable(Phrase("{name} is a damaged archive.", name=name)) from None
     reading.take_unpacked(sum(each.file_size for each in archive.infolist()))
-    if "xl/workbook.xml" in names or "xl/workbook.bin" in names or "content.xml" in names:
+    if not _OF_WORKBOOKS.isdisjoint(archive.namelist()):
         yield from _read_workbook(content, name, reading)
         return
     if depth == MAX_NESTING:
         raise NotATable(Phrase("{name} is an archive in an archive in an archive. Unpack it first.", name=name))
-    files = [each for each in archive.infolist() if not each.is_dir() and not _is_hidden(each.filename)]
+    files = [file for file in archive.infolist() if not _is_hidden(file)]
     if len(files) > MAX_MEMBERS:
         raise NotATable(
             Phrase(
@@ -211,6 +211,11 @@ def _read_zip(content: bytes, name: str, depth: int, reading: Reading) -> Iterat
                 limit=MAX_MEMBERS,
             )
         )
+    yield from _read_members(archive, files, depth, reading)
+
+
+def _read_members(archive: zipfile.ZipFile, files: list[zipfile.ZipInfo], depth: int, reading: Reading) -> list[Sheet]:
+    """Return the tables in an archive; a note names the files that are none, unless all are."""
     unread: list[str] = []
     sheets: list[Sheet] = []
     for file in files:
@@ -224,7 +229,7 @@ def _read_zip(content: bytes, name: str, depth: int, reading: Reading) -> Iterat
         raise NotATable(" ".join(unread[:3]))
     if sheets:
         sheets[0].notes += unread
-    yield from sheets
+    return sheets
 
 
 def _read_member(archive: zipfile.ZipFile, file: zipfile.ZipInfo, depth: int, reading: Reading) -> Iterator[Sheet]:
@@ -236,8 +241,10 @@ def _read_member(archive: zipfile.ZipFile, file: zipfile.ZipInfo, depth: int, re
         raise NotATable(Phrase("{name} cannot be unpacked.", name=file.filename)) from None
 
 
-def _is_hidden(name: str) -> bool:
-    return name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith(".")
+def _is_hidden(file: zipfile.ZipInfo) -> bool:
+    """Return whether a member is a folder, or a file that an operating system keeps for itself."""
+    name = file.filename
+    return file.is_dir() or name.startswith("__MACOSX/") or PurePosixPath(name).name.startswith(".")
 
 
 def _read_workbook(content: bytes, name: str, reading: Reading) -> Iterator[Sheet]:

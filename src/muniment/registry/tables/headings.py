@@ -8,6 +8,7 @@ A heading is read as it is written, without qualifiers and units, or nearly. The
 
 import functools
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -143,36 +144,42 @@ def match(heading: str, kind: str, *, nearly: bool = True) -> Match:
 
 
 @functools.lru_cache(maxsize=20_000)
-def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: C901, FBT001, PLR0911, PLR0912 - one for each reading, in order
-    words = catalogue()
-    known = words.headings[kind]
+def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001, PLR0911 - one for each reading, in order
+    known = catalogue().headings[kind]
     whole = key(_bare(heading))
-    for word in (key(heading), whole):
-        if word in known:
-            return _found(known[word], heading)
-    if kind == COMPANIES and whole in words.unsure:
-        return Match((words.unsure[whole],), is_guess=True)
-    if whole in words.left_out or _is_private(heading):
+    written = key(heading)
+    if written in known:
+        return _found(known[written], heading)
+    meaning = _meaning_of_word(whole, heading, kind)
+    if meaning:
+        return meaning
+    if _is_private(heading):
         return _LEFT_OUT
     for text in _readings(heading):
-        found = key(text)
-        if found in known:
-            return _found(known[found], text)
-        if kind == COMPANIES and found in words.unsure:
-            return Match((words.unsure[found],), is_guess=True)
-        if found in words.left_out:
-            return _LEFT_OUT
-    tokens = [token for token in _TOKENS.split(_BRACKETS.sub(" ", heading)) if token]
+        meaning = _meaning_of_word(key(text), text, kind)
+        if meaning:
+            return meaning
+    tokens = list(filter(None, _TOKENS.split(_BRACKETS.sub(" ", heading))))
     if _has_left_out(tokens):
         return _LEFT_OUT
     for rest in _without_qualifiers(tokens):
-        if rest in known:
-            return _found(known[rest], heading)
-        if kind == COMPANIES and rest in words.unsure:
-            return Match((words.unsure[rest],), is_guess=True)
+        meaning = _meaning_of_word(rest, heading, kind)
+        # Words that leave a column out were looked for among all tokens.
+        if meaning and not meaning.is_left_out:
+            return meaning
     if not nearly:
         return _NONE
     return _day_that_begins(tokens, kind) or _near(whole, kind)
+
+
+def _meaning_of_word(word: str, heading: str, kind: str) -> Match | None:
+    """Return what the key of a heading, or of a part of it, means; None if no language has the word."""
+    words = catalogue()
+    if word in words.headings[kind]:
+        return _found(words.headings[kind][word], heading)
+    if kind == COMPANIES and word in words.unsure:
+        return Match((words.unsure[word],), is_guess=True)
+    return _LEFT_OUT if word in words.left_out else None
 
 
 def _day_that_begins(tokens: Sequence[str], kind: str) -> Match | None:
@@ -211,17 +218,16 @@ def _readings(heading: str) -> Iterator[str]:
     plain = _BRACKETS.sub(" ", heading)
     last = plain.rpartition(" / ")[2]
     yield from (_bare(plain), _bare(last), _bare(plain.split("/")[0]))
-    parts = [each for each in _PARTS.split(plain) if each.strip()]
-    if len(parts) > 1:
-        yield _bare(parts[-1])
-        if len(plain.split("/")) > 1 or "|" in plain or "\n" in plain:
-            yield from (_bare(each) for each in re.split(r"[/|\n]", plain) if each.strip())
+    levels = [part for part in _PARTS.split(plain) if part.strip()]
+    if len(levels) > 1:
+        yield _bare(levels[-1])
+        languages = re.split(r"[/|\n]", plain)
+        if len(languages) > 1:
+            yield from (_bare(language) for language in languages if language.strip())
     for inner in _BRACKETS.findall(heading):
-        if (
-            not _UNITS.match(inner.strip())
-            and len(key(inner)) >= _LEAST_TOKEN
-            and key(inner) not in catalogue().qualifiers
-        ):
+        is_unit = _UNITS.match(inner.strip())
+        word = key(inner)
+        if not is_unit and len(word) >= _LEAST_TOKEN and word not in catalogue().qualifiers:
             yield inner
 
 
@@ -244,23 +250,32 @@ def _has_left_out(tokens: Sequence[str]) -> bool:
 def _without_qualifiers(tokens: Sequence[str]) -> Iterator[str]:
     """Yield the keys of a heading without units and words that add nothing, fewest words removed first."""
     qualifiers = catalogue().qualifiers
-    keys = [each for each in (key(token) for token in tokens if not _UNITS.match(token)) if each]
+    keys = [key(token) for token in tokens if not _UNITS.match(token)]
+    keys = list(filter(None, keys))
     while keys and keys[-1].isdigit():
         keys.pop()
-    yield "".join(keys)
-    start = 0
-    while start < len(keys) - 1 and keys[start] in qualifiers:
-        start += 1
-        yield "".join(keys[start:])
-    end = len(keys)
-    while end > 1 and keys[end - 1] in qualifiers:
-        end -= 1
-        yield "".join(keys[:end])
-    yield "".join(each for each in keys if each not in qualifiers)
     joined = "".join(keys)
-    for length in range(2, len(joined) - 1):  # compounds: Firmenwebseite, 公司电话
-        if joined[:length] in qualifiers and (len(joined) - length >= _LEAST_REST or not joined.isascii()):
-            yield joined[length:]
+    yield joined
+    for start in range(1, len(keys)):
+        if keys[start - 1] not in qualifiers:
+            break
+        yield "".join(keys[start:])
+    for end in range(len(keys) - 1, 0, -1):
+        if keys[end] not in qualifiers:
+            break
+        yield "".join(keys[:end])
+    yield "".join(word for word in keys if word not in qualifiers)
+    yield from _ends_of_compound(joined)
+
+
+def _ends_of_compound(word: str) -> Iterator[str]:
+    """Yield a word without the qualifiers that it begins with: Firmenwebseite, 公司电话."""
+    qualifiers = catalogue().qualifiers
+    # Two signs of Chinese are a word, two letters of an alphabet are an ending.
+    least_rest = _LEAST_REST if word.isascii() else 2
+    for length in range(2, len(word) - least_rest + 1):
+        if word[:length] in qualifiers:
+            yield word[length:]
 
 
 def _near(whole: str, kind: str) -> Match:
@@ -370,11 +385,17 @@ def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
             group = above[n]
             is_grouped = group in groups and cell and group != cell
             row[n] = f"{group} / {cell}" if is_grouped else cell or group
-    seen: dict[str, int] = {}
+    return _numbered(row)
+
+
+def _numbered(row: Sequence[str]) -> list[str]:
+    """Return headings each once: a second "Name" is "Name (2)"; blank ones stay blank."""
+    counts: Counter[str] = Counter()
     headings = []
-    for cell in row:
-        seen[cell] = seen.get(cell, 0) + 1
-        headings.append(cell if seen[cell] == 1 or not cell else f"{cell} ({seen[cell]})")
+    for heading in row:
+        counts[heading] += 1
+        is_again = bool(heading) and counts[heading] > 1
+        headings.append(f"{heading} ({counts[heading]})" if is_again else heading)
     return headings
 
 
@@ -388,24 +409,31 @@ def kind_of_table(headings: Sequence[str], name: str, *, is_only: bool = False) 
     meanings = [match(heading, PEOPLE).fields for heading in headings]
     as_people = {fields[0] for fields in meanings if fields}
     as_companies = {field_of(heading, COMPANIES).partition(":")[0] for heading in headings} - {""}
+    of_companies_alone = as_companies - _OF_BOTH
     has_company = "name" in as_companies and "position.company" in as_people
     has_bio = "bio" in as_people and "description" not in as_companies
-    has_both_names = _has_both_names(meanings)
-    of_companies_alone = as_companies - _OF_BOTH
-    of_people_alone = len(as_people & {*_PERSON_SURE})
-    if is_only and has_company and not has_bio and of_companies_alone - _of_vocabulary():
+    # A company with a person in each row is a table of companies, unless another table has the companies.
+    names_companies = is_only and has_company and not has_bio
+    if names_companies and of_companies_alone - _of_vocabulary():
         return COMPANIES
-    if has_both_names and not has_company and len(of_companies_alone) <= len(as_people):
-        return PEOPLE
-    if "name" in as_people and of_people_alone:
-        is_named_for_people = bool(_PERSON_TABLES.search(name))
-        if (is_named_for_people or of_people_alone >= 2) and len(of_companies_alone) <= of_people_alone:
+    if _has_both_names(meanings):
+        surplus = len(as_people) - len(of_companies_alone)
+        if surplus > 0 or (surplus == 0 and not has_company):
             return PEOPLE
-        if is_named_for_people and not of_companies_alone - _of_people_too():
-            return PEOPLE
-    if has_both_names and len(of_companies_alone) < len(as_people):
-        return PEOPLE
-    return COMPANIES
+    is_of_people = "name" in as_people and _is_of_people(as_people, of_companies_alone, name)
+    return PEOPLE if is_of_people else COMPANIES
+
+
+def _is_of_people(as_people: set[str], of_companies_alone: set[str], name: str) -> bool:
+    """Return whether the columns that only people have, and the name of a table, outweigh those of companies."""
+    of_people_alone = len(as_people & {*_PERSON_SURE})
+    if not of_people_alone:
+        return False
+    is_named_for_people = bool(_PERSON_TABLES.search(name))
+    if is_named_for_people and not of_companies_alone - _of_people_too():
+        return True
+    is_likely = is_named_for_people or of_people_alone >= 2
+    return is_likely and len(of_companies_alone) <= of_people_alone
 
 
 def _has_both_names(meanings: Sequence[Sequence[str]]) -> bool:

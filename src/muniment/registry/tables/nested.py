@@ -1,7 +1,7 @@
 """Turn nested JSON into rows: the longest list of objects is the table, and members of members are columns. Pure."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from muniment.kernel.json import JSONObject
@@ -11,7 +11,7 @@ MAX_DEPTH: Final = 12
 MAX_LIST_COLUMNS: Final = 5
 _PERSON_NAMES: Final = ("name", "fullName", "full_name", "label")
 _TITLES: Final = ("title", "role", "position", "function")
-_READ: Final = (_PERSON_NAMES, _TITLES)
+_NOTHING: Final = (None, "", [], {})
 MAX_NAMED: Final = 10
 
 
@@ -69,26 +69,37 @@ def _beside(value: Any, rows: list[Any], path: str = "", depth: int = 0) -> Iter
     """Yield the paths of values that are in a document and not in its *rows*."""
     if value is rows or (rows and value is rows[0]):
         return
-    if isinstance(value, dict) and value and depth < MAX_DEPTH:
-        for name, each in value.items():
-            yield from _beside(each, rows, f"{path}.{name}" if path else str(name), depth + 1)
-    elif isinstance(value, list) and depth < MAX_DEPTH and any(each is rows for each in value):
-        for number, each in enumerate(value, 1):
-            yield from _beside(each, rows, f"{path} {number}".strip(), depth + 1)
-    elif value not in (None, "", [], {}):
+    members: list[tuple[str, Any]] = []
+    if depth < MAX_DEPTH:
+        if isinstance(value, dict):
+            members = [(_path(path, name), member) for name, member in value.items()]
+        elif isinstance(value, list) and any(item is rows for item in value):
+            members = [(f"{path} {number}".strip(), item) for number, item in enumerate(value, 1)]
+    for path_of_member, member in members:
+        yield from _beside(member, rows, path_of_member, depth + 1)
+    if not members and value not in _NOTHING:
         yield path
+
+
+def _path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else str(name)
 
 
 def _of_people(value: JSONObject, path: str = "", depth: int = 0) -> Iterator[str]:
     """Yield the paths of what lists of named objects hold beside names and positions."""
-    for name, each in value.items():
-        here = f"{path}.{name}" if path else str(name)
-        if isinstance(each, dict) and depth < MAX_DEPTH and not _is_binding(each):
-            yield from _of_people(each, here, depth + 1)
-        elif isinstance(each, list) and each and all(isinstance(one, dict) and _name_in(one) for one in each):
-            for one in each:
-                read = {next((key for key in keys if isinstance(one.get(key), str)), "") for keys in _READ}
-                yield from (f"{here}.{key}" for key in one if key not in read and one[key] not in (None, "", [], {}))
+    for name, member in value.items():
+        here = _path(path, name)
+        if isinstance(member, dict) and depth < MAX_DEPTH and not _is_binding(member):
+            yield from _of_people(member, here, depth + 1)
+        elif isinstance(member, list) and all(isinstance(item, dict) and _name_in(item) for item in member):
+            for person in member:
+                read = {_first_text(person, keys) for keys in (_PERSON_NAMES, _TITLES)}
+                yield from (f"{here}.{key}" for key in person if key not in read and person[key] not in _NOTHING)
+
+
+def _first_text(value: JSONObject, keys: Sequence[str]) -> str:
+    """Return the first of *keys* under which an object has a text; "" if it has none."""
+    return next((key for key in keys if isinstance(value.get(key), str)), "")
 
 
 def _is_answer(document: Any) -> bool:
@@ -103,24 +114,25 @@ def _is_binding(value: JSONObject) -> bool:
 
 def _longest(value: Any) -> list[Any]:
     """Return the longest list of objects at any depth, the outermost of equal ones; else the object itself."""
-    best: list[Any] = []
+    longest: list[Any] = []
     most = 0
     queue = [value]
-    for each in queue:
-        if isinstance(each, list):
-            rows = [row for row in each if isinstance(row, dict)]
-            if len(rows) > most:
-                best, most = each, len(rows)
-            if each is value or not rows:
-                queue += [item for item in each if isinstance(item, list)]
-        elif isinstance(each, dict):
-            queue += each.values()
-    return best if most > 1 or not isinstance(value, dict) else best or [value]
+    for part in queue:  # which grows: outer lists are before those in them
+        if isinstance(part, dict):
+            queue += part.values()
+        elif isinstance(part, list):
+            count = sum(isinstance(row, dict) for row in part)
+            if count > most:
+                longest, most = part, count
+            if part is value or not count:
+                queue += [item for item in part if isinstance(item, list)]
+    is_one_object = isinstance(value, dict) and not longest
+    return [value] if is_one_object else longest
 
 
 def _flatten(value: JSONObject, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
     for name, each in value.items():
-        here = f"{path}.{name}" if path else str(name)
+        here = _path(path, name)
         if isinstance(each, dict) and depth < MAX_DEPTH:
             if _is_binding(each):
                 yield here, _plain(each["value"])
@@ -145,12 +157,17 @@ def _of_list(values: list[Any], here: str, depth: int) -> Iterator[tuple[str, st
 
 
 def _name_in(value: JSONObject) -> str:
-    return next((str(value[name]) for name in _PERSON_NAMES if isinstance(value.get(name), str)), "")
+    return _text_in(value, _PERSON_NAMES)
+
+
+def _text_in(value: JSONObject, keys: Sequence[str]) -> str:
+    key = _first_text(value, keys)
+    return str(value[key]) if key else ""
 
 
 def _named(value: JSONObject) -> str:
-    title = next((str(value[name]) for name in _TITLES if isinstance(value.get(name), str)), "")
-    return f"{_name_in(value)} ({title})" if title else _name_in(value)
+    name, title = _name_in(value), _text_in(value, _TITLES)
+    return f"{name} ({title})" if title else name
 
 
 def _plain(value: Any) -> str:

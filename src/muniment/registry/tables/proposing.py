@@ -114,21 +114,26 @@ _BETTER_LAST: Final = ("title", "titel", "titre", "título", "titolo", "label", 
 
 def _take(column: Column, found: Match, values: Sequence[str], taken: dict[str, int], n: int) -> None:
     """Let a column hold the first field that it can mean, that is free, and that its values fit."""
-    free = [each for each in found.fields if each.startswith(PEOPLE_FIELD + ":") or each not in taken]
-    if found.fields and not free and PEOPLE_FIELD in found.fields:
+    free = [meaning for meaning in found.fields if meaning.startswith(_PEOPLE_AS) or meaning not in taken]
+    if not free and PEOPLE_FIELD in found.fields:
         free = [PEOPLE_FIELD]
     # People with a position, "people:Founder", are tried as people; of several positions, the first counts.
-    named: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for meaning in reversed(free):
-        name = meaning.partition(":")[0] if meaning.startswith("people:") else meaning
-        named[name] = meaning
-    field = fits_best([*reversed(named)], values)
-    if not field or (field in taken and field != PEOPLE_FIELD):
+        name = PEOPLE_FIELD if meaning.startswith(_PEOPLE_AS) else meaning
+        meanings[name] = meaning
+    field = fits_best([*reversed(meanings)], values)
+    is_of_people = field == PEOPLE_FIELD
+    # Several columns can hold people; any other field has one column.
+    if not field or (field in taken and not is_of_people):
         return
     column.field, column.check = field, found.is_guess
-    if field == PEOPLE_FIELD:
-        column.title = named.get(field, "").partition(":")[2]
+    if is_of_people:
+        column.title = meanings.get(field, "").partition(":")[2]
     taken.setdefault(field, n)
+
+
+_PEOPLE_AS: Final = f"{PEOPLE_FIELD}:"
 
 
 def _people_of_two_columns(found: Sequence[Column], matches: Sequence[Match], taken: Mapping[str, int]) -> None:
@@ -156,17 +161,16 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
     field = field_named(column.field)
     if field is None:
         return
-    if column.field == PEOPLE_FIELD:
-        column.separator = separator_of_people(values)
-    elif "separator" in field.options:
-        column.separator = separator_of(values)
+    if "separator" in field.options:
+        is_of_people = column.field == PEOPLE_FIELD
+        column.separator = separator_of_people(values) if is_of_people else separator_of(values)
     if "order" in field.options:
         column.order = column.order or order_of_dates(values) or "YMD"
     if "decimal" in field.options:
         column.decimal = decimal_sign(values, is_count=isinstance(field.kind, Integer))
     if "currency" in field.options:
         column.currency, column.unit = currency_in_heading(column.heading)
-        if not column.currency and any(_names_no_currency(each) for each in values):
+        if not column.currency and any(map(_names_no_currency, values)):
             column.currency = ASK
 
 
@@ -321,22 +325,42 @@ def fits(field: str, values: Sequence[str]) -> bool:
 
 def fits_best(fields: Sequence[str], values: Sequence[str]) -> str:
     """Return the first of *fields* that the values fit; those with known words before others."""
-    for field, is_known in (("address.country", _is_country), ("status", is_status)):
-        if len(fields) > 1 and field in fields and share(values[:SAMPLED], is_known) >= _HALF:
+    sample = values[:SAMPLED]
+    if len(fields) > 1:
+        field = _field_of_known_words(fields, sample)
+        if field:
             return field
+        if sample:  # whose words are no statuses
+            fields = [field for field in fields if field != "status"]
     for field in fields:
-        if field == "status" and len(fields) > 1 and values:
-            continue
-        if field in {"address.city", "address.zip"} and share(values[:SAMPLED], _is_zip_city) >= _HALF:
-            return "address.zip_city"
         if field == "address" and "address.city" in fields:
-            if share(values[:SAMPLED], lambda text: bool(re.search(r"[,\n]|\d", text))) >= _HALF:
+            if share(sample, _is_like_an_address) >= _HALF:
                 return field
-        elif field in {"address", "address.city"} and share(values[:SAMPLED], _is_country) >= _MOST:
-            return "address.country"
-        elif fits(field, values):
+            continue  # a city has neither commas nor numbers
+        better = _better_part_of_address(field, sample)
+        if better or fits(field, values):
+            return better or field
+    return ""
+
+
+def _better_part_of_address(field: str, sample: Sequence[str]) -> str:
+    """Return the part of an address that values are instead of *field*; "" if they are none."""
+    if field in {"address.city", "address.zip"} and share(sample, _is_zip_city) >= _HALF:
+        return "address.zip_city"
+    if field in {"address", "address.city"} and share(sample, _is_country) >= _MOST:
+        return "address.country"
+    return ""
+
+
+def _field_of_known_words(fields: Sequence[str], sample: Sequence[str]) -> str:
+    for field, is_known in (("address.country", _is_country), ("status", is_status)):
+        if field in fields and share(sample, is_known) >= _HALF:
             return field
     return ""
+
+
+def _is_like_an_address(text: str) -> bool:
+    return bool(re.search(r"[,\n]|\d", text))
 
 
 def _is_zip_city(text: str) -> bool:
@@ -351,7 +375,7 @@ def is_status(text: str) -> bool:
     return key(text) in catalogue().statuses
 
 
-def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:  # noqa: PLR0911 - one for each field
+def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:
     """
     Return the field that the values of a column without a known heading look like; empty if none.
 
@@ -361,24 +385,41 @@ def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:  # no
     values = values[:SAMPLED]
     if not values:
         return ""
+    hosts = list(map(_host, values))
     for host, field in _HOSTS.items():
-        if free(field) and [*map(_host, values)].count(host) >= _MOST * len(values):
+        if free(field) and hosts.count(host) >= _MOST * len(values):
             return field
-    distinct = {*values}
-    if free("socials.email") and share(values, lambda text: bool(_EMAIL.fullmatch(text))) >= _MOST:
-        return "socials.email"
-    if free("website") and share(values, _is_home) >= _MOST and len({*map(_host, values)}) >= _MOST * len(values):
-        return "website"
-    if free("address.country") and share(values, _is_country) >= _MOST and _is_surely_of_countries(distinct):
-        return "address.country"
-    if free("socials.phone_number") and share(values, lambda text: bool(_SURE_PHONE.fullmatch(text))) >= _MOST:
-        return "socials.phone_number"
+    for field, fits_surely in _SURE_LOOKS.items():
+        if free(field) and fits_surely(values):
+            return field
     return ""
 
 
-def _is_surely_of_countries(distinct: set[str]) -> bool:
-    """Return whether texts are names of countries, and not codes that languages and states have too."""
-    return any(len(each) > _FEW for each in distinct)
+def _are_email_addresses(values: Sequence[str]) -> bool:
+    return share(values, lambda text: bool(_EMAIL.fullmatch(text))) >= _MOST
+
+
+def _are_websites(values: Sequence[str]) -> bool:
+    """Return whether values are home pages of different hosts, and not pages of one site."""
+    return share(values, _is_home) >= _MOST and len({*map(_host, values)}) >= _MOST * len(values)
+
+
+def _are_countries(values: Sequence[str]) -> bool:
+    """Return whether values are names of countries, and not only codes, which languages and states have too."""
+    return share(values, _is_country) >= _MOST and any(len(text) > _FEW for text in values)
+
+
+def _are_phone_numbers(values: Sequence[str]) -> bool:
+    return share(values, lambda text: bool(_SURE_PHONE.fullmatch(text))) >= _MOST
+
+
+_SURE_LOOKS: Final[Mapping[str, Callable[[Sequence[str]], bool]]] = {
+    "socials.email": _are_email_addresses,
+    "website": _are_websites,
+    "address.country": _are_countries,
+    "socials.phone_number": _are_phone_numbers,
+}
+"""Fields that values show without a heading, in the order in which they are tried."""
 
 
 def _host(text: str) -> str:

@@ -259,22 +259,25 @@ class _Conversion:
     def rows(self, sheet: Sheet, table: TableMapping) -> Iterator[_Row]:
         """Yield the rows of a table with their values."""
         at, headings = _headings(sheet, table)
-        places = {heading: n for n, heading in reversed(list(enumerate(headings)))}
-        columns = [(places[each.heading], each) for each in table.column if each.field and each.heading in places]
+        # Of headings that are alike, the first column counts.
+        places = {heading: place for place, heading in reversed(list(enumerate(headings)))}
+        columns = []
+        for column in table.column:
+            if column.field and column.heading in places:
+                columns.append((places[column.heading], column))
         self._tell_columns(sheet, table, at, headings)
-        usual = sorted(sum(map(bool, row)) for row in sheet.rows[at : at + 200])
-        typical = usual[len(usual) // 2] if usual else 0
+        typical = _typical_cells(sheet.rows[at : at + 200])
         after_blank = False
         for number, cells in enumerate(sheet.rows[at:], at + 1):
             filled = sum(map(bool, cells))
+            is_note = after_blank and filled == 1 and typical >= _USUAL_CELLS
             if not filled:
                 after_blank = True
-                continue
-            if catalogue().totals & {key(cell) for cell in cells[:2]} and _is_total(cells, typical):
+            elif _is_total(cells, typical):
                 self.losses.append(Loss(sheet.name, number, "", "is a total, and is left out"))
             elif list(cells) == headings:
                 self.losses.append(Loss(sheet.name, number, "", "repeats the headings, and is left out"))
-            elif after_blank and filled == 1 and typical >= _USUAL_CELLS:
+            elif is_note:
                 note = next(filter(None, cells))
                 self.losses.append(Loss(sheet.name, number, "", "is a note below the table, and is left out", note))
             else:
@@ -312,18 +315,19 @@ class _Conversion:
             found: Any
             if column.field == PEOPLE_FIELD:
                 found = people_in(column, text)
-                people += found if isinstance(found, list) else []
             else:
                 found = value_of(column, text, self.currency)
+            if found is None:
+                continue
             if isinstance(found, Lost):
                 self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
+            elif column.field == PEOPLE_FIELD:
+                people += found
             elif column.field == "address":
-                address = found or ""
+                address = found
             elif column.field == "address.zip_city":
-                for part, value in (found or {}).items():
-                    values.setdefault(f"address.{part}", value)
-            elif found is None or column.field == PEOPLE_FIELD:
-                continue
+                for member, value in found.items():
+                    values.setdefault(f"address.{member}", value)
             elif values.setdefault(column.field, found) != found:
                 said = "is left out: another column of the same field has a value in this row"
                 self.losses.append(Loss(sheet.name, number, column.heading, said, text, _ONE_FIELD))
@@ -375,20 +379,22 @@ class _Conversion:
             return
         members = _members(row)
         slug = members.pop("id", "")
-        same = self.companies.setdefault(name_key(name) or name, [])
-        for other in same[:_COMPARED]:
-            if (not slug or slug == other.slug) and _agree(other.members, members):
-                other.members |= {key: value for key, value in members.items() if key not in other.members}
-                other.add_people(row.people)
-                return
-        stored = self.known.companies.get(name_key(name), [])
-        is_stored = bool(slug and slug in self.known.used["company"]) or len(stored) > len(same)
-        if same and not slug:
-            said = "has the name of another row but other values, and is a company of its own"
-            self.losses.append(Loss(row.table, row.number, "", said, name))
+        namesakes = self.companies.setdefault(name_key(name) or name, [])
+        same = _same_company(namesakes[:_COMPARED], slug, members)
+        if same:
+            for member, value in members.items():
+                same.members.setdefault(member, value)
+            same.add_people(row.people)
+            return
+        if namesakes and not slug:
+            reason = "has the name of another row but other values, and is a company of its own"
+            self.losses.append(Loss(row.table, row.number, "", reason, name))
+        # Stored companies of one name are given to the rows of the name in their order.
+        unmatched = self.known.companies.get(name_key(name), [])[len(namesakes) :]
+        is_stored = bool(unmatched) or (bool(slug) and slug in self.known.used["company"])
         if not slug:
-            slug = stored[len(same)] if len(stored) > len(same) else self.known.new_slug("company", name)
-        same.append(CompanyRecord(row.number, slug, members, list(row.people), is_stored))
+            slug = unmatched[0] if unmatched else self.known.new_slug("company", name)
+        namesakes.append(CompanyRecord(row.number, slug, members, list(row.people), is_stored))
 
     # ------------------------------------------------------------------ people
 
@@ -470,26 +476,34 @@ class _Conversion:
     def _positions(self, record: CompanyRecord) -> list[JSONObject]:
         """Return the stored positions with the new ones; none if the table brings no new one."""
         former = team_of(record.slug) if record.is_stored else []
-        slug_by_name: dict[str, str] = {}
+        slugs_by_name: dict[str, str] = {}
         known: set[tuple[str, str]] = set()
         for position in former:
-            key = name_key(position["person"].get("name") or "")
-            slug_by_name[key] = position["person"].get("slug", "")
-            known.add((key, name_key(position.get("title") or "")))
+            name = name_key(position["person"].get("name") or "")
+            slugs_by_name[name] = position["person"].get("slug", "")
+            known.add((name, name_key(position.get("title") or "")))
         new: list[JSONObject] = []
         for person in record.people:
-            key = name_key(person.name)
-            place = (key, name_key(person.title))
-            if place in known or (key in slug_by_name and not person.title):
+            name = name_key(person.name)
+            place = (name, name_key(person.title))
+            is_listed = name in slugs_by_name and not person.title
+            if place in known or is_listed:
                 continue
             known.add(place)
-            slug = slug_by_name.get(key) or self._person(person.name, record.row)
+            slug = slugs_by_name.get(name) or self._person(person.name, record.row)
             if slug is None:
                 self._ambiguous("", record.row, person.name)
-                continue
-            named = {"name": person.name, **({"slug": slug} if slug else {})}
-            new.append({**({"title": person.title} if person.title else {}), "person": named})
+            else:
+                new.append(_position(person, slug))
         return [*former, *new] if new else []
+
+
+def _position(person: PersonInCell, slug: str) -> JSONObject:
+    """Return a position in the form of a line."""
+    position: JSONObject = {"person": {"name": person.name}}
+    if slug:
+        position["person"]["slug"] = slug
+    return {"title": person.title, **position} if person.title else position
 
 
 def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
@@ -501,8 +515,16 @@ def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
     return table.header, headings_of(sheet.rows, max(0, min(table.header, len(sheet.rows)) - 1))
 
 
+def _typical_cells(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many cells of a row have a value, in the median."""
+    counts = sorted(sum(map(bool, row)) for row in rows)
+    return counts[len(counts) // 2] if counts else 0
+
+
 def _is_total(cells: Sequence[str], typical: int) -> bool:
-    """Return whether a row that begins with a word for a total has numbers and gaps, as sums do."""
+    """Return whether a row begins with a word for a total, and has numbers and gaps, as sums do."""
+    if catalogue().totals.isdisjoint(map(key, cells[:2])):
+        return False
     rest = [cell for cell in cells if cell and key(cell) not in catalogue().totals]
     return sum(any(map(str.isdigit, cell)) for cell in rest) == len(rest) and len(rest) < max(typical, 2)
 
@@ -533,6 +555,15 @@ def _members(row: _Row) -> JSONObject:
         if found:
             members[name] = [found] if is_list(name) else found
     return members
+
+
+def _same_company(companies: Sequence[CompanyRecord], slug: str, members: JSONObject) -> CompanyRecord | None:
+    """Return the company that a further row of its name is about; None if the row contradicts all of them."""
+    for company in companies:
+        is_same_slug = not slug or slug == company.slug
+        if is_same_slug and _agree(company.members, members):
+            return company
+    return None
 
 
 def _agree(one: JSONObject, other: JSONObject) -> bool:

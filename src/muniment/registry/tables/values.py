@@ -64,24 +64,28 @@ def separator_of(values: Sequence[str]) -> str:
 
 def separator_of_people(values: Sequence[str]) -> str:
     """Return the separator of several people in a cell; ``?`` where a comma may also part last and first name."""
-    for each in _SEPARATORS:
-        cells = [value for value in values if each in value]
+    for separator in _SEPARATORS:
+        cells = [value for value in values if separator in value]
         if not cells:
             continue
-        if each.strip().isalpha():  # "Ortega y Gasset" is one name
-            if all(len(part.split()) > 1 for cell in cells for part in _parts(cell, each)):
-                return each
+        are_full_names = [_has_full_names(cell, separator) for cell in cells]
+        if separator.strip().isalpha():  # "Ortega y Gasset" is one name
+            if all(are_full_names):
+                return separator
             continue
-        if each != ",":
-            return each
-        whole = [all(len(part.split()) > 1 for part in _parts(cell, ",")) for cell in cells]
-        if all(whole):
-            return ","
+        if separator != "," or all(are_full_names):
+            return separator
         if any(map(_has_titles, cells)):
             return ""  # "Jane Doe, Chair"
-        if any(whole) or any(cell.count(",") > 1 for cell in cells):
+        has_several_commas = any(cell.count(",") > 1 for cell in cells)
+        if has_several_commas or any(are_full_names):
             return ASK
     return ""
+
+
+def _has_full_names(cell: str, separator: str) -> bool:
+    """Return whether every part of a cell has two words, as names of people have."""
+    return all(len(part.split()) > 1 for part in _parts(cell, separator))
 
 
 def _has_titles(cell: str) -> bool:
@@ -142,16 +146,20 @@ def _foreign_names() -> dict[str, str]:
 
     places = Path(pycountry.LOCALES_DIR)
     languages = sorted(each.name for each in places.iterdir() if (each / "LC_MESSAGES" / "iso3166-1.mo").is_file())
-    texts = [gettext.translation("iso3166-1", places, languages=[each]) for each in languages]
-    found: dict[str, str] = {}
+    translations = [gettext.translation("iso3166-1", places, languages=[each]) for each in languages]
+    codes: dict[str, str] = {}
     doubtful: set[str] = set()
     for country in pycountry.countries:
         own = {country.name, getattr(country, "official_name", ""), getattr(country, "common_name", "")} - {""}
-        names = {country.alpha_3, *own} | {each.gettext(name) for each in texts for name in own}
-        for name in {key(each) for each in names}:
-            if found.setdefault(name, country.alpha_2) != country.alpha_2:
+        names = {country.alpha_3, *own}
+        for translation in translations:
+            names.update(map(translation.gettext, own))
+        for name in map(key, names):
+            if codes.setdefault(name, country.alpha_2) != country.alpha_2:
                 doubtful.add(name)
-    return {name: code for name, code in found.items() if name and name not in doubtful}
+    for name in doubtful | {""}:
+        codes.pop(name, None)
+    return codes
 
 
 _IN_BRACKETS: Final = re.compile(r"(.+?)\s*[(\[（［]([^()\[\]（）［］]+)[)\]）］]")
@@ -445,19 +453,34 @@ def _country(cell: Cell) -> str | Lost:
 
 def address_of(text: str) -> JSONObject:
     """Return the parts of an address in one cell; what is not surely a part stays in the street."""
-    lines = [part.strip() for part in re.split(r"[,;\n]", _clean(text)) if part.strip()]
-    found: JSONObject = {}
-    if len(lines) > 1 and (code := code_of_country(lines[-1])) and len(lines[-1]) != 2:
-        found["country"] = code
+    lines = list(filter(None, map(str.strip, re.split(r"[,;\n]", _clean(text)))))
+    if not lines:
+        return {}
+    members: JSONObject = {}
+    country = _country_of_address(lines)
+    if country:
+        members["country"] = country
         lines.pop()
-    elif len(lines) > 1 and re.fullmatch(r"[A-Z]{2}", lines[-1]) and lines[-1] in country_names() and len(lines) > 2:
-        found["country"] = lines.pop()
-    if len(lines) > 1 and (
-        match := re.fullmatch(r"(?:[A-Z]{1,2}-)?(\d{4,5}|\d{3} \d{2}|\d{2}-\d{3})\s++(\D+)", lines[-1])
-    ):
-        found |= {"zip": match[1], "city": match[2].strip()}
+    zip_city = _ZIP_CITY_LINE.fullmatch(lines[-1])
+    if zip_city and len(lines) > 1:
+        members |= {"zip": zip_city[1], "city": zip_city[2].strip()}
         lines.pop()
-    return {"address_1": ", ".join(lines), **found} if lines else found
+    return {"address_1": ", ".join(lines), **members}
+
+
+_ZIP_CITY_LINE: Final = re.compile(r"(?:[A-Z]{1,2}-)?(\d{4,5}|\d{3} \d{2}|\d{2}-\d{3})\s++(\D+)")
+
+
+def _country_of_address(lines: Sequence[str]) -> str:
+    """Return the code of the country that the last line of an address is; "" if it is none."""
+    last = lines[-1]
+    if len(lines) == 1:
+        return ""
+    if len(last) != 2:
+        return code_of_country(last)
+    # Two letters after the street alone can be a state: "1 Main Street, CA".
+    is_code = len(lines) > 2 and bool(re.fullmatch(r"[A-Z]{2}", last)) and last in country_names()
+    return last if is_code else ""
 
 
 def people_in(column: Column, text: str) -> list[PersonInCell] | Lost | None:
