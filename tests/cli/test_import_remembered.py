@@ -5,7 +5,7 @@ import pytest
 from make.accounts import account, signed_in
 from make.imports import upload, work
 from make.pages import fields_of
-from muniment.cli.imports import tables
+from muniment.cli import tables
 from muniment.registry.models import Company, ImportUpload
 
 pytestmark = pytest.mark.django_db

@@ -39,7 +39,7 @@ MODULES: Final = {
     "person": "people",
     "plugins": "plugins",
     "serve": "serving",
-    "settings": "imports.registry_file",
+    "settings": "settings",
     "worker": "worker",
 }
 """The module of each command. It is imported when the command is used: `serve` must not wait for the others."""

@@ -13,8 +13,8 @@ from django.db.utils import DatabaseError
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 
+from muniment.cli import tables
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
-from muniment.cli.imports import tables
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 

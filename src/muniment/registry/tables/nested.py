@@ -11,7 +11,7 @@ MAX_DEPTH: Final = 12
 MAX_LIST_COLUMNS: Final = 5
 _PERSON_NAMES: Final = ("name", "fullName", "full_name", "label")
 _TITLES: Final = ("title", "role", "position", "function")
-_NOTHING: Final = (None, "", [], {})
+_NOTHING: Final[tuple[Any, ...]] = (None, "", [], {})
 MAX_NAMED: Final = 10
 
 

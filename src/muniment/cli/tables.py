@@ -15,6 +15,7 @@ from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
     from muniment.registry.exchange.importer import ImportOptions
+    from muniment.registry.tables.fields import Column
     from muniment.registry.tables.operations import Prepared, TableImport
 
 _SHOWN: Final = 3
@@ -145,17 +146,23 @@ _ASKED: Final = {
 def _ask(prepared: "Prepared") -> None:
     """Ask for the choices that a mapping needs, in a terminal."""
     for table in prepared.mapping.table:
-        for column in table.column if table.kind != "skip" else ():
-            place = f"{table.name}: {column.heading}"
-            for option, choices in _ASKED.items():
-                if column.field and getattr(column, option) in {"?", 0}:
-                    chosen = click.prompt(f"{place}: {option}", type=click.Choice(choices))
-                    setattr(column, option, int(chosen) if option == "unit" else chosen)
-            if column.field and column.separator == "?":
-                is_list = click.confirm(f'{place}: does a comma separate people (no: "Last, First")?', default=True)
-                column.separator = "," if is_list else ""
-            if column.field and column.currency == "?":
-                column.currency = click.prompt(f"{place}: currency, such as EUR").upper()
+        if table.kind == "skip":
+            continue
+        for column in table.column:
+            if column.field:
+                _ask_of_column(column, f"{table.name}: {column.heading}")
+
+
+def _ask_of_column(column: "Column", place: str) -> None:
+    for option, choices in _ASKED.items():
+        if getattr(column, option) in {"?", 0}:
+            chosen = click.prompt(f"{place}: {option}", type=click.Choice(choices))
+            setattr(column, option, int(chosen) if option == "unit" else chosen)
+    if column.separator == "?":
+        is_list = click.confirm(f'{place}: does a comma separate people (no: "Last, First")?', default=True)
+        column.separator = "," if is_list else ""
+    if column.currency == "?":
+        column.currency = click.prompt(f"{place}: currency, such as EUR").upper()
 
 
 def _preview(prepared: "Prepared", options: "ImportOptions") -> None:

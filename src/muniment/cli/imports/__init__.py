@@ -1,1 +1,0 @@
-"""Parts of the command `muniment import`: tables, the list of imports, undo."""
