@@ -54,7 +54,7 @@ UNSHOWN: Final = (
         "accounts/keys/",
     ),
     *("backup/container", "backup/loading", "backup/moving", "backup/proof", "backup/rows", "backup/snapshot"),
-    *("assessments/evaluation/language_model/", "web/views/oauth", "web/views/authorize"),
+    *("assessments/evaluation/language_model/", "web/views/oauth"),
 )
 """What no page shows: texts of protocols, of the command line and of faults of language models."""
 

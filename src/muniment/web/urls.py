@@ -8,8 +8,8 @@ from muniment.accounts import adapters, identity_providers
 from muniment.credits.billing import WEBHOOK
 from muniment.web.public_pages import PUBLIC
 from muniment.web.requests import errors
-from muniment.web.views import authorize, billing, confirming, mailed_codes, oauth, security_log, sign_in, visitor
-from muniment.web.views.authoring import checking, listing_form, pasted, people_picker, preview
+from muniment.web.views import billing, confirming, mailed_codes, oauth, security_log, sign_in, visitor
+from muniment.web.views.authoring import checking, listing_form, pasted, preview
 from muniment.web.views.manage import (
     applications,
     companies,
@@ -56,7 +56,7 @@ urlpatterns = [
     path("manage/profile/history/<int:entry>/revert", profile.revert),
     re_path(r"^manage/profile/(?P<step>unlist|publish)$", profile.take_step),
     path("manage/invitations/<str:token>", owners.invitation),
-    path("manage/people/suggest", people_picker.suggest),
+    path("manage/people/suggest", listing_form.suggest_people),
     path("manage/companies/new", listing_form.new),
     path("manage/companies/suggest", listing_form.suggest_slug),
     path("manage/companies/<str:slug>", companies.company, name="manage_company"),
@@ -118,7 +118,7 @@ urlpatterns = [
     re_path(r"^\.well-known/oauth-protected-resource(?:/api/manage/mcp)?/?$", oauth.protected_resource),
     re_path(r"^\.well-known/", oauth.no_metadata),
     re_path(r"^oauth/register/?$", oauth.register),
-    re_path(r"^oauth/authorize/?$", authorize.authorize),
+    re_path(r"^oauth/authorize/?$", oauth.authorize),
     re_path(r"^oauth/token/?$", oauth.token),
     re_path(r"^oauth/revoke/?$", oauth.revoke),
     path("uploads/<str:token>", uploads.upload),

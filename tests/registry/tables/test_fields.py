@@ -25,7 +25,7 @@ from muniment.schema.record import Field
 pytestmark = pytest.mark.django_db
 TABLE = "Company;Charter number;Website\nAlder House;AB  12;alder.example\nBirch House;;\n"
 SOURCE = Path(muniment.__file__).parent
-OF_TABLES = ("registry/tables/", "registry/exchange/", "registry/imports/", "web/authoring/import", "cli/tables")
+OF_TABLES = ("registry/tables/", "registry/exchange/", "registry/imports/", "web/views/operate/imports", "cli/tables")
 FOREIGN = "registry/tables/presets.py"
 """It has the columns of public formats, and which field each is."""
 

@@ -3,9 +3,8 @@
 import pytest
 
 from muniment.schema.validation import ChoiceFault, Fault
-from muniment.web.authoring.pasting import Pasted
-from muniment.web.authoring.tables import read_table
 from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM
+from muniment.web.views.authoring.pasted import Pasted, read_table
 
 STORED = [
     {"id": "h1", "name": "Treasury", "tokens": "500", "percentage": 50},

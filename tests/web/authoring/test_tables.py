@@ -2,8 +2,8 @@
 
 import pytest
 
-from muniment.web.authoring.tables import cells_by_column, plain_numbers, read_table
 from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM
+from muniment.web.views.authoring.pasted import cells_by_column, plain_numbers, read_table
 
 
 def read(text, rows=HOLDERS, chosen=None):

@@ -9,7 +9,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import CapTableEntry, Position
 from muniment.registry.review import workflow
-from muniment.web.authoring.tables import MAX_CHARACTERS
+from muniment.web.views.authoring.pasted import MAX_CHARACTERS
 
 pytestmark = pytest.mark.django_db
 TABLE = "Holder\tTokens\tShare\r\nTreasury\t500,000\t50%\r\nFounders\t300,000\t30%\r\n"

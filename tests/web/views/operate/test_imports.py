@@ -14,7 +14,7 @@ from muniment.kernel.ids import now
 from muniment.registry.imports.uploads import remove_old
 from muniment.registry.models import Company, ImportRun, ImportUpload
 from muniment.registry.tables.delimited import LIKELY
-from muniment.web.authoring import encodings
+from muniment.web.views.operate import imports
 
 pytestmark = pytest.mark.django_db
 
@@ -321,7 +321,7 @@ def test_a_currency_that_no_cell_names_is_asked_until_it_is_entered(browser):
 
 @pytest.mark.parametrize("encoding", LIKELY)
 def test_an_encoding_that_can_be_guessed_can_be_chosen(encoding):
-    assert encodings.encoding_named(encoding) in encodings.ENCODINGS
+    assert imports.encoding_named(encoding) in imports.ENCODINGS
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_an_encoding_that_can_be_guessed_can_be_chosen(encoding):
     [("iso8859-2", "iso8859_2"), ("shift_jis", "cp932"), ("utf-8-sig", "utf-8"), ("latin9", "iso8859_15")],
 )
 def test_an_encoding_is_listed_once_whatever_its_name(name, listed):
-    assert encodings.encoding_named(name) == listed
+    assert imports.encoding_named(name) == listed
 
 
 def test_a_western_file_is_read_again_as_iso_8859_15(browser):

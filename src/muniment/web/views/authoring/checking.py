@@ -18,11 +18,11 @@ from muniment.registry.review.duplicates import likely_duplicates
 from muniment.registry.review.values import broken_values
 from muniment.web.authoring import checks
 from muniment.web.authoring.checks import Finding
-from muniment.web.authoring.drafts import as_published
 from muniment.web.presenters import company_lists, differences
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.pages import manage_page
 from muniment.web.views.authoring.listing_form import TITLES, steps_of
+from muniment.web.views.authoring.preview import as_published
 from muniment.web.views.manage.companies import frame
 
 SUBMITTABLE = {"draft", "changes_requested"}

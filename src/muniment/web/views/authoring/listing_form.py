@@ -1,9 +1,10 @@
-"""The form of a listing: create it, edit it in short steps, submit it."""
+"""The form of a listing: create it, edit it in short steps, choose people, submit it."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
+import msgspec
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
@@ -20,6 +21,7 @@ from muniment.registry.company.changes import BadFields, CompanyChange, read_cha
 from muniment.registry.company.listings import OwnedCompany, compare
 from muniment.registry.review import workflow
 from muniment.registry.review.duplicates import likely_duplicates
+from muniment.store.queries import ListQuery
 from muniment.web import form_pages
 from muniment.web.authoring.checks import missing_of
 from muniment.web.forms import About, Basics, FormStep, Links
@@ -27,6 +29,7 @@ from muniment.web.presenters import differences
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
+from muniment.web.requests.page_cache import reader
 from muniment.web.requests.pages import manage_page
 from muniment.web.requests.pagination import pager
 from muniment.web.views.manage.companies import asked_version, frame, say, version_of
@@ -41,6 +44,10 @@ TITLES: Final = {
     "review": gettext_lazy("Check and submit"),
 }
 ORDER: Final = tuple(TITLES)
+PEOPLE_SUGGESTED: Final = 6
+MIN_NAME_CHARACTERS: Final = 2
+MAX_NAME_CHARACTERS: Final = 100
+_decode: Any = msgspec.json.decode
 
 
 @signed_in()
@@ -225,3 +232,30 @@ def _stale(actor: Actor, slug: str, page: form_pages.FormPage) -> list[differenc
         page.put(refusal.faults)
         return []
     return differences.lines_of(difference.to_wire()) or [differences.line(gettext("No differences left"), "", "")]
+
+
+@signed_in("GET", "HEAD")
+def suggest_people(request: HttpRequest) -> HttpResponse:
+    """Return the options of the people picker, as items of a list box."""
+    text = " ".join(request.GET.get("q", "")[:MAX_NAME_CHARACTERS].split())
+    source = reader()
+    source.refresh()
+    people = []
+    if len(text) >= MIN_NAME_CHARACTERS or text > "\u02ff":  # one letter of a script without spaces is a word
+        found = source.people(ListQuery(q=text, page_size=PEOPLE_SUGGESTED))
+        slugs = [_decode(item)["slug"] for item in found.items]
+        documents = source.documents([("person", slug) for slug in slugs])
+        people = [_decode(each.body)["data"] for slug in slugs if (each := documents.get(("person", slug)))]
+    options = [
+        {"slug": each["slug"], "name": each["name"], "place": _position_of(each), "picture": each.get("picture")}
+        for each in people
+    ]
+    return render(request, "manage/people_options.html", {"options": options})
+
+
+def _position_of(person: Any) -> str:
+    """Return the first position of a person: title and organization."""
+    for position in person.get("positions") or ():
+        if company := position.get("company"):
+            return ", ".join(filter(None, (position.get("title"), company["name"])))
+    return ""

@@ -1,7 +1,16 @@
-"""Paste a table from a spreadsheet into a list of a listing: show what would change, then save it."""
+"""
+Paste a table from a spreadsheet into a list of a listing: show what would change, then save it.
+
+Columns are recognized by their headings, or by their order. A pasted row changes the stored row that it names, and
+otherwise is a new one. Rows that the table does not name stay, unless it is said to be the whole list.
+"""
 
 import hashlib
-from typing import Any, Final
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from django.contrib import messages
@@ -11,19 +20,21 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, TooMany
-from muniment.languages.translated import told
+from muniment.languages.translated import stated, told
 from muniment.languages.writing import number
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.company.listings import OwnedCompany
-from muniment.web.authoring.pasting import ADDED, CHANGED, UNCHANGED, Pasted, PastedRow
-from muniment.web.authoring.tables import MAX_CHARACTERS, Table, read_table
+from muniment.registry.tables.catalogue import key as heading_key
+from muniment.registry.tables.delimited import DELIMITERS, cells_of
+from muniment.schema.validation import ChoiceFault, Fault
 from muniment.web.forms import plain
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.kept_forms import form_data
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import manage_page
-from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM, VOTED, Column, RowList, funding_rounds
+from muniment.web.row_editor import NEW
+from muniment.web.row_lists import DISTRIBUTED, HOLDERS, PLACES, TEAM, VOTED, Cells, Column, RowList, funding_rounds
 from muniment.web.views.authoring.listing_form import TITLES
 from muniment.web.views.manage.companies import asked_version, frame, say
 
@@ -34,6 +45,257 @@ _EXAMPLES: Final = {
     TEAM.name: "Name\tPosition\nAda Reef\tChair\nBo Marsh\tTreasurer",
     HOLDERS.name: "Name\tAddress\tTokens\tPercent\nTreasury\t0x1a2b\t500,000\t50%\nFounders\t\t300,000\t30%",
 }
+ADDED: Final = "new"
+CHANGED: Final = "changed"
+UNCHANGED: Final = "unchanged"
+_IDENTIFYING: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "positions": (("slug", "title"), ("name", "title"), ("slug",), ("name",)),
+    "capTable": (("address",), ("name",)),
+    "proposals": (("title",),),
+    "address": (("address_1", "city"),),
+}
+"""The members that name a row, the surest first; by default its first column."""
+_SURE: Final = {"positions": "slug", "capTable": "address"}
+"""The member that tells rows of the same name apart."""
+MAX_CHARACTERS: Final = 1_000_000
+MAX_COLUMNS: Final = 40
+_COMMA: Final = re.compile(r"[+-]?\d{1,3}(?:[.\s]?\d{3})*,\d+\s*%?")
+_THOUSANDS: Final = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\s*%?")
+_GAPS: Final = re.compile(r"(?<=\d)[\s\u00a0\u202f'\u2019](?=\d{3})")
+_WORDS: Final[Mapping[str, str]] = {
+    "name": "holder shareholder stakeholder owner investor member person fullname who inhaber aktionar nom"
+    " nombre titular pool category allocation round personne persona naam",
+    "address": "wallet walletaddress walletid account publickey ethaddress adresse direccion",
+    "tokens": "token amount quantity balance shares numberofshares units stucke anteile cantidad nombre_de_titres",
+    "percentage": "percent share stake ownership pct part prozent anteil porcentaje pourcentage weight",
+    "title": "role position jobtitle job function funktion titre rol cargo fonction proposal subject",
+    "slug": "profile profilelink link id",
+    "status": "state result outcome",
+    "for": "yes votesyes pro infavour infavor",
+    "against": "no votesno contra",
+    "endDate": "end ends enddate deadline closes date votingends",
+    "target": "goal raise amount size",
+    "opened": "open opens start startdate from",
+    "closed": "close closes end enddate until to",
+    "address_1": "street streetaddress address1 line1 strasse rue calle",
+    "address_2": "line2 address2 suite",
+    "city": "town ort stadt ville ciudad",
+    "state": "region province county bundesland",
+    "zip": "postalcode postcode plz zipcode",
+    "country": "land pays pais",
+}
+"""Further headings of a column, without spaces, accents and signs."""
+_ORDERS: Final[Mapping[str, Sequence[tuple[str, ...]]]] = {
+    "positions": (("name",), ("name", "title"), ("name", "title", "slug")),
+    "capTable": (("name",), ("name", "percentage"), ("name", "tokens", "percentage")),
+}
+"""The columns of a table without headings, by how many it has; otherwise those of the form."""
+
+
+class Table(NamedTuple):
+    """
+    The rows of a pasted text.
+
+    Args:
+        rows: without the headings, each with as many cells as there are columns.
+        headings: the first line, if it says what the columns are.
+        columns: the name of each column's member; empty where it is not taken over.
+        first_line: the number of the first of *rows* in the text.
+    """
+
+    rows: list[list[str]]
+    headings: list[str]
+    columns: list[str]
+    first_line: int
+
+
+@dataclass(slots=True)
+class PastedRow:
+    """
+    A row of the table.
+
+    Args:
+        line: its number in the text.
+        cells: the cells of the columns that the table has.
+        at: the stored row that it changes; None for a new one.
+        members: what it changes, or the new row.
+    """
+
+    line: int
+    cells: Cells
+    at: int | None = None
+    members: JSONObject = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    choices: tuple[str, ...] = ()
+    choice: str = ""
+
+    @property
+    def effect(self) -> str:
+        if self.at is None:
+            return ADDED
+        return CHANGED if self.members else UNCHANGED
+
+
+class _Candidates:
+    """
+    Stored rows of one name, of which each can be named once. Taking one costs the same however many there are.
+
+    Rows that differ in the member that tells rows of one name apart are not the same; a row without it may be any.
+    """
+
+    def __init__(self) -> None:
+        self._by_sure: dict[str, deque[int]] = defaultdict(deque)
+        self._all: deque[int] = deque()
+        self._taken: set[int] = set()
+
+    def add(self, at: int, sure: str) -> None:
+        self._by_sure[sure.casefold()].append(at)
+        self._all.append(at)
+
+    def take(self, sure: str) -> int | None:
+        """Return the first row that may be meant, which is then no candidate any more; None if there is none."""
+        queues = [self._by_sure[each] for each in (sure.casefold(), "")] if sure else [self._all]
+        heads = [queue[0] for queue in map(self._untaken, queues) if queue]
+        found = min(heads, default=None)
+        if found is not None:
+            self._taken.add(found)
+        return found
+
+    def _untaken(self, queue: deque[int]) -> deque[int]:
+        while queue and queue[0] in self._taken:
+            queue.popleft()
+        return queue
+
+
+class Pasted:
+    """
+    A pasted table beside the stored rows of a list.
+
+    Args:
+        is_whole: stored rows that the table does not name are removed.
+        choices: by line, the slug of the person whom a row names.
+    """
+
+    def __init__(
+        self,
+        rows: RowList,
+        stored: Sequence[JSONObject],
+        table: Table,
+        *,
+        is_whole: bool = False,
+        choices: Mapping[int, str] | None = None,
+    ) -> None:
+        self.list, self.stored, self.table, self.is_whole = rows, stored, table, is_whole
+        self.sentences: list[str] = []
+        self.rows = [
+            PastedRow(table.first_line + n, cells, choice=(choices or {}).get(table.first_line + n, ""))
+            for n, cells in enumerate(cells_by_column(table, rows.columns))
+        ]
+        self._match()
+        for row in self.rows:
+            self._read(row)
+        named = {row.at for row in self.rows}
+        self.removed = [at for at in range(len(stored)) if at not in named] if is_whole else []
+
+    def _match(self) -> None:
+        """Find the stored row that each row names: by everything that identifies one, else by its name alone."""
+        taken: set[int] = set()
+        sure = _SURE.get(self.list.name, "")
+        shown = [self.list.cells(stored) for stored in self.stored]
+        for key in _keys(self.list):
+            places: dict[str, _Candidates] = defaultdict(_Candidates)
+            for at, cells in enumerate(shown):
+                if at not in taken and (text := key(cells)):
+                    places[text].add(at, cells.get(sure, ""))
+            for row in self.rows:
+                if row.at is None and (found := places.get(key(row.cells))):
+                    row.at = found.take(row.cells.get(sure, ""))
+            taken = {row.at for row in self.rows if row.at is not None}
+
+    def _read(self, row: PastedRow) -> None:
+        if row.choice and row.choice != NEW and "slug" in {column.name for column in self.list.columns}:
+            row.cells = {**row.cells, "slug": row.choice}
+        if row.at is None:
+            blank = dict.fromkeys((column.name for column in self.list.columns), "")
+            row.members = self.list.new_row({**blank, **row.cells})
+        else:
+            stored = self.stored[row.at]
+            shown = self.list.cells(stored)
+            row.members = self.list.changed_members(stored, {**shown, **self._meant(row.cells, shown)})
+        if row.choice == NEW and isinstance(person := row.members.get("person"), dict):
+            row.members["person"] = {**person, "isNew": True}
+
+    def _meant(self, cells: Cells, shown: Cells) -> Cells:
+        """Return the cells that say something else than the stored row: 2.50% and 2.5 are the same number."""
+        numeric = {column.name: column for column in self.list.columns if column.is_number}
+        return {
+            name: text
+            for name, text in cells.items()
+            if name not in numeric or numeric[name].value(text) != numeric[name].value(shown[name])
+        }
+
+    # ------------------------------------------------------------------ the change
+
+    def change(self) -> JSONObject:
+        """Return the change of the listing; empty if the table says what is stored."""
+        operations: JSONObject = {
+            "add": [row.members for row in self._added()],
+            "set": [{"id": self.stored[row.at or 0].get("id", ""), **row.members} for row in self._changed()],
+            "remove": [self.stored[at].get("id", "") for at in self.removed],
+        }
+        operations = {name: given for name, given in operations.items() if given}
+        if not operations:
+            return {}
+        change = {self.list.name: operations}
+        return {self.list.within: change} if self.list.within not in {"", "company"} else change
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of rows by what happens to them."""
+        effects = [row.effect for row in self.rows]
+        return {**{each: effects.count(each) for each in (ADDED, CHANGED, UNCHANGED)}, "removed": len(self.removed)}
+
+    def _added(self) -> list[PastedRow]:
+        return [row for row in self.rows if row.at is None]
+
+    def _changed(self) -> list[PastedRow]:
+        return [row for row in self.rows if row.at is not None and row.members]
+
+    # ------------------------------------------------------------------ faults
+
+    def put(self, faults: Iterable[Fault]) -> None:
+        """Show each fault in its row, and the others above the table."""
+        within = f"(?:{re.escape(self.list.within)}\\.)?" if self.list.within else ""
+        pattern = re.compile(rf"{within}{re.escape(self.list.name)}(?:\.(add|set))?\[(\d+)\](?:\.(.*))?")
+        removed = set(self.removed)
+        left = [at for at in range(len(self.stored)) if at not in removed]
+        for fault in faults:
+            match = pattern.fullmatch(fault.field)
+            row = self._row_of(match[1], int(match[2]), left) if match else None
+            if row is None:
+                self.sentences.append(stated(fault.sentence))
+                continue
+            member = (match[3] or "").rpartition(".")[2] if match else ""
+            label = next((each.field.label for each in self.list.columns if each.name == member), member)
+            row.faults.append(f"{label}: {stated(fault.reason)}" if label else stated(fault.reason))
+            row.choices = fault.choices if isinstance(fault, ChoiceFault) else row.choices
+
+    def _row_of(self, operation: str | None, index: int, left: Sequence[int]) -> PastedRow | None:
+        """
+        Return the row of a fault's path: ``set[0]``, or the index in the list after the change.
+
+        Args:
+            left: the stored rows that are not removed.
+        """
+        if operation is None:
+            if index < len(left):
+                return next((row for row in self._changed() if row.at == left[index]), None)
+            operation, index = "add", index - len(left)
+        rows = self._added() if operation == "add" else self._changed()
+        return rows[index] if index < len(rows) else None
+
+    @property
+    def has_faults(self) -> bool:
+        return bool(self.sentences or any(row.faults for row in self.rows))
 
 
 @signed_in()
@@ -125,6 +387,68 @@ def _apply(
     return None
 
 
+def read_table(text: str, rows: RowList, chosen: Mapping[int, str] | None = None) -> Table:
+    """
+    Return the table in *text*, for a list of rows.
+
+    Args:
+        chosen: the member of a column, where a person said which it is.
+    """
+    lines = _cells_of(text)
+    width = min(max(map(len, lines), default=0), MAX_COLUMNS)
+    lines = [[*line[:width], *[""] * (width - len(line))] for line in lines]
+    found = [_named(cell, rows.columns) for cell in lines[0]] if lines else []
+    filled = sum(bool(cell) for cell in lines[0]) if lines else 0
+    has_headings = any(found) and 2 * sum(map(bool, found)) >= filled
+    body = lines[1:] if has_headings else lines
+    columns = _once(found) if has_headings else _by_order(rows, body, width)
+    known = {column.name for column in rows.columns}
+    for at, name in (chosen or {}).items():
+        if at < width and name in {*known, ""}:
+            columns[at] = name
+    return Table(body, lines[0] if has_headings else [], _once(columns), 2 if has_headings else 1)
+
+
+def _cells_of(text: str) -> list[list[str]]:
+    """Return the cells of the lines that have any; a quoted cell may have line breaks."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = next((each for each in DELIMITERS if each in first), "\t")
+    return [line for line in cells_of(text.strip("\r\n"), delimiter) if any(line)]
+
+
+def _named(heading: str, columns: Sequence[Column]) -> str:
+    """Return the column that a heading means; empty if none."""
+    key = heading_key(heading)
+    if not key:
+        return ""
+    for column in columns:
+        if key in {heading_key(column.name), heading_key(column.field.label)}:
+            return column.name
+    return next((column.name for column in columns if key in _WORDS.get(column.name, "").split()), "")
+
+
+def _by_order(rows: RowList, body: Sequence[Sequence[str]], width: int) -> list[str]:
+    names = [column.name for column in rows.columns]
+    order = next((each for each in _ORDERS.get(rows.name, ()) if len(each) == width), tuple(names))
+    if rows.name == "capTable" and width == len(("name", "tokens")):
+        shares = plain_numbers([row[1] for row in body])
+        are_shares = all(_is_share(text) for text in shares)
+        order = ("name", "percentage" if are_shares else "tokens")
+    return [*order[:width], *[""] * (width - len(order))]
+
+
+def _is_share(text: str) -> bool:
+    try:
+        return not text or 0 <= float(text.removesuffix("%")) <= 100
+    except ValueError:
+        return False
+
+
+def _once(names: Sequence[str]) -> list[str]:
+    """Return *names* with each of them once: the first column that has it."""
+    return [name if name not in names[:at] else "" for at, name in enumerate(names)]
+
+
 def _seen(pasted: Pasted, text: str) -> str:
     """Return a digest of what decides what a table changes, so that only what was shown is saved."""
     choices = [f"{row.line}={row.choice}" for row in pasted.rows if row.choice]
@@ -211,3 +535,50 @@ def _mapped(rows: RowList, table: Table) -> list[JSONObject]:
         }
         columns.append(column)
     return columns
+
+
+def _keys(rows: RowList) -> list[Callable[[Cells], str]]:
+    """Return by what a row names a stored one, the surest first."""
+    names = [column.name for column in rows.columns]
+    sets = _IDENTIFYING.get(rows.name, ((names[0],),))
+    return [_key_of(each) for each in sets]
+
+
+def _key_of(names: tuple[str, ...]) -> Callable[[Cells], str]:
+    def key(cells: Mapping[str, str]) -> str:
+        parts = [" ".join(str(cells.get(name, "")).split()).casefold() for name in names]
+        return "\0".join(parts) if parts[0] else ""
+
+    return key
+
+
+def cells_by_column(table: Table, columns: Sequence[Column]) -> list[dict[str, str]]:
+    """Return the cells of every row by the name of their column, numbers as forms take them."""
+    numeric = {column.name for column in columns if column.is_number}
+    found: list[dict[str, str]] = [{} for _ in table.rows]
+    for at, name in enumerate(table.columns):
+        if not name:
+            continue
+        cells = [row[at] for row in table.rows]
+        for row, cell in zip(found, plain_numbers(cells) if name in numeric else cells, strict=True):
+            row[name] = cell
+    return found
+
+
+def plain_numbers(cells: Sequence[str]) -> list[str]:
+    """Return the numbers of a column with a decimal point; whether a comma is one is decided for the whole column."""
+    bare = [_GAPS.sub("", cell.strip()) for cell in cells]
+    has_decimal_comma = any(_COMMA.fullmatch(cell) and not _THOUSANDS.fullmatch(cell) for cell in bare)
+    if has_decimal_comma:
+        bare = [_with_point(cell) for cell in bare]
+    return [_joined_percent(cell) for cell in bare]
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(".", "").replace(",", ".") if _COMMA.fullmatch(cell) else cell
+
+
+def _joined_percent(cell: str) -> str:
+    """Return a cell without blanks before its signs; without a pattern, which takes long for many blanks in a row."""
+    *parts, last = cell.split("%")
+    return "%".join([*map(str.rstrip, parts), last])

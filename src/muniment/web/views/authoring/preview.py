@@ -1,21 +1,26 @@
 """The preview of a listing: its public page, made from the saved values or from those of a form that is not saved."""
 
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote
 
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
 from muniment.kernel.actor import Actor
-from muniment.kernel.json import JSONObject
+from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import TooMany
 from muniment.languages.translated import stated, translated
 from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.company.listings import OwnedCompany
-from muniment.web.authoring.drafts import as_published
+from muniment.schema.company_parts import count_people
+from muniment.schema.validation import Validation
+from muniment.web.forms import plain
+from muniment.web.presenters.company import rounds_of
 from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.views.authoring.listing_form import ORDER, page_of
 from muniment.web.views.public.company_lists import PARTS
@@ -23,6 +28,7 @@ from muniment.web.views.public.registry import company_context
 
 NO_CONTENT: Final = 204
 UNFINISHED: Final = ORDER[-1]
+_NO_CHANGES: Mapping[str, JSONMapping] = {}
 
 
 @signed_in()
@@ -106,3 +112,38 @@ def _home(mine: OwnedCompany) -> str:
 def _crumbs(mine: OwnedCompany) -> list[tuple[str, str]]:
     listing = f"/manage/companies/{quote(mine.slug, safe='')}"
     return [(gettext("Manage"), "/manage"), (mine.name, listing), (gettext("Preview"), "")]
+
+
+def as_published(mine: OwnedCompany, unsaved: Mapping[str, JSONMapping] = _NO_CHANGES) -> JSONObject:
+    """
+    Return the bundle that the public page of a listing would get.
+
+    Args:
+        unsaved: further changes, before and after by the name of the field, as the dry run of an update returns them.
+    """
+    bundle: JSONObject = plain(mine.bundle)
+    changes = {**mine.pending_changes, **{name: each["after"] for name, each in unsaved.items()}}
+    facts = bundle["company"]
+    for name, value in changes.items():
+        target = bundle if name in bundle and name != "company" else facts
+        target[name] = _shown(name, value)
+    if bundle.get("positions"):
+        facts["teamSize"] = count_people(bundle["positions"])
+    rounds = [_public_round(each) for each in bundle.get("fundingRounds") or ()]
+    bundle["fundingRounds"] = rounds
+    facts["raising"] = any(each["state"] == "open" for each in rounds_of(bundle))
+    bundle["company"] = {name: value for name, value in facts.items() if value not in (None, "")}
+    return bundle
+
+
+def _shown(name: str, value: object) -> object:
+    """Return the value of a change as published answers show it; a treasury is rounded there."""
+    if name != "treasury" or value is None:
+        return value
+    kind = settings.SCHEMA.company.by_name[name].kind
+    return kind.show(kind.read(value, (name,), Validation(change=True)))
+
+
+def _public_round(row: JSONObject) -> JSONObject:
+    hidden = {"name", "target"} if row.get("public") is False else set()
+    return {name: value for name, value in row.items() if name not in hidden}

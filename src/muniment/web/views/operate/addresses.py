@@ -4,18 +4,19 @@ from typing import Final
 
 from django.urls import path, re_path
 
-from muniment.web.views import declaring, imports
 from muniment.web.views.operate import (
     accounts,
     audit,
     credits_page,
+    fields,
+    imports,
     instance_pages,
     jobs,
     listings,
+    maintenance,
     overview,
     registry_settings,
 )
-from muniment.web.views.operate.maintenance import pages
 from muniment.web.views.setting_up import invitations, steps
 
 OPERATE: Final = [
@@ -30,8 +31,8 @@ OPERATE: Final = [
         accounts.act,
     ),
     path("operate/accounts/<int:number>/listing", accounts.give_listing),
-    path("operate/maintenance", pages.maintenance),
-    re_path(r"^operate/maintenance/(?P<action>renew-feed|retry-logos|remove-logos)$", pages.act),
+    path("operate/maintenance", maintenance.maintenance),
+    re_path(r"^operate/maintenance/(?P<action>renew-feed|retry-logos|remove-logos)$", maintenance.act),
     path("operate/invitations", invitations.invitations),
     re_path(r"^operate/invitations/(?P<number>[0-9]{1,15})/(?P<action>resend|revoke)$", invitations.act),
     path("operate/listings", listings.listings),
@@ -49,13 +50,13 @@ OPERATE: Final = [
     path("operate/registry", registry_settings.settings),
     path("operate/registry/preview.css", registry_settings.preview_colors),
     path("operate/registry/<int:number>/restore", registry_settings.restore),
-    path("operate/fields", declaring.fields),
-    re_path(r"^operate/fields/(?P<of>company|person)$", declaring.add),
-    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})$", declaring.edit),
-    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/remove$", declaring.remove),
+    path("operate/fields", fields.fields),
+    re_path(r"^operate/fields/(?P<of>company|person)$", fields.add),
+    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})$", fields.edit),
+    re_path(r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/remove$", fields.remove),
     re_path(
         r"^operate/fields/(?P<of>company|person)/(?P<key>[A-Za-z0-9]{2,40})/(?P<action>up|down|retire|use)$",
-        declaring.move,
+        fields.move,
     ),
     path("operate/import", imports.home),
     path("operate/import/runs/<int:key>", imports.result),

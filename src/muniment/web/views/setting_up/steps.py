@@ -27,7 +27,7 @@ from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, manage_page, problems_shown, show_problem
 from muniment.web.setting_up import legal_texts
 from muniment.web.setting_up.presets import PRESETS, find_preset
-from muniment.web.views.declaring import HOME as FIELDS
+from muniment.web.views.operate.fields import HOME as FIELDS
 from muniment.web.views.operate.registry_settings import (
     SettingsForm,
     brand_context,

@@ -1,0 +1,633 @@
+"""Import of a table: upload, mapping with the form of its columns, preview, import, result, undo."""
+
+import codecs
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.utils.functional import Promise
+from django.utils.translation import gettext, gettext_lazy
+
+from muniment import config
+from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
+from muniment.kernel.problems import BadRequest, Problem
+from muniment.languages.translated import told, translated
+from muniment.registry.imports import results, uploads
+from muniment.registry.imports.undoing import list_imports
+from muniment.registry.models import ImportUpload
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
+from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, field_named, fields_of
+from muniment.registry.tables.headings import field_of
+from muniment.registry.tables.mapping import FileMapping, TableMapping
+from muniment.registry.tables.records import member_of
+from muniment.web.requests.access import actor_of, operator
+from muniment.web.requests.once import once
+from muniment.web.requests.pages import problems_shown
+from muniment.web.views.operate.frame import operate_page
+from muniment.web.views.public.company_lists import PARTS
+from muniment.web.views.public.registry import company_context
+
+HOME: Final = "/operate/import"
+ACCEPT: Final = ".csv,.tsv,.txt,.xlsx,.xlsm,.xls,.xlsb,.ods,.json,.jsonl,.zip"
+MAX_UPLOAD_MB: Final = 12
+MAX_MAPPING_BYTES: Final = 2 << 20
+_Stage: Final = uploads.Stage
+
+
+ENCODINGS: Final = {
+    "utf-8": gettext_lazy("Unicode (UTF-8)"),
+    "cp1252": gettext_lazy("Western European (Windows-1252)"),
+    "iso8859_15": gettext_lazy("Western European (ISO 8859-15)"),
+    "mac_roman": gettext_lazy("Western European (Mac)"),
+    "cp850": gettext_lazy("Western European (DOS)"),
+    "cp1250": gettext_lazy("Central European (Windows-1250)"),
+    "iso8859_2": gettext_lazy("Central European (ISO 8859-2)"),
+    "mac_latin2": gettext_lazy("Central European (Mac)"),
+    "cp1257": gettext_lazy("Baltic (Windows-1257)"),
+    "cp1251": gettext_lazy("Cyrillic (Windows-1251)"),
+    "koi8_r": gettext_lazy("Cyrillic (KOI8-R)"),
+    "iso8859_5": gettext_lazy("Cyrillic (ISO 8859-5)"),
+    "cp1253": gettext_lazy("Greek (Windows-1253)"),
+    "cp1254": gettext_lazy("Turkish (Windows-1254)"),
+    "cp1255": gettext_lazy("Hebrew (Windows-1255)"),
+    "cp1256": gettext_lazy("Arabic (Windows-1256)"),
+    "utf-16": gettext_lazy("Unicode (UTF-16)"),
+    "cp932": gettext_lazy("Japanese (Shift JIS)"),
+    "euc_jp": gettext_lazy("Japanese (EUC-JP)"),
+    "gb18030": gettext_lazy("Chinese (GB 18030)"),
+    "big5": gettext_lazy("Chinese (Big5)"),
+    "cp949": gettext_lazy("Korean (EUC-KR)"),
+}
+"""By the names that a guess has, which former names of the same encoding become (see :func:`encoding_named`)."""
+_SUPERSETS: Final = {"utf-8-sig": "utf-8", "shift_jis": "cp932", "euc_kr": "cp949"}
+KINDS: Final = {
+    COMPANIES: gettext_lazy("Companies"),
+    PEOPLE: gettext_lazy("People"),
+    SKIP: gettext_lazy("Leave this table out"),
+}
+_ORDERS: Final[dict[str, str | Promise]] = {
+    "DMY": gettext_lazy("Day first: 31.12.2026"),
+    "MDY": gettext_lazy("Month first: 12/31/2026"),
+    "YMD": gettext_lazy("Year first: 2026-12-31"),
+    "EXCEL": gettext_lazy("Days since 1900: 46387"),
+    "UNIX": gettext_lazy("Seconds since 1970: 1798675200"),
+}
+_DECIMALS: Final[dict[str, str | Promise]] = {
+    ".": gettext_lazy("Point: 1,200.50"),
+    ",": gettext_lazy("Comma: 1.200,50"),
+}
+_UNITS: Final[dict[str, str | Promise]] = {
+    "1": gettext_lazy("As written"),
+    "1000": gettext_lazy("Thousands"),
+    "10000": gettext_lazy("Ten thousands"),
+    "1000000": gettext_lazy("Millions"),
+    "100000000": gettext_lazy("Hundred millions"),
+    "1000000000": gettext_lazy("Billions"),
+}
+_SEPARATORS: Final[dict[str, str | Promise]] = {
+    "": gettext_lazy("One value in a cell"),
+    ",": gettext_lazy("Comma"),
+    ";": gettext_lazy("Semicolon"),
+    "|": gettext_lazy("Vertical bar"),
+    " / ": gettext_lazy("Slash"),
+    " & ": "&",
+    " and ": gettext_lazy("The word “and”"),
+    " und ": gettext_lazy("The word “und”"),
+    "、": "、",
+    "\n": gettext_lazy("Line break"),
+}
+_NAMES: Final = {
+    "order": gettext_lazy("Order of dates"),
+    "decimal": gettext_lazy("Decimal sign"),
+    "currency": gettext_lazy("Currency"),
+    "unit": gettext_lazy("Unit"),
+    "separator": gettext_lazy("Separator"),
+    "title": gettext_lazy("Position"),
+    "words": gettext_lazy("Meanings of words"),
+}
+_HINTS: Final = {
+    "currency": gettext_lazy("Currency, such as EUR"),
+    "title": gettext_lazy("Position, such as Chair"),
+    "words": gettext_lazy("word = status; word = status"),
+}
+_CHOICES: Final[dict[str, Mapping[str, str | Promise]]] = {
+    "order": _ORDERS,
+    "decimal": _DECIMALS,
+    "unit": _UNITS,
+    "separator": _SEPARATORS,
+}
+_MAX_TEXT: Final = 300
+
+
+class OptionField(NamedTuple):
+    """An option of a column: a select if it has choices, else a text."""
+
+    name: str
+    label: str
+    short: str
+    value: str
+    choices: list[tuple[str, str]]
+    is_asked: bool
+    hint: str
+
+
+class ColumnField(NamedTuple):
+    """A column on the page."""
+
+    name: str
+    number: int
+    heading: str
+    samples: list[str]
+    field: str
+    groups: list[tuple[str, list[tuple[str, str]]]]
+    options: list[OptionField]
+    is_guess: bool = False
+
+    @property
+    def is_asked(self) -> bool:
+        return any(each.is_asked for each in self.options)
+
+    @property
+    def part(self) -> str:
+        """Return the heading under which the column is: what a person must look at comes first."""
+        if self.is_asked:
+            return gettext("Needs a choice")
+        if not self.field:
+            return gettext("Left out")
+        return gettext("Guessed, please check") if self.is_guess else gettext("To be imported")
+
+
+class TableField(NamedTuple):
+    """A table on the page, with the columns that are left out first."""
+
+    name: str
+    title: str
+    rows: int
+    kind: str
+    header: int
+    columns: list[ColumnField]
+    left_out: int
+    hidden: int
+    notes: list[str]
+
+
+@operator()
+@once
+def home(request: HttpRequest) -> HttpResponse:
+    """Show the upload form, open imports and earlier ones; take an upload."""
+    actor = actor_of(request)
+    fault = ""
+    if request.method == "POST":
+        try:
+            made = uploads.begin_import(actor, **_sent(request))
+        except Problem as refusal:
+            fault = told(refusal)
+        else:
+            return HttpResponseRedirect(f"{HOME}/{made.pk}")
+    context = {
+        "fault": fault,
+        "address": request.POST.get("address", ""),
+        "accept": ACCEPT,
+        "max_mb": min(MAX_UPLOAD_MB, config.current().import_max_mb),
+        "open": uploads.list_open(actor),
+        "runs": list_imports(),
+    }
+    return operate_page(request, "import", "operate/imports.html", context, status=422 if fault else 200)
+
+
+def _sent(request: HttpRequest) -> JSONObject:
+    """Return what the upload form sent: a file or an address, and perhaps a mapping."""
+    file: Any = request.FILES.get("file")
+    address = "" if file else request.POST.get("address", "").strip()
+    content = file.read() if file else b""
+    return {
+        "name": file.name if file else "",
+        "content": content,
+        "address": address,
+        "mapping": _sent_mapping(request),
+    }
+
+
+def _sent_mapping(request: HttpRequest) -> str:
+    file: Any = request.FILES.get("mapping")
+    if not file:
+        return ""
+    if file.size > MAX_MAPPING_BYTES:
+        raise BadRequest(gettext("The mapping is too large."), gettext("Choose a mapping.toml from an import."))
+    try:
+        return str(file.read().decode())
+    except UnicodeDecodeError:
+        raise BadRequest(
+            gettext("The mapping is not a text file."), gettext("Choose a mapping.toml from an import.")
+        ) from None
+
+
+@operator()
+@once
+def step(request: HttpRequest, key: str) -> HttpResponse:
+    """Show the step at which an import is, and act on it."""
+    actor = actor_of(request)
+    upload = uploads.get_import(actor, key)
+    if request.method == "POST":
+        went = None
+        with problems_shown(request):
+            went = _act(request, actor, upload)
+        if went is not None:
+            return went
+        upload = uploads.get_import(actor, key)
+    if upload.run_id and upload.state in {_Stage.IMPORTING, _Stage.DONE}:
+        return HttpResponseRedirect(f"{HOME}/runs/{upload.run_id}")
+    if upload.state in {_Stage.READING, _Stage.CHECKING}:
+        return _working_page(request, upload)
+    if upload.state == _Stage.PREVIEW and "mapping" not in request.GET and request.method != "POST":
+        return _preview_page(request, upload)
+    return _mapping_page(request, upload)
+
+
+def _act(request: HttpRequest, actor: Actor, upload: ImportUpload) -> HttpResponse | None:
+    """Do what a button says; None if its page has something to correct."""
+    do = request.POST.get("do", "")
+    here = f"{HOME}/{upload.pk}"
+    if do == "discard":
+        uploads.discard(actor, upload.pk)
+        messages.success(request, gettext("Import discarded. Nothing was imported."))
+        return HttpResponseRedirect(HOME)
+    if do == "again":
+        uploads.try_again(actor, upload.pk)
+    elif do == "import":
+        uploads.request_import(actor, upload.pk, request.POST.getlist("option"))
+    elif do == "use":
+        uploads.save_mapping(actor, upload.pk, _sent_mapping(request))
+    elif do in {"save", "read", "preview"}:
+        before = uploads.mapping_of(upload)
+        mapping = read_form(uploads.mapping_of(upload), upload.facts, request.POST.dict())
+        if do == "preview":
+            mapping.confirm_guesses()
+        saved = uploads.save_mapping(actor, upload.pk, mapping)
+        if do == "read":
+            headers = headers_of(before, request.POST.dict())
+            encoding = request.POST.get("encoding", "")
+            encoding = encoding if encoding in ENCODINGS else before.encoding
+            uploads.read_again(actor, upload.pk, encoding=encoding, headers=headers)
+        elif do == "preview":
+            tables = tables_of(mapping, saved.facts)
+            if not has_name(tables) or any(questions_of(tables)):
+                return None
+            uploads.request_preview(actor, upload.pk)
+        else:
+            here += "?mapping"
+    return HttpResponseRedirect(here)
+
+
+def _crumbs(upload: ImportUpload) -> list[tuple[str, str]]:
+    return [(gettext("Operate"), "/operate"), (gettext("Import"), HOME), (upload.name, "")]
+
+
+def _working_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
+    context = {"upload": upload, "progress": uploads.progress_of(upload.job), "crumbs": _crumbs(upload)}
+    if upload.error:
+        context["progress"] = uploads.Progress(error=upload.error)
+    return operate_page(request, "import", "operate/import_working.html", context)
+
+
+def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
+    mapping = uploads.mapping_of(upload)
+    tables = tables_of(mapping, upload.facts)
+    is_refused = request.method == "POST" and request.POST.get("do") == "preview"
+    questions = list(questions_of(tables))
+    choices = {name: str(label) for name, label in ENCODINGS.items()}
+    encoding = encoding_named(upload.facts.get("encoding", ""))
+    if encoding:
+        choices.setdefault(encoding, encoding)
+    context = {
+        "upload": upload,
+        "tables": tables,
+        "kinds": KINDS.items(),
+        "questions": questions,
+        "is_refused": is_refused,
+        "is_remembered": bool(upload.facts.get("is_remembered")),
+        "guesses": sum(each.is_guess for table in tables for each in table.columns),
+        "has_name": has_name(tables),
+        "duplicates": duplicates_of(tables),
+        "same": mapping.same_name_is_same_person,
+        "encoding": encoding,
+        "encodings": choices.items(),
+        "crumbs": _crumbs(upload),
+    }
+    return operate_page(request, "import", "operate/import_mapping.html", context, status=422 if is_refused else 200)
+
+
+def _preview_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
+    report = with_advice(upload.report)
+    context = {
+        "upload": upload,
+        "report": report,
+        "counts": counts_of(report),
+        "samples": [each["company"] for each in report["samples"]],
+        "is_empty": not (report["companies_total"] or report["people_total"]),
+        "is_unchanged": not any(each["new"] or each["changed"] for each in report["counts"].values()),
+        "crumbs": _crumbs(upload),
+    }
+    return operate_page(request, "import", "operate/import_preview.html", context)
+
+
+_ADVICE: Final = {
+    "Set its field in the mapping": gettext_lazy("Choose its field, or keep it as an additional field."),
+    "Set order": gettext_lazy("Choose the order of dates at the column."),
+    "Set currency": gettext_lazy("Enter the currency at the column."),
+    "Set separator": gettext_lazy("Choose the separator at the column."),
+    "Set its kind": gettext_lazy("Choose what its rows are, and which column is the name."),
+    "Add it under words": gettext_lazy("Enter its meaning at the column, such as “paused = inactive”."),
+    "To show it too": gettext_lazy("To show it too, choose an additional field for the column."),
+    "Map one of the columns": gettext_lazy("Choose another field for one of the columns."),
+    "To keep such texts": gettext_lazy("To keep such texts, choose an additional field for the column."),
+}
+"""Advice of the page that replaces advice about the mapping's file, by the beginning of that advice."""
+
+
+def with_advice(report: JSONObject) -> JSONObject:
+    """Return a report whose groups say how the page helps, with columns of the same fault together."""
+    groups: dict[tuple[object, ...], JSONObject] = {}
+    for number, group in enumerate(report.get("groups") or ()):
+        fix = group["fix"]
+        advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), translated(fix))
+        # Whole columns that are left out for the same reason are one line.
+        key = (number,) if group.get("rows_total") else (group["table"], group["reason"], advice)
+        first = groups.setdefault(key, {**group, "advice": advice, "columns": []})
+        first["columns"] += [group["column"]] if group["column"] else []
+        if len(first["columns"]) > 1:
+            first["example"] = ""
+    hidden = report.get("groups_total", 0) - len(report.get("groups") or ())
+    return {**report, "groups": list(groups.values()), "groups_total": len(groups) + max(0, hidden)}
+
+
+def counts_of(report: JSONObject) -> list[JSONObject]:
+    """Return the numbers of rows of a report for its tiles."""
+    names = {"companies": gettext("Companies"), "people": gettext("People"), "frameworks": gettext("Frameworks")}
+    return [{"label": names[kind], **each} for kind, each in (report.get("counts") or {}).items()]
+
+
+@operator("GET", "HEAD")
+def mapping_file(request: HttpRequest, key: str) -> HttpResponse:
+    """Return the mapping of an import as a file."""
+    upload = uploads.get_import(actor_of(request), key)
+    headers = {"Content-Disposition": 'attachment; filename="mapping.toml"'}
+    return HttpResponse(upload.mapping, content_type="application/toml; charset=utf-8", headers=headers)
+
+
+@operator("GET", "HEAD")
+def sample(request: HttpRequest, key: str, number: int, part: str = "") -> HttpResponse:
+    """Show the page of one of the first entries as it will look."""
+    upload = uploads.get_import(actor_of(request), key)
+    found = upload.report.get("samples") or []
+    if not 0 < number <= len(found) or (part and part not in PARTS):
+        raise Http404("unknown page of a preview")
+    bundle = found[number - 1]
+    here = f"{HOME}/{upload.pk}"
+    page = f"{here}/pages/{number}"
+    name = bundle["company"]["name"]
+    crumbs = [(gettext("Import"), HOME), (upload.name, here), (name, page if part else "")]
+    notice = {"import_back": here, "number": number, "total": len(found), "next": f"{here}/pages/{number + 1}"}
+    if part:
+        response = PARTS[part](request, bundle, page)
+        shown: JSONObject = getattr(response, "context_data", None) or {}
+        shown |= {"preview": notice, "room": "manage", "crumbs": [*crumbs, (shown.get("part_title", part), "")]}
+        return response
+    context = company_context(request, bundle, page)
+    context |= {
+        "preview": notice,
+        "room": "manage",
+        "has_claims": False,
+        "changes": [],
+        "sections": [each for each in context["sections"] if each[0] != "history"],
+        "crumbs": crumbs,
+    }
+    return render(request, "registry/company.html", context)
+
+
+@operator()
+@once
+def result(request: HttpRequest, key: int) -> HttpResponse:
+    """Show the progress or the result of an import or an undo; undo it."""
+    actor = actor_of(request)
+    if request.method == "POST":
+        with problems_shown(request):
+            if request.POST.get("do") == "undo":
+                return HttpResponseRedirect(f"{HOME}/runs/{results.request_undo(actor, key)}")
+            found = results.get_result(actor, key)
+            if found.upload:
+                uploads.try_again(actor, found.upload)
+            results.try_undo_again(actor, key)
+        return HttpResponseRedirect(f"{HOME}/runs/{key}")
+    found = results.get_result(actor, key)
+    title = gettext("Undo of import %(key)s") % {"key": found.undoes} if found.undoes else found.files
+    crumbs = [(gettext("Operate"), "/operate"), (gettext("Import"), HOME), (title, "")]
+    context = {
+        "found": found,
+        "title": title,
+        "counts": counts_of(found.report),
+        "crumbs": crumbs,
+        "report": with_advice(found.report),
+    }
+    return operate_page(request, "import", "operate/import_result.html", context)
+
+
+def encoding_named(name: str) -> str:
+    """Return the name that the list of encodings has for one: "iso8859-2" and "latin2" are "iso8859_2"."""
+    try:
+        codec = codecs.lookup(_SUPERSETS.get(name, name)).name
+    except LookupError:
+        return name
+    return next((each for each in ENCODINGS if codecs.lookup(each).name == codec), name)
+
+
+def label_of(name: str) -> str:
+    """Return the label of a field: that of its declaration, or of an additional member its name in words."""
+    field = field_named(name)
+    if field is not None:
+        return gettext(field.label)
+    return name.rpartition(".")[2].removeprefix(EXTRA).replace("_", " ").capitalize()
+
+
+def _options_of(name: str) -> tuple[str, ...]:
+    field = field_named(name)
+    return field.options if field is not None else ()
+
+
+def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
+    """Return the form of *mapping*; columns that are left out come first, as they are what a person looks for."""
+    found = []
+    for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
+        name = f"t{n}"
+        shown = [
+            _column(f"{name}-c{at}", at, table, column, known["columns"][at])
+            for at, column in enumerate(table.column[: len(known["columns"])])
+            if column.heading or known["columns"][at]["samples"]
+        ]
+        shown.sort(key=lambda each: (not each.is_asked, bool(each.field), not each.is_guess, not each.samples))
+        left_out = sum(not each.field for each in shown)
+        hidden = len(table.column) - len(known["columns"])
+        found.append(
+            TableField(
+                name, table.name, known["rows"], table.kind, table.header, shown, left_out, hidden, known["notes"]
+            )
+        )
+    return found
+
+
+def _column(name: str, at: int, table: TableMapping, column: Column, known: JSONObject) -> ColumnField:
+    return ColumnField(
+        name,
+        at + 1,
+        column.heading or gettext("Column %(n)d") % {"n": at + 1},
+        known["samples"],
+        column.field,
+        _groups(table.kind, column),
+        [_option(name, column, each) for each in _options_of(column.field)] if table.kind != SKIP else [],
+        column.check and table.kind != SKIP,
+    )
+
+
+def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the fields that a column can hold, in groups."""
+    fields = fields_of(COMPANIES if kind == SKIP else kind)
+    group_of = {name: field.group for name, field in fields.items()}
+    group_of.setdefault(f"{EXTRA}{member_of(column.heading) or 'note'}", EXTRA)
+    if column.field.startswith(EXTRA):
+        group_of.setdefault(column.field, EXTRA)
+    elif _is_gone(column.field):
+        group_of[column.field] = ""
+    titles = {
+        "": gettext("General"),
+        DECLARED: gettext("Fields of this registry"),
+        PEOPLE_FIELD: gettext("People"),
+        "socials": gettext("Contact and profiles"),
+        "address": gettext("Address"),
+        EXTRA: gettext("Additional fields, public"),
+    }
+    groups: dict[str, list[tuple[str, str]]] = {title: [] for title in titles.values()}
+    for name, group in group_of.items():
+        groups[titles.get(group, titles[""])].append((name, label_of(name)))
+    return [(title, options) for title, options in groups.items() if options]
+
+
+def _is_gone(field: str) -> bool:
+    """Return whether a column has a field that is not declared any more; it is offered, so that it stays."""
+    return field.isidentifier() and field not in fields_of(COMPANIES) and field not in fields_of(PEOPLE)
+
+
+def _option(name: str, column: Column, option: str) -> OptionField:
+    stored = getattr(column, option)
+    value = "; ".join(f"{word} = {meaning}" for word, meaning in stored.items()) if option == "words" else str(stored)
+    is_asked = value == (ASK if option != "unit" else "0")
+    choices = [(code, str(label)) for code, label in _CHOICES.get(option, {}).items()]
+    if choices and not is_asked and value not in dict(choices):
+        choices.append((value, value))
+    label = f"{column.heading}: {_NAMES[option]}"
+    short = str(_NAMES[option])
+    return OptionField(
+        f"{name}-{option}",
+        label,
+        short,
+        "" if is_asked and not choices else value,
+        choices,
+        is_asked,
+        str(_HINTS.get(option, "")),
+    )
+
+
+def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) -> FileMapping:
+    """Return *mapping* with what a form says; columns that the form lacks stay as they are."""
+    for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
+        name = f"t{n}"
+        kind = sent.get(f"{name}-kind", table.kind)
+        if kind != table.kind and kind in KINDS:
+            table.kind = kind
+            for column in table.column:
+                column.field = column.field or _proposed(column, kind)
+            sent = {key: value for key, value in sent.items() if not key.startswith(f"{name}-c") or value}
+        for at, (column, options) in enumerate(zip(table.column, known["columns"], strict=False)):
+            _read_column(f"{name}-c{at}", table, column, options["options"], sent)
+    mapping.same_name_is_same_person = "same" in sent if "has-same" in sent else mapping.same_name_is_same_person
+    return mapping
+
+
+def _proposed(column: Column, kind: str) -> str:
+    """Return the field that a column's heading means in a table of *kind*."""
+    field = "" if kind == SKIP else field_of(column.heading, kind)
+    return PEOPLE_FIELD if field.startswith(f"{PEOPLE_FIELD}:") else field
+
+
+def _read_column(name: str, table: TableMapping, column: Column, known: JSONObject, sent: Mapping[str, str]) -> None:
+    field = sent.get(name, column.field)
+    allowed = {each for _, options in _groups(table.kind, column) for each, _ in options}
+    if field and field not in allowed:
+        proposed = _proposed(column, table.kind)
+        field = proposed if proposed in allowed else ""
+    if field != column.field:
+        column.field, column.check = field, False
+        for option, value in known.get(field, {}).items():
+            setattr(column, option, value)
+        return
+    for option in _options_of(field):
+        text = sent.get(f"{name}-{option}")
+        if text is not None:
+            _read_option(column, option, text.replace("\r\n", "\n")[:_MAX_TEXT])
+
+
+def _read_option(column: Column, option: str, text: str) -> None:
+    if option == "words":
+        pairs = (each.partition("=") for each in text.split(";") if "=" in each)
+        column.words = {word.strip(): meaning.strip() for word, _, meaning in pairs if word.strip()}
+    elif option == "unit":
+        column.unit = int(text) if text in _UNITS else column.unit
+    elif option in _CHOICES:
+        if text in _CHOICES[option] or text == getattr(column, option):
+            setattr(column, option, text)
+    elif option == "currency":
+        # Left empty where the cells name their currency, it stays so; where a person is asked, the question stays.
+        column.currency = text.strip().upper()[:3] or (ASK if column.currency == ASK else "")
+    else:
+        column.title = " ".join(text.split())
+
+
+def headers_of(mapping: FileMapping, sent: Mapping[str, str]) -> dict[str, int]:
+    """Return the rows of headings that a form says, by the name of the table."""
+    found = {}
+    for n, table in enumerate(mapping.table):
+        text = sent.get(f"t{n}-header", "")
+        found[table.name] = int(text) if text.isascii() and text.isdigit() and len(text) < 7 else table.header
+    return found
+
+
+def questions_of(tables: list[TableField]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the label of each option that a person must choose."""
+    for table in tables:
+        for column in table.columns if table.kind != SKIP else ():
+            for option in column.options:
+                if option.is_asked:
+                    yield option.name, option.label
+
+
+def duplicates_of(tables: list[TableField]) -> list[str]:
+    """Return a sentence for each field that several columns of a table hold: only the first value of a row counts."""
+    found = []
+    for table in tables:
+        held: dict[str, list[str]] = {}
+        for column in table.columns:
+            if column.field and column.field != PEOPLE_FIELD:
+                held.setdefault(column.field, []).append(column.heading)
+        for field, headings in held.items():
+            if len(headings) > 1:
+                said = gettext("%(columns)s hold the same field, %(field)s. The first column with a value counts.")
+                found.append(said % {"columns": ", ".join(headings), "field": label_of(field)})
+    return found
+
+
+def has_name(tables: list[TableField]) -> bool:
+    """Return whether at least one table is imported and has a name in each row."""
+    wanted: Any = {"name", "name.last"}
+    return any(table.kind != SKIP and wanted & {each.field for each in table.columns} for table in tables)

@@ -1,1 +1,0 @@
-"""Maintenance of an instance: keys, the change feed, fetched logos, suppressions and exports."""
