@@ -5,7 +5,7 @@ A *fault* prevents submission, a *warning* is for the owner to judge, advice mak
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import fsum
 from typing import Any, Final, NamedTuple
 
@@ -138,22 +138,18 @@ def unfinished_of(bundle: JSONMapping, today: str) -> Iterator[Finding]:
     yield from _shares("pools", gettext("Pools"), pools)
     yield from _shares("capTable", gettext("Cap table"), holders)
     proposals, rounds = bundle.get("proposals") or [], bundle.get("fundingRounds") or []
-    unnamed_pools = [row for row in pools if not _has(row, "name", "percentage")]
-    without_share = [row for row in holders if row.get("percentage") is None and not row.get("tokens")]
-    untitled = [row for row in positions if not row.get("title")]
-    overdue = [row for row in proposals if _is_overdue(row, today)]
-    unnamed_rounds = [row for row in rounds if row.get("public") is not False and not _has(row, "name", "target")]
     overdue_label = gettext("Proposals that are still active or pending although their end date has passed")
-    unfinished = (
-        ("pools", gettext("Pools without a name or percentage"), unnamed_pools),
-        ("capTable", gettext("Holders without tokens or percentage"), without_share),
-        ("positions", gettext("People without a title"), untitled),
-        ("proposals", overdue_label, overdue),
-        ("fundingRounds", gettext("Funding rounds without a name or target"), unnamed_rounds),
+    rules: tuple[tuple[str, str, list[JSONObject], Callable[[JSONObject], bool]], ...] = (
+        ("pools", gettext("Pools without a name or percentage"), pools, _is_unnamed_pool),
+        ("capTable", gettext("Holders without tokens or percentage"), holders, _has_no_amount),
+        ("positions", gettext("People without a title"), positions, lambda row: not row.get("title")),
+        ("proposals", overdue_label, proposals, lambda row: _is_overdue(row, today)),
+        ("fundingRounds", gettext("Funding rounds without a name or target"), rounds, _is_unnamed_round),
     )
-    for name, label, rows in unfinished:
-        if rows:
-            yield Finding(f"{label}: {_named(rows)}.", place_of(name))
+    for name, label, rows, is_unfinished in rules:
+        unfinished = [row for row in rows if is_unfinished(row)]
+        if unfinished:
+            yield Finding(f"{label}: {_named(unfinished)}.", place_of(name))
     yield from _duplicates("capTable", holders)
     yield from _duplicates("positions", positions)
 
@@ -178,6 +174,20 @@ def _shares(name: str, label: str, rows: list[JSONObject]) -> Iterator[Finding]:
     else:
         text = gettext("%(list)s: the shares add up to %(total)s. Charts show the rest as not specified.") % values
     yield Finding(text, place_of(name))
+
+
+def _is_unnamed_pool(row: JSONObject) -> bool:
+    return not _has(row, "name", "percentage")
+
+
+def _has_no_amount(row: JSONObject) -> bool:
+    return row.get("percentage") is None and not row.get("tokens")
+
+
+def _is_unnamed_round(row: JSONObject) -> bool:
+    """Return whether a round lacks its name or target; one whose figures the owner keeps private may."""
+    is_private = row.get("public") is False
+    return not is_private and not _has(row, "name", "target")
 
 
 def _is_overdue(row: JSONMapping, today: str) -> bool:

@@ -295,24 +295,38 @@ def _criterion(fields: CriterionFields, stored: JSONMapping) -> JSONObject:
     former = _former(fields.origin, stored)
     made = {**deepcopy(former), "id": fields.id.strip() or former.get("id", "")}
     made["weight"] = _kept_number(fields.weight, former.get("weight"))
-    for name in _TEXTS:
-        text = fields.texts[name]
-        if text != _lines(former.get(name) or ""):
-            made[name] = text
-        if not text and name not in _NEEDED and former.get(name):
-            del made[name]
-        elif name in _NEEDED:
-            made.setdefault(name, text)
+    _set_texts(made, fields, former)
     if fields.evaluator != former.get("evaluator", EVALUATORS[0]):
         made["evaluator"] = fields.evaluator
     _set_levels(made, fields, former)
     _set_members(made, "gate", {"minLevel": fields.gate_level, "capsOverall": fields.gate_cap}, former)
     _set_members(made, "evidence", {"minCitations": fields.citations}, former)
-    wanted = [each for each in SOURCES if each in fields.sources]
-    if set(wanted) != set((former.get("evidence") or {}).get("sources") or ()):
-        evidence = {**(made.get("evidence") or {}), "sources": wanted}
-        made["evidence"] = evidence if wanted else {name: each for name, each in evidence.items() if name != "sources"}
+    _set_sources(made, fields, former)
     return made
+
+
+def _set_texts(made: JSONObject, fields: CriterionFields, former: JSONObject) -> None:
+    """Set the texts that were edited; an optional one that was emptied is left out."""
+    for name in _TEXTS:
+        text = fields.texts[name]
+        if text != _lines(former.get(name) or ""):
+            made[name] = text
+        if name in _NEEDED:
+            made.setdefault(name, text)
+        elif not text and former.get(name):
+            del made[name]
+
+
+def _set_sources(made: JSONObject, fields: CriterionFields, former: JSONObject) -> None:
+    """Set the sources of evidence if others were chosen; without any, the member is left out."""
+    sources = [source for source in SOURCES if source in fields.sources]
+    former_sources = (former.get("evidence") or {}).get("sources") or ()
+    if set(sources) == set(former_sources):
+        return
+    evidence = {**(made.get("evidence") or {}), "sources": sources}
+    if not sources:
+        del evidence["sources"]
+    made["evidence"] = evidence
 
 
 def _former(origin: str, stored: JSONMapping) -> JSONObject:

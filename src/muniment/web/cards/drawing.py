@@ -144,10 +144,14 @@ def font_for(text: str, *, heading: bool = False) -> str:
         heading: try the typeface of headings first.
     """
     characters = {ord(each) for each in text if each not in _JOINERS}
-    first = next((each for each in text if each.isalpha()), "")
-    for file in FAMILIES if heading else (each for each in FAMILIES if each != HEADING):
+    first_letter = next(filter(str.isalpha, text), "")
+    is_latin_first = bool(first_letter) and first_letter.isascii()
+    for file in FAMILIES:
+        if file == HEADING and not heading:
+            continue
         if characters <= _covered()[file]:
-            return "" if file in _REORDERED and first.isascii() and first else file
+            is_misplaced = file in _REORDERED and is_latin_first
+            return "" if is_misplaced else file
     return ""
 
 
@@ -214,12 +218,37 @@ def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
         f'<rect width="{WIDTH}" height="12" fill="{_accent(card)}"/>',
     ]
     parts.append(_tile(card, logo, files))
-    above = drawable(card.get("above") or "")
-    if above and font_for(above):
-        file = TEXT if font_for(above) == STRONG else font_for(above)
+    parts += _above(card, files)
+    name_parts, y = _name(card, files)
+    parts += [*name_parts, *_summary(card, y, files), *_foot(card, files)]
+    inside = "".join(parts)
+    whole = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{inside}</svg>'
+    return whole, [str(FOLDER / each) for each in files]
+
+
+def _text_font(text: str, files: dict[str, None]) -> str:
+    """Return the font of a text that is not a name, which is drawn in the regular weight; "" if none can draw it."""
+    file = font_for(text) if text else ""
+    if file == STRONG:
+        file = TEXT
+    if file:
         files[file] = None
-        parts.append(_text((_EDGE + 152, 138), wrap(above, file, 32, 1, _LINE - 160)[0][0], file, 32, _QUIET))
-    y = 218.0
+    return file
+
+
+def _above(card: dict[str, Any], files: dict[str, None]) -> list[str]:
+    """Return the line beside the tile."""
+    above = drawable(card.get("above") or "")
+    file = _text_font(above, files)
+    if not file:
+        return []
+    lines, _ = wrap(above, file, 32, 1, _LINE - 160)
+    return [_text((_EDGE + 152, 138), lines[0], file, 32, _QUIET)]
+
+
+def _name(card: dict[str, Any], files: dict[str, None]) -> tuple[list[str], float]:
+    """Return the name in the largest size in which it fits, and where it ends."""
+    parts, y = [], 218.0
     name = drawable(card["name"])
     file = font_for(name, heading=True) if name else ""
     if not file:  # no bundled font has its characters: its permanent address instead
@@ -227,24 +256,28 @@ def layout(card: dict[str, Any], logo: str = "") -> tuple[str, list[str]]:
     files[file] = None
     for size in _NAME_SIZES:
         lines, fits = wrap(name, file, size, 2)
+        # Two lines of the largest sizes would leave no room for the summary.
         if fits and (len(lines) == 1 or size <= _NAME_SIZES[2]):
             break
     for line in lines:
         y += size
         parts.append(_text((_EDGE, y - size * 0.14), line, file, size, _INK))
         y += size * 0.1
+    return parts, y
+
+
+def _summary(card: dict[str, Any], y: float, files: dict[str, None]) -> list[str]:
+    """Return the lines of the summary below *y* for which there is room."""
     summary = drawable(card.get("summary") or "")
-    file = font_for(summary) if summary else ""
-    if file:
-        file = TEXT if file == STRONG else file
-        files[file] = None
-        for line in wrap(summary, file, 32, int((_SUMMARY_ENDS - y) // 44))[0]:
-            y += 44
-            parts.append(_text((_EDGE, y), line, file, 32, _QUIET))
-    parts += _foot(card, files)
-    inside = "".join(parts)
-    whole = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">{inside}</svg>'
-    return whole, [str(FOLDER / each) for each in files]
+    file = _text_font(summary, files)
+    if not file:
+        return []
+    parts = []
+    lines, _ = wrap(summary, file, 32, int((_SUMMARY_ENDS - y) // 44))
+    for line in lines:
+        y += 44
+        parts.append(_text((_EDGE, y), line, file, 32, _QUIET))
+    return parts
 
 
 def _accent(card: dict[str, Any]) -> str:

@@ -205,19 +205,31 @@ def links_of(company: JSONObject) -> list[JSONObject]:
     links: list[JSONObject] = []
     further = gettext("DAO website") if company.get("type") == "DAO" else gettext("Further website")
     for label, name in ((gettext("Website"), "website"), (further, "dao_website")):
-        if (safe := safe_link(company.get(name))) and bare(safe) not in {each["value"] for each in links}:
+        safe = safe_link(company.get(name))
+        is_new = bare(safe) not in {link["value"] for link in links}
+        if safe and is_new:
             links.append({"label": label, "value": bare(safe), "address": safe, "outside": True})
-    for name, start in _SOCIAL_STARTS.items():
-        value = (company.get("socials") or {}).get(name)
-        if not value or (":" in value and "://" not in value):
-            continue
-        text = "".join(value.split()) if name == "phone_number" else value  # people write numbers with spaces
-        is_address = "://" in text or (name not in _NO_ADDRESSES and _HOST.match(text))
-        target = text if is_address else start + text.lstrip("@")
-        if safe := safe_link(target, ("http", "https", "mailto", "tel")):
+    socials = company.get("socials") or {}
+    for name in _SOCIAL_STARTS:
+        profile = socials.get(name) or ""
+        safe = _social_link(name, profile)
+        if safe:
             label = gettext(SOCIALS.by_name[name].label)
-            links.append({"label": label, "value": bare(value), "address": safe, "outside": True})
+            links.append({"label": label, "value": bare(profile), "address": safe, "outside": True})
     return links
+
+
+def _social_link(name: str, value: str) -> str:
+    """Return the address of a profile on a network, which owners give as an address or as a name; "" if unsafe."""
+    is_other_scheme = ":" in value and "://" not in value  # such as javascript:
+    if not value or is_other_scheme:
+        return ""
+    text = value
+    if name == "phone_number":
+        text = "".join(value.split())  # people write numbers with spaces
+    is_address = "://" in text or (name not in _NO_ADDRESSES and _HOST.match(text))
+    target = text if is_address else _SOCIAL_STARTS[name] + text.lstrip("@")
+    return safe_link(target, ("http", "https", "mailto", "tel"))
 
 
 def safe_link(value: object, schemes: tuple[str, ...] = ("http", "https")) -> str:
@@ -254,15 +266,16 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     }
     for name, value in {**declared, **document}.items():
         field = record.by_name.get(name)
-        if (field is not None and not field.is_additional) or isinstance(value, dict | bool) or value in (None, "", []):
+        is_placed = field is not None and not field.is_additional
+        is_no_fact = isinstance(value, dict | bool) or value in (None, "", [])
+        if is_placed or is_no_fact:
             continue
         if field is not None:
             fields.append(_declared_fact(field, value))
-            continue
-        text = ", ".join(str(part) for part in value) if isinstance(value, list) else str(value)
-        if isinstance(value, list) and any(isinstance(part, dict | list) for part in value):
-            continue
-        fields.append({"label": words_of(name), "value": text[:300]})
+        elif not isinstance(value, list):
+            fields.append({"label": words_of(name), "value": str(value)[:300]})
+        elif not any(isinstance(part, dict | list) for part in value):
+            fields.append({"label": words_of(name), "value": ", ".join(map(str, value))[:300]})
     return fields[: len(declared) + MAX_FURTHER]
 
 

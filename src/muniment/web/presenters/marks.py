@@ -72,8 +72,14 @@ def initials(name: str, *, is_person: bool = False) -> str:
     Names of several words have the initials of the first two that matter, those of people of the first and the last, in
     scripts where initials are usual.
     """
-    words = [(word, initial) for word in _WORDS.split(_composed(name)) if (initial := _initial(word))]
-    chosen = [initial for word, initial in words if word.lower() not in _SMALL_WORDS] or [each for _, each in words]
+    every, chosen = [], []
+    for word in _WORDS.split(_composed(name)):
+        initial = _initial(word)
+        if initial:
+            every.append(initial)
+            if word.lower() not in _SMALL_WORDS:
+                chosen.append(initial)
+    chosen = chosen or every  # a name of small words alone
     if not chosen:
         return "·"
     first = chosen[0]
@@ -90,13 +96,15 @@ def colour(key: str) -> int:
 
 def _family(name: str) -> str:
     """Return the initial of a person's last name, without the title or generation behind it; "" if there is none."""
-    words = [
-        word
-        for each in _ASIDE.sub(" ", _composed(name)).split()[1:]
-        if (word := each.strip(".,()")).casefold() not in _BEHIND
-    ]
-    found = (_initial(part) for word in words[::-1] for part in _WORDS.split(word))
-    return next(filter(None, found), "")
+    for part in reversed(_ASIDE.sub(" ", _composed(name)).split()[1:]):
+        word = part.strip(".,()")
+        if word.casefold() in _BEHIND:
+            continue
+        for piece in _WORDS.split(word):
+            initial = _initial(piece)
+            if initial:
+                return initial
+    return ""
 
 
 def _composed(name: str) -> str:

@@ -395,18 +395,25 @@ def read_table(text: str, rows: RowList, chosen: Mapping[int, str] | None = None
         chosen: the member of a column, where a person said which it is.
     """
     lines = _cells_of(text)
-    width = min(max(map(len, lines), default=0), MAX_COLUMNS)
+    if not lines:
+        return Table([], [], [], 1)
+    width = min(max(map(len, lines)), MAX_COLUMNS)
     lines = [[*line[:width], *[""] * (width - len(line))] for line in lines]
-    found = [_named(cell, rows.columns) for cell in lines[0]] if lines else []
-    filled = sum(bool(cell) for cell in lines[0]) if lines else 0
-    has_headings = any(found) and 2 * sum(map(bool, found)) >= filled
-    body = lines[1:] if has_headings else lines
-    columns = _once(found) if has_headings else _by_order(rows, body, width)
-    known = {column.name for column in rows.columns}
+    first = lines[0]
+    members = [_named(cell, rows.columns) for cell in first]
+    recognized, filled = sum(map(bool, members)), sum(map(bool, first))
+    # People add columns of their own, so half of the headings is enough to tell headings from a first row of values.
+    if recognized and 2 * recognized >= filled:
+        headings, body, first_line = first, lines[1:], 2
+        columns = _once(members)
+    else:
+        headings, body, first_line = [], lines, 1
+        columns = _by_order(rows, body, width)
+    choices = {"", *(column.name for column in rows.columns)}
     for at, name in (chosen or {}).items():
-        if at < width and name in {*known, ""}:
+        if at < width and name in choices:
             columns[at] = name
-    return Table(body, lines[0] if has_headings else [], _once(columns), 2 if has_headings else 1)
+    return Table(body, headings, _once(columns), first_line)
 
 
 def _cells_of(text: str) -> list[list[str]]:

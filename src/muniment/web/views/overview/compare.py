@@ -136,35 +136,45 @@ def compare(request: HttpRequest) -> HttpResponse:
     bundles = _bundles(asked)
     slugs = [slug for slug in asked if slug in bundles]
     words = " ".join(request.GET.get("add", "").replace("\0", " ").split())[:WORDS]
-    found = _found(words, slugs) if len(slugs) < MOST else []
-    if words and found and (len(found) == 1 or fold(found[0].name) == fold(words)):
-        return HttpResponseRedirect(_address([*slugs, found[0].id]))
+    has_room = len(slugs) < MOST
+    matches = _found(words, slugs) if has_room else []
+    # A single match, or one of that very name, is what was meant: it is added without a question.
+    is_meant = len(matches) == 1 or (bool(matches) and fold(matches[0].name) == fold(words))
+    if words and is_meant:
+        return HttpResponseRedirect(_address([*slugs, matches[0].id]))
     sides = [Side(bundles[slug]) for slug in slugs]
-    is_short = request.GET.get("only") == "differences" and len(sides) > 1
-    rows, people = rows_of(sides), shared_people(sides)
-    differing = [row for row in rows if row.differs]
     context = {
         "room": "companies",
         "chosen": [(side, _address([slug for slug in slugs if slug != side.slug])) for side in sides],
         "slugs": slugs,
         "missing": [slug[:WORDS] for slug in asked if slug not in bundles],
-        "has_room": len(slugs) < MOST,
+        "has_room": has_room,
         "is_possible": bool(slugs) or reader().count("company") > 1,
         "words": words,
-        "found": [Choice(each, _address([*slugs, each.id])) for each in found],
-        "near": [] if words or not sides or len(slugs) == MOST else _near(sides[0].company, slugs),
+        "found": [Choice(each, _address([*slugs, each.id])) for each in matches],
+        "near": _near(sides[0].company, slugs) if sides and has_room and not words else [],
         "starts": [] if words or sides else _starts(),
-        "rows": differing if is_short else rows,
-        "differing": len(differing),
-        "is_short": is_short,
+        **_compared(sides, wants_differences=request.GET.get("only") == "differences"),
         "all_address": _address(slugs),
         "short_address": f"{_address(slugs)}&only=differences",
-        "people": people[:SHARED_SHOWN],
-        "people_more": len(people[SHARED_SHOWN:]),
-        "charts": charts_of(sides),
         "canonical": f"{registry_address(request)}{_address(slugs)}",
     }
     return TemplateResponse(request, "registry/compare.html", context)
+
+
+def _compared(sides: Sequence[Side], *, wants_differences: bool) -> JSONObject:
+    """Return what the page says of the organizations: the table, their people in common, and the charts."""
+    rows, people = rows_of(sides), shared_people(sides)
+    differing = [row for row in rows if row.differs]
+    is_short = wants_differences and len(sides) > 1
+    return {
+        "rows": differing if is_short else rows,
+        "differing": len(differing),
+        "is_short": is_short,
+        "people": people[:SHARED_SHOWN],
+        "people_more": len(people[SHARED_SHOWN:]),
+        "charts": charts_of(sides),
+    }
 
 
 def _address(slugs: Sequence[str]) -> str:

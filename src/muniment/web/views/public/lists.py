@@ -389,17 +389,24 @@ def _options(search: Search, parameter: ListFilter, counted: CountedFacet, chose
     # What is or has something comes before what is not or lacks it, whichever are more.
     values = counted.values if parameter.is_repeated else sorted(counted.values, key=lambda each: each.value != "true")
     for value, total, is_selected in values:
-        if not parameter.is_repeated:
-            held = list(chosen) if is_selected else []
-        else:
-            held = [each for each in chosen if singular(each) == singular(value)] if is_selected else []
+        held = _held(parameter, value, chosen) if is_selected else []
         left = [each for each in left if each not in held]
-        kept = [each for each in chosen if each not in held] if parameter.is_repeated else []
-        after = kept if held else [*kept, value]
+        after = []
+        if parameter.is_repeated:
+            after = [each for each in chosen if each not in held]
+        if not held:
+            after.append(value)
         yield Option(_id(parameter, value), parameter.label_of(value), total, address(after), bool(held))
     for value in left:
         kept = [each for each in chosen if each != value]
         yield Option(_id(parameter, value), parameter.label_of(value), 0, address(kept), is_chosen=True)
+
+
+def _held(parameter: ListFilter, value: str, chosen: Sequence[str]) -> list[str]:
+    """Return the chosen values that an option stands for: its own, in whichever number the word was written."""
+    if not parameter.is_repeated:
+        return list(chosen)
+    return [each for each in chosen if singular(each) == singular(value)]
 
 
 def _id(parameter: ListFilter, value: str) -> str:
