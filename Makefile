@@ -44,7 +44,7 @@ serve: $(VENV)/.serving ## start the registry with its fictional demo data
 
 services: ## install the browser, the database and the npm packages that the tests need
 	@# The tools of deploy/ and the vendors' SDKs are downloaded meanwhile; a test that needs them waits for them.
-	@(cd tests && ../$(BIN)/python -c "from services.linters import folder; folder(), folder('clients', '--compile-bytecode')") & \
+	@(cd tests && ../$(BIN)/python -c "from services.linters import folder; folder(), folder('clients')") & \
 	checks/services && cd tests && ../$(BIN)/python -c "from services.node import TYPESCRIPT, packages; packages(); packages(TYPESCRIPT)"
 
 # The bytecode of the tests is kept: it takes longer to write than to run many of them, and the second run reads it.
