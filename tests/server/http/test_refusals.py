@@ -385,6 +385,29 @@ def test_pauses_are_short_again_after_one_in_which_the_client_waited(api):
     asyncio.run(run())
 
 
+def test_requests_that_were_sent_ahead_long_ago_do_not_lengthen_a_pause(api):
+    """Each ten seconds without a pause take back one doubling."""
+
+    async def run():
+        client = Client(api, rate="1")
+        loop_time = client.connection.loop.time
+        client.send(DETAIL * 6)
+        for _ in range(4):
+            await client.settle()
+            client.connection._end_pause()
+        assert round(client.pause_s) == 8
+        pauses = []
+        for later_s in (9, 10, 25, 3600):
+            client.connection._end_pause()
+            client.connection._impatience = 3
+            client.connection._paused_until = loop_time() - later_s
+            client.connection.pause(5)
+            pauses.append(round(client.pause_s))
+        assert pauses == [8, 4, 2, 1]
+
+    asyncio.run(run())
+
+
 @BOTH_PATHS
 def test_a_pause_is_never_longer_than_the_shortest_wait_that_a_client_is_told(api, protocol):
     async def run():

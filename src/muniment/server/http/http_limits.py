@@ -38,6 +38,11 @@ MAX_DOUBLINGS: Final = 3
 A client that has sent requests ahead is paused up to eight times as long: each pause ends with a refusal, and those of
 2,000 connections would keep the process from others.
 """
+FORGIVEN_AFTER_S: Final = 10.0
+"""
+Of these doublings, one is forgotten for each 10 seconds without a pause: a client that has become patient, or another
+one that shares its connection, is not paused for what was sent ahead long ago.
+"""
 TIMER_S: Final = 0.005
 """Timers count milliseconds and may be early: a token would not be there yet."""
 END_OF_HEAD: Final = b"\r\n\r\n"
@@ -67,7 +72,9 @@ class LimitedProtocol(HttpToolsProtocol):
     _pause: asyncio.TimerHandle | None = None
     """Ends the pause of a client over its limit, in which nothing is read from it."""
     _impatience = 0
-    """The number of pauses in a row at whose end requests waited that the client had sent ahead."""
+    """The number of pauses in a row at whose end requests waited that the client had sent ahead; it fades with time."""
+    _paused_until = 0.0
+    """When the latest pause ended."""
     _unread = b""
     """Bytes received during a pause, or while a request was being answered."""
     _has_ended = False
@@ -160,13 +167,16 @@ class LimitedProtocol(HttpToolsProtocol):
         Through a trusted proxy, others send by the same connection, which is read on.
         """
         if self._pause is None and not (self._is_proxied or self.is_retiring or self._is_over):
-            pause_s = min(seconds, MAX_PAUSE_S) * 2 ** min(self._impatience, MAX_DOUBLINGS)
+            forgiven = int((self.loop.time() - self._paused_until) // FORGIVEN_AFTER_S)
+            self._impatience = max(0, self._impatience - forgiven)
+            pause_s = min(seconds, MAX_PAUSE_S) * 2**self._impatience
             self._pause = self.loop.call_later(pause_s + TIMER_S, self._end_pause)
             self.flow.pause_reading()
 
     def _end_pause(self) -> None:
         self._pause = None
-        self._impatience = self._impatience + 1 if self._unread else 0
+        self._paused_until = self.loop.time()
+        self._impatience = min(self._impatience + 1, MAX_DOUBLINGS) if self._unread else 0
         self._read_on()
 
     def _read_on(self) -> None:
