@@ -53,7 +53,7 @@ UNSHOWN: Final = (
         "registry/models/",
         "accounts/keys/",
     ),
-    *("backup/container", "backup/loading", "backup/moving", "backup/proof", "backup/rows", "backup/snapshot"),
+    *("backup/container", "backup/restoring", "backup/moving", "backup/rows", "backup/snapshot"),
     *("assessments/evaluation/language_model/", "web/views/oauth"),
 )
 """What no page shows: texts of protocols, of the command line and of faults of language models."""

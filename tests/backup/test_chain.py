@@ -7,9 +7,9 @@ from django.db import connection
 from make import instances, registry
 from muniment import config
 from muniment.backup import container
-from muniment.backup.contents import MANIFEST, ROWS, Count, Manifest, part, table_of
-from muniment.backup.operations import back_up, restore
-from muniment.backup.snapshot import RunningInstance
+from muniment.backup.container import MANIFEST, ROWS, Count, Manifest, part, table_of
+from muniment.backup.restoring import restore
+from muniment.backup.snapshot import RunningInstance, back_up
 from muniment.documents.records import storage
 from muniment.registry.models import FeedTombstone
 from muniment.registry.people.erasing import erase_person

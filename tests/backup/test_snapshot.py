@@ -17,13 +17,10 @@ from muniment.accounts.security.effective_settings import record_settings
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
 from muniment.backup import container, rows
-from muniment.backup.container import Damaged
-from muniment.backup.contents import BLOBS, HEADER, MANIFEST, ROWS, Header, part
-from muniment.backup.loading import Mismatch, load
+from muniment.backup.container import BLOBS, HEADER, MANIFEST, ROWS, Damaged, Header, part, verify
 from muniment.backup.moving import move
-from muniment.backup.operations import back_up, restore
-from muniment.backup.proof import verify
-from muniment.backup.snapshot import RunningInstance
+from muniment.backup.restoring import Mismatch, load, restore
+from muniment.backup.snapshot import RunningInstance, back_up
 from muniment.credits.operations import check_ledger as prove_ledger
 from muniment.documents import cleanup
 from muniment.documents.models import BlobHold, Document

@@ -10,7 +10,7 @@ def main() -> None:
 
     django.setup()
     from muniment import config
-    from muniment.backup.operations import restore
+    from muniment.backup.restoring import restore
     from muniment.backup.snapshot import published_tally
     from muniment.credits.operations import check_ledger
     from muniment.documents import cleanup

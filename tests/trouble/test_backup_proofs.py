@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from muniment.backup.container import Damaged
-from muniment.backup.proof import verify
+from muniment.backup.container import Damaged, verify
 from services.product import COMMAND, Product, environment, run
 
 TESTS = Path(__file__).parents[1]

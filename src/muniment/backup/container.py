@@ -1,5 +1,10 @@
 """
-The backup file: a tar archive compressed with Zstandard, followed by its digest.
+The backup file: what it contains, and how it is written, read and verified. No Django: a file needs no instance.
+
+It is a tar archive compressed with Zstandard, followed by its digest. The archive has ``header.json``, then
+``keys/…``, ``rows/TABLE/NNNNNN.jsonl``, ``blobs/KEY``, ``manifest.json`` and finally ``entries.jsonl``, the list of all
+others. A row is one line, a JSON array of its column values in the portable form of :mod:`muniment.backup.rows`; the
+header names the columns.
 
 The digest is in a skippable frame, which every Zstandard reader ignores, so ``tar --zstd -xf`` opens a backup without
 this software. It covers every byte before it and is compared byte for byte: any flipped bit or missing end is found.
@@ -17,15 +22,135 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 import msgspec
 import zstandard
 
-from muniment.backup.contents import FORMAT, Part, hashed
 from muniment.durable_files import sync
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.store.database.form import UNRELEASED, WAY_OUT, is_unreleased
+
+FORMAT: Final = "muniment.backup/1"
+HEADER, MANIFEST = "header.json", "manifest.json"
+KEYS, ROWS, BLOBS = "keys/", "rows/", "blobs/"
+BESIDE: Final = "beside"
+DOCUMENTS: Final = "documents_document"
+"""The table of the documents, whose files are the blobs."""
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """
+    Information needed before the rows.
+
+    Args:
+        migrations: the applied migrations, as (app, name).
+        tables: the columns of each table, in the order of the values.
+        next_ids: the highest id that each table has ever assigned, even if the row was deleted.
+        edition: the edition of the published documents.
+        edition_at: when they last changed, in wire format.
+        key_check: shows whether two instances share a secret key, without revealing it.
+        files: ``beside`` if the blobs are stored next to the file, shared with other backups; else they are in it.
+    """
+
+    format: str
+    made_at: str
+    version: str
+    database: str
+    currency: str
+    migrations: list[tuple[str, str]]
+    tables: dict[str, list[str]]
+    next_ids: dict[str, int]
+    edition: int
+    edition_at: str
+    key_check: str
+    files: str = ""
+
+
+class Count(msgspec.Struct, frozen=True):
+    """A number of items and their digest, which does not depend on their order."""
+
+    n: int
+    digest: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """
+    The required content of the backup.
+
+    Args:
+        published: the published documents: kind, key and ETag of each.
+        blobs: key, size and SHA-256 of each.
+        lost: documents whose blob was missing at the time of the backup.
+        damaged: documents whose blob had changed since its upload; backed up as found.
+    """
+
+    tables: dict[str, Count]
+    published: Count
+    blobs: Count
+    blob_bytes: int
+    lost: list[str]
+    damaged: list[str]
+
+
+class Part(NamedTuple):
+    """One part of the stream; read *pieces* once, before requesting the next part."""
+
+    name: str
+    size_bytes: int
+    pieces: Iterable[bytes]
+
+    def read(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+def part(name: str, content: bytes) -> Part:
+    return Part(name, len(content), (content,))
+
+
+class Tally:
+    """Counts and digests items in any order: the sum of their SHA-256, modulo 2**256."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._sum = 0
+
+    def add(self, *things: bytes) -> None:
+        for thing in things:
+            self._sum += int.from_bytes(hashlib.sha256(thing).digest())
+        self._n += len(things)
+
+    def count(self) -> Count:
+        return Count(self._n, f"{self._sum % (1 << 256):064x}")
+
+
+def blob_line(key: str, size_bytes: int, sha256: str) -> bytes:
+    return f"{key}\0{size_bytes}\0{sha256}".encode()
+
+
+def table_of(name: str) -> str:
+    return name.removeprefix(ROWS).partition("/")[0]
+
+
+def hashed(pieces: Iterable[bytes], into: "hashlib._Hash") -> Iterator[bytes]:
+    for piece in pieces:
+        into.update(piece)
+        yield piece
+
+
+def digest_of(pieces: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    for piece in pieces:
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+def key_check(secret_key: str) -> str:
+    """Return a value that is equal for two instances with the same text of secret keys."""
+    return hashlib.pbkdf2_hmac("sha256", secret_key.encode(), b"muniment.backup", 100_000).hex() if secret_key else ""
+
 
 PIECE_BYTES: Final = 1 << 20
 _LABEL: Final = f"{FORMAT} sha256 ".encode()
@@ -198,3 +323,111 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[Part]:
             seen.update(_line(member.name, member.size, digest.hexdigest()))
     if listed != seen.digest():
         raise Damaged(f"The entries of {path} do not match its list.")
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedBackup:
+    """The contents of a valid backup."""
+
+    header: Header
+    manifest: Manifest
+    keys: int
+    size_bytes: int
+
+    @property
+    def rows(self) -> int:
+        return sum(count.n for count in self.manifest.tables.values())
+
+
+def header_of(part: Part | None) -> Header:
+    """Read the first part; raise Damaged if it is not a header of a known format, BadRequest if it predates 0.1.0."""
+    try:
+        if part is None or part.name != HEADER:
+            raise Damaged("The backup does not start with its header.")
+        found = msgspec.json.decode(part.read(), type=Header)
+    except msgspec.DecodeError as error:
+        raise Damaged(f"The header of the backup cannot be read: {error}.") from error
+    if found.format != FORMAT:
+        raise Damaged(f"The backup has the format {found.format}; this version reads {FORMAT}.")
+    if is_unreleased(found.migrations):
+        raise BadRequest(f"The backup {UNRELEASED}.", WAY_OUT)
+    return found
+
+
+def manifest_of(part: Part) -> Manifest:
+    try:
+        return msgspec.json.decode(part.read(), type=Manifest)
+    except msgspec.DecodeError as error:
+        raise Damaged(f"The manifest of the backup cannot be read: {error}.") from error
+
+
+def verify(path: Path) -> VerifiedBackup:
+    """Verify the backup at *path* within a few megabytes of memory, or raise Damaged with what is wrong."""
+    check_bytes(path)
+    return verify_parts(read(path), path)
+
+
+def verify_parts(parts: Iterator[Part], path: Path) -> VerifiedBackup:
+    """Verify the parts that were read from *path*, or raise Damaged with what is wrong."""
+    reading = _Reading(header_of(next(parts, None)))
+    for each in parts:
+        reading.take(each)
+    return VerifiedBackup(reading.header, reading.finish(path), reading.keys, path.stat().st_size)
+
+
+class _Reading:
+    """The tallies made while reading."""
+
+    def __init__(self, header: Header) -> None:
+        self.header = header
+        self.keys = 0
+        self._tables = {name: Tally() for name in header.tables}
+        self._blobs, self._wanted = Tally(), Tally()
+        self._blob_bytes = 0
+        self._manifest: Manifest | None = None
+
+    def take(self, part: Part) -> None:
+        if part.name == MANIFEST:
+            self._manifest = manifest_of(part)
+        elif part.name.startswith(ROWS):
+            self._rows(part)
+        elif part.name.startswith(BLOBS):
+            key, sha256 = part.name.removeprefix(BLOBS), digest_of(part.pieces)
+            self._blob_bytes += part.size_bytes
+            self._blobs.add(blob_line(key, part.size_bytes, sha256))
+        elif part.name.startswith(KEYS):
+            self.keys += 1
+        else:
+            raise Damaged(f"The backup contains an unexpected part, {part.name}.")
+
+    def _rows(self, part: Part) -> None:
+        table = table_of(part.name)
+        if table not in self._tables:
+            raise Damaged(f"The backup contains rows of {table}, which its header does not list.")
+        lines = part.read().splitlines()
+        self._tables[table].add(*lines)
+        columns = self.header.tables[table]
+        for line in lines:
+            row = msgspec.json.decode(line)
+            if len(row) != len(columns):
+                raise Damaged(f"A row of {table} has {len(row)} values instead of {len(columns)}.")
+            if table == DOCUMENTS:
+                document = dict(zip(columns, row, strict=True))
+                if document["blob_key"]:
+                    self._wanted.add(blob_line(document["blob_key"], document["size_bytes"], document["sha256"]))
+
+    def finish(self, path: Path) -> Manifest:
+        manifest = self._manifest
+        if manifest is None:
+            raise Damaged(f"{path} has no manifest.")
+        for table, tally in self._tables.items():
+            if manifest.tables.get(table) != tally.count():
+                raise Damaged(f"{path}: the rows of {table} do not match its manifest.")
+        blobs = self._blobs.count(), self._blob_bytes
+        if self.header.files != BESIDE and (manifest.blobs, manifest.blob_bytes) != blobs:
+            raise Damaged(f"{path}: the document files do not match its manifest.")
+        # A document whose file was lost or damaged is not in the backup with what its row says.
+        is_whole = not (manifest.lost or manifest.damaged)
+        if is_whole and self._wanted.count() != manifest.blobs:
+            raise Damaged(f"{path}: documents and files do not match.")
+        return manifest

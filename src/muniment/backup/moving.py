@@ -10,8 +10,8 @@ from typing import Final
 
 from django.db import OperationalError, connections
 
-from muniment.backup.loading import Loaded, Tell, load, require_empty
-from muniment.backup.snapshot import RunningInstance, no_instance
+from muniment.backup.restoring import Loaded, load, require_empty
+from muniment.backup.snapshot import RunningInstance, Tell, no_instance
 from muniment.config import Config
 from muniment.documents.records import storage
 from muniment.documents.storage import StorageUnavailable, storage_at

@@ -18,7 +18,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Field, Model
 
-from muniment.backup.contents import Tally
+from muniment.backup.container import Tally
 
 Migrations = Collection[tuple[str, str]]
 
@@ -223,35 +223,38 @@ def filled(using: str) -> list[str]:
     return found
 
 
-def next_ids(using: str, found: dict[str, Table]) -> dict[str, int]:
+def next_ids(using: str, known: dict[str, Table]) -> dict[str, int]:
     """Return the highest id that each auto-increment table has ever assigned."""
     connection = connections[using]
-    given: dict[str, int] = {}
+    assigned = {}
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("SELECT name, seq FROM sqlite_sequence")
-            given = {name: number for name, number in cursor.fetchall() if name in found}
-        else:
-            for table in found.values():
-                if table.counter:
-                    cursor.execute("SELECT pg_get_serial_sequence(%s, %s)", [f'"{table.name}"', table.counter])
-                    (sequence,) = cursor.fetchone() or ("",)
-                    cursor.execute(f"SELECT last_value, is_called FROM {sequence}")
-                    number, is_called = cursor.fetchone() or (0, False)
-                    given[table.name] = number if is_called else number - 1
-    return {name: number for name, number in given.items() if number}
+            return {name: number for name, number in cursor.fetchall() if name in known and number}
+        for table in known.values():
+            if not table.counter:
+                continue
+            cursor.execute("SELECT pg_get_serial_sequence(%s, %s)", [f'"{table.name}"', table.counter])
+            (sequence,) = cursor.fetchone() or ("",)
+            cursor.execute(f"SELECT last_value, is_called FROM {sequence}")
+            number, is_called = cursor.fetchone() or (0, False)
+            if not is_called:
+                number -= 1  # the first id, which no row has yet
+            if number:
+                assigned[table.name] = number
+    return assigned
 
 
-def set_next_ids(using: str, found: dict[str, Table], given: dict[str, int]) -> None:
+def set_next_ids(using: str, known: dict[str, Table], assigned: dict[str, int]) -> None:
     """Let each table continue after the highest id it has ever assigned."""
     connection = connections[using]
     with connection.cursor() as cursor:
-        for name, number in given.items():
-            if name not in found:
+        for name, number in assigned.items():
+            if name not in known:
                 continue
             if connection.vendor == "sqlite":
                 cursor.execute("DELETE FROM sqlite_sequence WHERE name = %s", [name])
                 cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [name, number])
             else:
                 statement = "SELECT setval(pg_get_serial_sequence(%s, %s), %s)"
-                cursor.execute(statement, [f'"{name}"', found[name].counter, number])
+                cursor.execute(statement, [f'"{name}"', known[name].counter, number])

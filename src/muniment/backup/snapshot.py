@@ -1,8 +1,8 @@
-"""A consistent snapshot of a running instance as a stream of parts."""
+"""Back up a running instance: a consistent snapshot of it as a stream of parts, or as one file."""
 
 import hashlib
 from collections.abc import Callable, Container, Generator, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,21 +11,58 @@ import msgspec
 from django.db import connections
 
 from muniment import __version__
-from muniment.backup import contents, rows
-from muniment.backup.contents import Header, Manifest, Part, Tally, hashed, part
+from muniment.backup import container, rows
+from muniment.backup.container import Header, Manifest, Part, Tally, VerifiedBackup, hashed, part
 from muniment.config import Config
 from muniment.documents.cleanup import blobs_held
 from muniment.documents.models import Document
+from muniment.documents.records import storage
 from muniment.documents.storage import Storage
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict
 from muniment.kernel.wire import timestamp
+from muniment.registry.people import suppression
 from muniment.registry.publishing import publisher
 from muniment.store.database.form import UNRELEASED, WAY_OUT, is_unreleased
 from muniment.store.database.snapshots import snapshot
 
 _TOMBSTONES: Final = "registry_feedtombstone"
-PIECE_BYTES: Final = 1 << 20
+Tell = Callable[[str], object]
+"""Gets the progress of a long operation."""
+
+
+def back_up(config: Config, path: Path, *, tell: Tell = lambda _: None) -> VerifiedBackup:
+    """
+    Write the instance into one file while it stays in use.
+
+    The file contains everything except the settings, including the secret key and the digests of passwords and tokens.
+    The suppression list of erased people is also written beside it, now and after each later erasure.
+
+    Raises:
+        Conflict: *path* exists, or there is no instance.
+        Damaged: the written file cannot be read back; it is removed.
+        OSError: no space, no such folder. Nothing is left behind.
+    """
+    if not config.on_postgresql and not config.database_file.exists():
+        raise no_instance()
+    verified: list[VerifiedBackup] = []
+
+    def verify_draft(draft: Path) -> None:
+        tell("proving")
+        verified.append(container.verify(draft))
+
+    if rows.applied("default"):
+        suppression.write_beside(path.parent)
+        suppression.remember_folder(config.data, path.parent)
+    with closing(RunningInstance(config, "default", storage()).parts()) as parts:
+        container.write(path, _reporting(parts, tell), verify=verify_draft)
+    return verified[0]
+
+
+def _reporting(parts: Iterator[Part], tell: Tell) -> Iterator[Part]:
+    for each in parts:
+        tell(each.name)
+        yield each
 
 
 @dataclass(slots=True)
@@ -60,50 +97,41 @@ class RunningInstance:
             Unavailable: it took so long that blobs may have been deleted.
             OSError: the document store cannot be read.
         """
+        self.check()
+        migrations = self._migrations()
         with ExitStack() as stack:
-            self.check()
-            migrations = rows.applied(self.using)
-            if not migrations:
-                raise no_instance()
-            if is_unreleased(migrations):
-                raise Conflict(f"The database {UNRELEASED}.", WAY_OUT)
-            if newer := rows.unknown(migrations):
-                raise Conflict(
-                    f"The database belongs to a newer version of Muniment; unknown migrations: {', '.join(newer[:5])}.",
-                    "Use that version.",
-                )
             if self.storage is not None and self.using == "default":
                 stack.enter_context(blobs_held())
             made_at = timestamp(now())  # before the snapshot, which thus has all that was acknowledged until then
             stack.enter_context(snapshot(self.using))
             yield from self._snapshot(migrations, made_at)
 
+    def _migrations(self) -> frozenset[tuple[str, str]]:
+        """Return the migrations of the database, if this version can back it up."""
+        migrations = rows.applied(self.using)
+        if not migrations:
+            raise no_instance()
+        if is_unreleased(migrations):
+            raise Conflict(f"The database {UNRELEASED}.", WAY_OUT)
+        newer = rows.unknown(migrations)
+        if newer:
+            raise Conflict(
+                f"The database belongs to a newer version of Muniment; unknown migrations: {', '.join(newer[:5])}.",
+                "Use that version.",
+            )
+        return migrations
+
     def _snapshot(self, migrations: frozenset[tuple[str, str]], made_at: str) -> Iterator[Part]:
-        found = rows.tables(migrations)
-        edition, _, at = publisher.head(self.using)
-        files = sorted(file for file in (self.config.data / "keys").glob("*") if file.is_file())
-        keys = {file.name: file.read_bytes() for file in files}
-        header = Header(
-            format=contents.FORMAT,
-            made_at=made_at,
-            version=__version__,
-            database=connections[self.using].vendor,
-            currency=self.config.currency,
-            migrations=sorted(migrations),
-            tables={table.name: list(table.types) for table in found.values()},
-            next_ids=rows.next_ids(self.using, found),
-            edition=edition,
-            edition_at=at,
-            key_check=contents.key_check(self.config.secret_key or keys.get("django.key", b"").decode()),
-            files=contents.BESIDE if self.beside else "",
-        )
-        yield part(contents.HEADER, msgspec.json.encode(header))
+        tables = rows.tables(migrations)
+        keys = self._keys()
+        yield part(container.HEADER, msgspec.json.encode(self._header(migrations, tables, keys, made_at)))
         for name, content in keys.items():
-            yield part(f"{contents.KEYS}{name}", content)
-        tallies = {name: Tally() for name in found}
-        for table in found.values():
-            for number, chunk in enumerate(rows.chunks(self._lines(table, found), tallies[table.name]), 1):
-                yield part(f"{contents.ROWS}{table.name}/{number:06}.jsonl", chunk)
+            yield part(f"{container.KEYS}{name}", content)
+        tallies = {name: Tally() for name in tables}
+        for table in tables.values():
+            chunks = rows.chunks(self._lines(table, tables), tallies[table.name])
+            for number, chunk in enumerate(chunks, 1):
+                yield part(f"{container.ROWS}{table.name}/{number:06}.jsonl", chunk)
         published = published_tally(self.using)
         yield from self._documents()
         manifest = Manifest(
@@ -115,7 +143,34 @@ class RunningInstance:
             damaged=self._damaged,
         )
         self.check()
-        yield part(contents.MANIFEST, msgspec.json.encode(manifest))
+        yield part(container.MANIFEST, msgspec.json.encode(manifest))
+
+    def _keys(self) -> dict[str, bytes]:
+        files = [file for file in (self.config.data / "keys").glob("*") if file.is_file()]
+        return {file.name: file.read_bytes() for file in sorted(files)}
+
+    def _header(
+        self,
+        migrations: frozenset[tuple[str, str]],
+        tables: dict[str, rows.Table],
+        keys: dict[str, bytes],
+        made_at: str,
+    ) -> Header:
+        edition, _, edition_at = publisher.head(self.using)
+        return Header(
+            format=container.FORMAT,
+            made_at=made_at,
+            version=__version__,
+            database=connections[self.using].vendor,
+            currency=self.config.currency,
+            migrations=sorted(migrations),
+            tables={table.name: list(table.types) for table in tables.values()},
+            next_ids=rows.next_ids(self.using, tables),
+            edition=edition,
+            edition_at=edition_at,
+            key_check=container.key_check(self.config.secret_key or keys.get("django.key", b"").decode()),
+            files=container.BESIDE if self.beside else "",
+        )
 
     def _lines(self, table: rows.Table, every: Container[str]) -> Iterator[bytes]:
         """Yield a table's rows; the change feed without the slugs of erased people, since followers start over."""
@@ -143,12 +198,12 @@ class RunningInstance:
                         # A temporary file: reading a store inside another store's write is not possible.
                         file = stack.enter_context(self.storage.local(key))
                         there, digest = file.stat().st_size, hashlib.sha256()
-                        yield Part(f"{contents.BLOBS}{key}", there, hashed(pieces_of(file), digest))
+                        yield Part(f"{container.BLOBS}{key}", there, hashed(pieces_of(file), digest))
                         found = digest.hexdigest()
                 except FileNotFoundError:
                     self._lost.append(number)
                     continue
-            self._blobs.add(contents.blob_line(key, there, found))
+            self._blobs.add(container.blob_line(key, there, found))
             self._blob_bytes += there
             if (there, found) != (size_bytes, sha256):
                 self._damaged.append(number)
@@ -174,7 +229,7 @@ def no_instance() -> Conflict:
 
 def pieces_of(file: Path) -> Iterator[bytes]:
     with file.open("rb") as content:
-        while piece := content.read(PIECE_BYTES):
+        while piece := content.read(container.PIECE_BYTES):
             yield piece
 
 

@@ -19,7 +19,7 @@ from muniment.cli.command import main, problems_as_errors, record_command, requi
 from muniment.masking import masked
 
 if TYPE_CHECKING:
-    from muniment.backup.loading import Loaded
+    from muniment.backup.restoring import Loaded
     from muniment.backup.scheduled.place import Place
 
 SHARE: Final = 0.5
@@ -31,7 +31,7 @@ LOW_PRIORITY: Final = 10
 @contextmanager
 def _progress() -> Iterator[Callable[[str], object]]:
     """Show the progress on the terminal, and turn failures into error messages."""
-    from muniment.backup.loading import Mismatch
+    from muniment.backup.restoring import Mismatch
 
     console = Console(stderr=True)
     try:
@@ -67,7 +67,7 @@ def backup(file: Path | None, *, scheduled: bool) -> None:
         return
     if not file.absolute().parent.is_dir():
         raise click.ClickException(f"The folder {file.absolute().parent} does not exist. Create it, or name another.")
-    from muniment.backup.operations import back_up
+    from muniment.backup.snapshot import back_up
 
     with _progress() as tell:
         found = back_up(config.current(), file, tell=tell)
@@ -95,9 +95,8 @@ def _refuse_lost(ill: list[str]) -> None:
 def _to_place(*, scheduled: bool) -> None:
     import msgspec
 
-    from muniment.backup.scheduled import status
-    from muniment.backup.scheduled.making import make_backup
-    from muniment.backup.scheduled.pace import Pace
+    from muniment.backup.scheduled import job
+    from muniment.backup.scheduled.making import Pace, make_backup
     from muniment.backup.scheduled.schedule import schedule
 
     settings = config.current()
@@ -106,7 +105,7 @@ def _to_place(*, scheduled: bool) -> None:
         threading.Thread(target=_end_with_parent, daemon=True).start()
     with _progress():
         found = make_backup(settings, pace=Pace(SHARE if scheduled else 1))
-    result = status.JobResult(
+    result = job.JobResult(
         place=found.place,
         covered_at=found.covered_at,
         interval_s=schedule().interval_s,
@@ -120,7 +119,7 @@ def _to_place(*, scheduled: bool) -> None:
         click.echo(msgspec.json.encode(result))
         return
     with _progress():
-        status.record_run(result)  # not in the audit log, which would be a change for the next run
+        job.record_run(result)  # not in the audit log, which would be a change for the next run
     for each in found.damaged:
         click.echo(f"Note: {each}.", err=True)
     if found.name is None:
@@ -153,8 +152,7 @@ def backups(place: str | None, *, verify: bool) -> None:
     The default is the place that MUNIMENT_BACKUPS sets. Exits with status 1 if a backup is damaged.
     """
     use_django(may_lack_instance=True)
-    from muniment.backup.scheduled.checking import check_all
-    from muniment.backup.scheduled.restoring import shown
+    from muniment.backup.scheduled.reading import check_all, shown
 
     ill = 0
     with _progress():
@@ -219,7 +217,7 @@ def restore(source: str | None, at: str | None) -> None:
     if at is not None:
         _restore_at(source, at)
         return
-    from muniment.backup.operations import restore as restore_from
+    from muniment.backup.restoring import restore as restore_from
 
     file = Path(source or "")
     with _progress() as tell:
@@ -229,7 +227,7 @@ def restore(source: str | None, at: str | None) -> None:
 
 
 def _restore_at(source: str | None, at: str) -> None:
-    from muniment.backup.scheduled.restoring import Choice, parse_time, restore_at, shown
+    from muniment.backup.scheduled.reading import Choice, parse_time, restore_at, shown
 
     def tell_choice(choice: Choice) -> None:
         for each in choice.skipped:

@@ -9,7 +9,7 @@ import click
 
 from muniment import __version__, config
 from muniment.api.contract import openapi_document
-from muniment.backup.proof import verify
+from muniment.backup.container import verify
 from muniment.cli.command import main, migrated, problems_as_errors, record_command, refusals, use_django
 from muniment.declared_fields import instance_schema
 from muniment.kernel.json import JSONObject

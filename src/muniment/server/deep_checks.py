@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from django.db import connection
 
-from muniment.backup.scheduled.checking import check_all
 from muniment.backup.scheduled.place import Place
+from muniment.backup.scheduled.reading import check_all
 from muniment.config import Config
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.masking import masked

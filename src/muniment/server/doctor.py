@@ -317,17 +317,17 @@ def _backups(config: Config) -> Finding:
         if not config.backup_place:
             return good(what, "off")
         return good(what, Phrase("the first start begins them, in {place}", place=masked(config.backup_place)))
-    from muniment.backup.scheduled import status  # the check of the database has set up Django
+    from muniment.backup.scheduled import job
 
     try:
-        found = None if pending() or not has_begun() else status.backup_status()
+        found = None if pending() or not has_begun() else job.backup_status()
     except DatabaseError:
         return bad(what, "the database does not answer, so the age of the last backup is unknown")
     finally:
         connection.close()
     if found is None:
         return good(what, "begin after the migrations")
-    says, needs_attention = status.described(found, config)
+    says, needs_attention = job.described(found, config)
     if needs_attention:
         return warning(what, masked(says))
     return good(what, masked(says), "" if found.last else NONE_YET if config.backup_place else OFF)

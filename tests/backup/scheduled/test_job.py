@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from make import backups
-from muniment.backup.scheduled import job, status
-from muniment.backup.scheduled.status import KIND, JobResult
+from muniment.backup.scheduled import job
+from muniment.backup.scheduled.job import KIND, JobResult
 from muniment.config import Config
 from muniment.jobs import handlers, queue
 from muniment.jobs.handlers import HandedBack, Postponed
@@ -89,13 +89,13 @@ def test_the_command_ends_with_the_process_that_started_it():
 
 def described(place="off", **more):
     settings = backups.settings(place, **more)
-    return status.described(status.backup_status(), settings)
+    return job.described(job.backup_status(), settings)
 
 
 def ran(**values):
     at = now() - timedelta(seconds=values.pop("ago_s", 0))
     result = msgspec.structs.replace(RESULT, covered_at=at, **values)
-    status.record_run(result)
+    job.record_run(result)
     Job.objects.filter(kind=KIND, finished_at__gt=at).update(finished_at=at, run_at=at)
 
 
@@ -115,7 +115,7 @@ def test_the_state_tells_the_loss_the_place_and_the_interval():
 
 def test_without_any_backup_on_postgresql_attention_is_needed(tmp_path):
     settings = Config({}, data=tmp_path, database_url="postgresql://registry@db.example/registry")
-    says, ill = status.described(status.backup_status(), settings)
+    says, ill = job.described(job.backup_status(), settings)
     assert ill
     assert "none are made" in says
 

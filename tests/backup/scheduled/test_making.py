@@ -11,10 +11,11 @@ from make import backups, documents, instances, registry
 from muniment import config
 from muniment.backup import container
 from muniment.backup.container import Damaged
-from muniment.backup.scheduled import checking, making
+from muniment.backup.scheduled import making
 from muniment.backup.scheduled import place as places
-from muniment.backup.scheduled.checking import check_all
+from muniment.backup.scheduled.making import Pace
 from muniment.backup.scheduled.place import Place
+from muniment.backup.scheduled.reading import check_all
 from muniment.documents.records import storage
 from muniment.documents.uploads import remove_blob
 from muniment.jobs import queue
@@ -144,7 +145,7 @@ def test_a_backup_that_cannot_be_read_back_is_not_kept(place, monkeypatch):
 
 def test_a_place_that_returns_another_file_than_was_written_is_refused(place, monkeypatch):
     backups.with_documents(1)
-    monkeypatch.setattr("muniment.backup.scheduled.files.digest_of", lambda _: "another")
+    monkeypatch.setattr("muniment.backup.scheduled.making.digest_of", lambda _: "another")
     with pytest.raises(Unavailable, match="returned other content than was written"):
         backups.made(place)
     assert backups.names(place) == []
@@ -171,7 +172,7 @@ def test_a_damaged_file_is_copied_again_and_a_damaged_backup_is_noted_and_never_
     faults = [each.fault for each in check_all(backups.opened(place), config.current().data)]
     assert len(faults) == 1
     assert faults[0]
-    monkeypatch.setattr(checking, "_AGAIN_AFTER", -checking._AGAIN_AFTER)
+    monkeypatch.setattr(making, "_AGAIN_AFTER", -making._AGAIN_AFTER)
     second = backups.made(place)
     assert len(second.damaged) == 2
     assert copy.read_bytes() == content
@@ -233,3 +234,36 @@ def test_what_is_recorded_beside_a_backup_holds_no_secret(place):
             *("name", "madeAt", "version", "database", "edition", "rows", "sizeBytes", "sha256", "files", "fileBytes"),
             *("lost", "tables", "coveredAt", "checked", "damaged"),
         }
+
+
+class Clock:
+    def __init__(self):
+        self.at, self.slept = 0.0, []
+
+    def __call__(self):
+        return self.at
+
+    def sleep(self, seconds):
+        self.slept.append(seconds)
+        self.at += seconds
+
+
+def test_it_rests_as_long_as_it_worked_and_a_second_at_most():
+    clock = Clock()
+    pace = Pace(0.5, clock=clock, sleep=clock.sleep)
+
+    def work():
+        for seconds in (0.1, 0.4, 3.0):
+            clock.at += seconds
+            yield seconds
+
+    assert list(pace.through(work())) == [0.1, 0.4, 3.0]
+    assert [round(each, 6) for each in clock.slept] == [0.1, 0.4, 1.0]
+
+
+def test_without_a_limit_it_never_rests():
+    clock = Clock()
+    pace = Pace(1, clock=clock, sleep=clock.sleep)
+    clock.at += 5
+    pace.rest()
+    assert clock.slept == []

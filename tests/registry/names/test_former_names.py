@@ -5,7 +5,8 @@ import pytest
 from make.instances import emptied, tables_with
 from make.registry import agent_of, document, draft, item, lines, owner, published, reviewer
 from muniment import config
-from muniment.backup.operations import back_up, restore
+from muniment.backup.restoring import restore
+from muniment.backup.snapshot import back_up
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Forbidden, NotFound

@@ -9,9 +9,9 @@ from django.db import transaction
 from muniment.accounts.operations import require_operator
 from muniment.accounts.security.events import Event
 from muniment.accounts.security.log import record
+from muniment.backup.scheduled.job import KIND, JobResult, backup_status, described
 from muniment.backup.scheduled.place import Place
 from muniment.backup.scheduled.schedule import next_at, schedule
-from muniment.backup.scheduled.status import KIND, JobResult, backup_status, described
 from muniment.config import Config
 from muniment.jobs.models import Job, State
 from muniment.jobs.queue import UNFINISHED, enqueue
@@ -33,18 +33,22 @@ def read_backups(config: Config) -> BackupList:
     says, needs_attention = described(backup_status(), config)
     place = config.backup_place
     is_running = Job.objects.filter(kind=KIND, state__in=UNFINISHED).exclude(payload={}).exists()
-    rows = [] if not place else _made_by_jobs() if place.startswith("s3:") else _in_folder(place, config)
+    rows: list[BackupRow] = []
+    if place.startswith("s3:"):
+        rows = _made_by_jobs()
+    elif place:
+        rows = _in_folder(place, config)
     return BackupList(masked(place), masked(says), needs_attention, is_running, rows[:MOST], _schedule(config))
 
 
 def _schedule(config: Config) -> BackupSchedule:
-    found = schedule()
-    is_made = config.backup_place and not found.is_paused
+    current = schedule()
+    is_made = config.backup_place and not current.is_paused
     return BackupSchedule(
-        interval_min=max(1, round(found.interval_s / 60)),
-        keep=",".join(f"{name}={number}" for name, number in found.keep.items()),
-        is_paused=found.is_paused,
-        next_at=next_at(now(), found.interval_s) if is_made else None,
+        interval_min=max(1, round(current.interval_s / 60)),
+        keep=",".join(f"{name}={number}" for name, number in current.keep.items()),
+        is_paused=current.is_paused,
+        next_at=next_at(now(), current.interval_s) if is_made else None,
     )
 
 
@@ -71,13 +75,20 @@ def _in_folder(place: str, config: Config) -> list[BackupRow]:
         return []
     opened = Place(place, config.data)
     damaged = opened.index().damaged
-    found = opened.records()
-    return [BackupRow(each.name, each.made_at, each.size_bytes, damaged.get(each.name, "")) for each in reversed(found)]
+    newest_first = reversed(opened.records())
+    return [
+        BackupRow(record.name, record.made_at, record.size_bytes, damaged.get(record.name, ""))
+        for record in newest_first
+    ]
 
 
 def _made_by_jobs() -> list[BackupRow]:
-    done = (
-        Job.objects.filter(kind=KIND, state=State.SUCCEEDED).order_by("-finished_at").values_list("result", flat=True)
-    )
-    results = [msgspec.convert(each, JobResult, strict=False) for each in done[: 10 * MOST] if each]
-    return [BackupRow(each.name, each.covered_at, each.size_bytes) for each in results if each.name]
+    succeeded = Job.objects.filter(kind=KIND, state=State.SUCCEEDED).order_by("-finished_at")
+    rows = []
+    for result in succeeded.values_list("result", flat=True)[: 10 * MOST]:
+        if not result:
+            continue
+        made = msgspec.convert(result, JobResult, strict=False)
+        if made.name:  # otherwise nothing had changed
+            rows.append(BackupRow(made.name, made.covered_at, made.size_bytes))
+    return rows

@@ -22,6 +22,7 @@ from muniment.durable_files import sync
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Conflict, Unavailable
+from muniment.registry.people import suppression
 
 FILES: Final = "files/"
 ARCHIVE, RECORD, INDEX = ".backup", ".json", "index.json"
@@ -120,16 +121,16 @@ class Place:
     def records(self) -> list[BackupRecord]:
         """Return the records of all complete backups, the oldest first."""
         there = {blob.key: blob.size_bytes for blob in self.store.top()}
-        names = sorted(key.removesuffix(RECORD) for key in there if key.endswith(RECORD) and moment_of(key, RECORD))
-        found = []
+        names = sorted(key.removesuffix(RECORD) for key in there if moment_of(key, RECORD))
+        complete = []
         for name in names:
             try:
                 record = msgspec.json.decode(b"".join(self.store.stream(f"{name}{RECORD}")), type=BackupRecord)
             except msgspec.DecodeError:
                 continue  # damaged; the archive may still be read by `muniment restore FILE`
             if there.get(f"{name}{ARCHIVE}") == record.size_bytes:
-                found.append(record)
-        return found
+                complete.append(record)
+        return complete
 
     def index(self) -> Index:
         try:
@@ -175,7 +176,8 @@ class Place:
         if self.folder is None:
             return
         disk = os.statvfs(self.folder)
-        free, reserve = disk.f_bavail * disk.f_frsize, min(1 << 30, disk.f_blocks * disk.f_frsize // 20)
+        free = disk.f_bavail * disk.f_frsize
+        reserve = min(1 << 30, disk.f_blocks * disk.f_frsize // 20)
         if free < size_bytes + reserve:
             raise Unavailable(
                 Phrase(
@@ -209,3 +211,11 @@ def moment_of(key: str, suffix: str) -> datetime | None:
         return datetime.strptime(key.removesuffix(suffix), _FORM).replace(tzinfo=UTC)
     except ValueError:
         return None
+
+
+def read_suppressions(place: Place, file: Path) -> None:
+    """Copy the list of erased people beside the backups of an S3 store into *file*, if there is one."""
+    try:
+        file.write_bytes(b"".join(place.store.stream(suppression.FILE_NAME)))
+    except FileNotFoundError:
+        return

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
 from muniment import config
-from muniment.backup.scheduled.status import backup_status
+from muniment.backup.scheduled.job import backup_status
 from muniment.credits.operations import totals
 from muniment.documents.cleanup import totals_by_state
 from muniment.jobs.queue import queue_statuses

@@ -1,12 +1,13 @@
 """
-Load parts into an empty instance, all or nothing.
+Restore a backup: verify it, and load its parts into an empty instance, all or nothing.
 
 One transaction writes everything, including the schema and the published documents, and counts it again before the
 commit. Blobs and keys are written before it: an empty instance that has some still counts as empty.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -20,13 +21,12 @@ from muniment import __version__
 from muniment.accounts.keys import key_file
 from muniment.accounts.keys.key_file import candidates, fingerprint
 from muniment.accounts.models import SecretKey
-from muniment.backup import contents, rows
-from muniment.backup.container import Damaged
-from muniment.backup.contents import Header, Manifest, Part, Tally, hashed
-from muniment.backup.proof import header_of, manifest_of
-from muniment.backup.snapshot import published_tally
+from muniment.backup import container, rows
+from muniment.backup.container import Damaged, Header, Manifest, Part, Tally, hashed, header_of, manifest_of, verify
+from muniment.backup.snapshot import Tell, published_tally
 from muniment.config import Config
 from muniment.documents.models import Document
+from muniment.documents.records import storage
 from muniment.documents.storage import Storage
 from muniment.durable_files import replacing, sync
 from muniment.kernel.problems import BadRequest, Conflict
@@ -37,9 +37,9 @@ from muniment.registry.publishing import publisher
 from muniment.registry.publishing.redaction import compact_database
 from muniment.store.database.creation import create
 from muniment.store.database.migrations import migration_lock, pending
+from muniment.store.sqlite import lost
 
 HERE: Final = "default"
-Tell = Callable[[str], object]
 
 
 @dataclass(slots=True)
@@ -55,6 +55,47 @@ class Loaded:
 
 class Mismatch(Exception):  # noqa: N818 - its message names the difference
     """The written data differs from the data read."""
+
+
+def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loaded:
+    """
+    Restore the backup at *path* into an empty instance, or write nothing; see :func:`load` for errors.
+
+    People on the suppression list beside the backup or in the data folder are erased again.
+    """
+    with empty_instance(config):
+        tell("proving")
+        verify(path)
+        config.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with closing(container.read(path)) as parts:
+            return load(parts, config, storage(), suppressed=(path.parent, config.data), tell=tell)
+
+
+@contextmanager
+def empty_instance(config: Config) -> Iterator[None]:
+    """Keep the database file of an instance for a restore meanwhile; raise Conflict unless the instance is unused."""
+    if config.on_postgresql:
+        require_empty()
+        yield
+        return
+    with lost.restoring(config.database_file):
+        if config.database_file.exists():  # connecting would create the file
+            require_empty()
+        yield
+
+
+def require_empty() -> None:
+    """Raise Conflict unless the instance is unused."""
+    filled = rows.filled(HERE)
+    if filled:
+        named = ", ".join(filled[:6])
+        if len(filled) > 6:
+            named += ", …"
+        raise Conflict(
+            f"The instance is not empty: there are rows in {named}.",
+            "Point MUNIMENT_DATA at another folder, or MUNIMENT_DATABASE_URL at another database."
+            " If a move or restore filled it, it is complete and ready to serve.",
+        )
 
 
 def load(
@@ -103,7 +144,8 @@ def load(
 
 
 def _check(header: Header, config: Config) -> None:
-    if newer := rows.unknown(header.migrations):
+    newer = rows.unknown(header.migrations)
+    if newer:
         raise Conflict(
             f"The data comes from a newer version, Muniment {header.version}; missing here: {', '.join(newer[:5])}.",
             "Use that version or a later one.",
@@ -112,17 +154,6 @@ def _check(header: Header, config: Config) -> None:
         raise Conflict(
             f"Its amounts are in {header.currency}, but MUNIMENT_CURRENCY is {config.currency} here.",
             f"Set MUNIMENT_CURRENCY={header.currency}.",
-        )
-
-
-def require_empty() -> None:
-    """Raise Conflict unless the instance is unused."""
-    found = rows.filled(HERE)
-    if found:
-        raise Conflict(
-            f"The instance is not empty: there are rows in {', '.join(found[:6])}{', …' if len(found) > 6 else ''}.",
-            "Point MUNIMENT_DATA at another folder, or MUNIMENT_DATABASE_URL at another database."
-            " If a move or restore filled it, it is complete and ready to serve.",
         )
 
 
@@ -164,21 +195,21 @@ class _Loading:
             rows.delete_all(HERE, table)
 
     def take(self, part: Part) -> None:
-        if part.name == contents.MANIFEST:
+        if part.name == container.MANIFEST:
             self._manifest = manifest_of(part)
-        elif part.name.startswith(contents.KEYS):
+        elif part.name.startswith(container.KEYS):
             self._keys[Path(part.name).name] = part.read()
-        elif part.name.startswith(contents.ROWS):
-            table = contents.table_of(part.name)
+        elif part.name.startswith(container.ROWS):
+            table = container.table_of(part.name)
             lines = part.read().splitlines()
             rows.insert(HERE, self._tables[table], self.loaded.header.tables[table], lines)
             self.loaded.rows += len(lines)
-        elif part.name.startswith(contents.BLOBS):
+        elif part.name.startswith(container.BLOBS):
             self._blob(part)
 
     def _blob(self, part: Part) -> None:
         assert self._storage is not None  # noqa: S101 - without a store there are no blobs
-        key = part.name.removeprefix(contents.BLOBS)
+        key = part.name.removeprefix(container.BLOBS)
         number = key.split("/")[1] if key.count("/") == 2 else ""
         expected = Document.objects.filter(pk=number, blob_key=key).values_list("size_bytes", "sha256").first()
         if expected is None:
@@ -186,24 +217,23 @@ class _Loading:
         self.loaded.blobs += 1
         digest = hashlib.sha256()
         pieces = hashed(part.pieces, digest)
-        # From an earlier run, or from a shared store.
-        if (
-            self._storage.size_bytes(key) == expected[0]
-            and contents.digest_of(self._storage.stream(key)) == expected[1]
-        ):
+        size_bytes, sha256 = expected
+        is_there = self._storage.size_bytes(key) == size_bytes
+        if is_there and container.digest_of(self._storage.stream(key)) == sha256:  # from an earlier run
             for _ in pieces:
                 pass
         else:
             self._written.append(key)
             self._storage.remove_unfinished(key)  # from a killed run
             self._storage.write(key, pieces)
-            if contents.digest_of(self._storage.stream(key)) != digest.hexdigest():
+            if container.digest_of(self._storage.stream(key)) != digest.hexdigest():
                 raise Mismatch(f"the document store returned different content for {key}")
-        self._blobs.add(contents.blob_line(key, part.size_bytes, digest.hexdigest()))
+        self._blobs.add(container.blob_line(key, part.size_bytes, digest.hexdigest()))
 
     def finish(self) -> None:
         """Count everything again, migrate to this version's schema, publish, and put the keys in place."""
-        if (manifest := self._manifest) is None:
+        manifest = self._manifest
+        if manifest is None:
             raise Damaged("The backup has no manifest.")
         self._tell("counting")
         for name in self.loaded.header.tables:
@@ -283,7 +313,7 @@ class _Loading:
                 f"The former secret key {lacking.fingerprint} is missing here; what is still sealed under it does not"
                 " open. See muniment keys."
             )
-        elif not SecretKey.objects.exists() and self.loaded.header.key_check not in {"", contents.key_check(text)}:
+        elif not SecretKey.objects.exists() and self.loaded.header.key_check not in {"", container.key_check(text)}:
             self.loaded.notes.append(
                 "The other instance used a different secret key, set in MUNIMENT_SECRET_KEY there or here."
                 " Set the same key here to keep people signed in and apps connected."

@@ -6,8 +6,8 @@ import pytest
 
 from make import backups, instances, registry
 from muniment import config
-from muniment.backup.scheduled import restoring
-from muniment.backup.scheduled.restoring import choose, parse_time, restore_at
+from muniment.backup.scheduled import reading
+from muniment.backup.scheduled.reading import choose, parse_time, restore_at
 from muniment.documents.models import Document
 from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest, NotFound
@@ -49,7 +49,7 @@ def test_a_restored_instance_is_the_one_of_the_backup_with_its_files(place):
     choice, loaded = restored(place)
     assert instances.counted() == before
     assert (loaded.blobs, loaded.notes) == (3, [])
-    assert choice.lost == f"Every change after {restoring.shown(choice.record.made_at)} is lost."
+    assert choice.lost == f"Every change after {reading.shown(choice.record.made_at)} is lost."
 
 
 def test_the_newest_not_after_the_time_is_taken_and_the_loss_is_told(place):
@@ -63,13 +63,13 @@ def test_the_newest_not_after_the_time_is_taken_and_the_loss_is_told(place):
     assert choose(opened, second.made_at).record == second
     early = choose(opened, third.made_at - timedelta(microseconds=1))
     assert early.record == second
-    assert early.lost.endswith(f"although later backups exist: the next is of {restoring.shown(third.made_at)}.")
+    assert early.lost.endswith(f"although later backups exist: the next is of {reading.shown(third.made_at)}.")
     latest = choose(opened, None)
     assert (latest.record, latest.covered_at, latest.next) == (third, covered, None)
-    assert restoring.shown(covered) in latest.lost
+    assert reading.shown(covered) in latest.lost
     with pytest.raises(NotFound, match="has no good backup not after") as refused:
         choose(opened, first.made_at - timedelta(seconds=1))
-    assert restoring.shown(first.made_at) in refused.value.hint
+    assert reading.shown(first.made_at) in refused.value.hint
 
 
 def test_a_damaged_backup_is_skipped_for_the_one_before(place):
