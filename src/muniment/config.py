@@ -212,17 +212,19 @@ class Config:
             raise ConfigError(str(error)) from None
         origins = {}
         for setting in SETTINGS:
-            origin, text = "default", setting.default
-            if setting.variable in source:
-                origin, text = "environment", source[setting.variable]
-            elif setting.name in from_file:
-                origin, text = str(file), from_file[setting.name]
-            try:
-                value = overrides[setting.name] if setting.name in overrides else setting.read(text)
-            except ValueError as error:
-                where = f"{setting.name} in {file}" if origin == str(file) else setting.variable
-                raise ConfigError(f"{where} {error}.") from None
-            origins[setting.name] = "command" if setting.name in overrides else origin
+            if setting.name in overrides:
+                origins[setting.name], value = "command", overrides[setting.name]
+            else:
+                origin, text, where = "default", setting.default, setting.variable
+                if setting.variable in source:
+                    origin, text = "environment", source[setting.variable]
+                elif setting.name in from_file:
+                    origin, text, where = str(file), from_file[setting.name], f"{setting.name} in {file}"
+                origins[setting.name] = origin
+                try:
+                    value = setting.read(text)
+                except ValueError as error:
+                    raise ConfigError(f"{where} {error}.") from None
             object.__setattr__(self, setting.name, value)
         known = {setting.variable: setting.name for setting in SETTINGS}
         unknown = [*setting_sources.unknown_variables(source, PREFIX, known.keys())]

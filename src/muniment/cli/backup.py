@@ -86,9 +86,10 @@ def _tell_key(*, in_file: bool) -> None:
         click.echo("The secret key is set in MUNIMENT_SECRET_KEY: store it together with the backup.", err=True)
 
 
-def _refuse_lost(ill: list[str]) -> None:
-    if ill:
-        message = f"{len(ill):,} documents have a missing or damaged file: {', '.join(ill[:5])}."
+def _refuse_lost(documents: list[str]) -> None:
+    if documents:
+        first = ", ".join(documents[:5])
+        message = f"{len(documents):,} documents have a missing or damaged file: {first}."
         raise click.ClickException(f"{message} Everything else is backed up; see muniment doctor --storage.")
 
 
@@ -154,27 +155,25 @@ def backups(place: str | None, *, verify: bool) -> None:
     use_django(may_lack_instance=True)
     from muniment.backup.scheduled.reading import check_all, shown
 
-    ill = 0
     with _progress():
-        found, scratch = _place(place), config.current().data
-        index, records = found.index(), found.records()
-        faults = {each.name: index.damaged.get(each.name, "") for each in records}
+        opened, scratch = _place(place), config.current().data
+        index, records = opened.index(), opened.records()
+        faults = {record.name: index.damaged.get(record.name, "") for record in records}
         if verify:
             with tempfile.TemporaryDirectory(dir=scratch if scratch.is_dir() else None) as folder:
-                faults = {each.record.name: each.fault for each in check_all(found, Path(folder))}
+                faults = {checked.record.name: checked.fault for checked in check_all(opened, Path(folder))}
     for record in reversed(records):
         fault = faults[record.name]
-        ill += bool(fault)
-        click.echo(
-            f"{'FAIL' if fault else 'OK':<4}  {shown(record.made_at)}  {record.name}  {record.size_bytes:,} bytes,"
-            f" {record.rows:,} rows, {_files(record.files)}, edition {record.edition:,}"
-            f"{f': {fault}' if fault else ''}"
+        facts = (
+            f"{shown(record.made_at)}  {record.name}  {record.size_bytes:,} bytes, {record.rows:,} rows,"
+            f" {_files(record.files)}, edition {record.edition:,}"
         )
-    if records and index.covered_at is not None and index.covered_at > records[-1].made_at:
-        click.echo(f"Nothing had changed since the newest until {shown(index.covered_at)}.")
+        click.echo(f"FAIL  {facts}: {fault}" if fault else f"OK    {facts}")
     if not records:
-        click.echo(f"No backups in {found.shown}.")
-    if ill:
+        click.echo(f"No backups in {opened.shown}.")
+    elif index.covered_at is not None and index.covered_at > records[-1].made_at:
+        click.echo(f"Nothing had changed since the newest until {shown(index.covered_at)}.")
+    if any(faults.values()):
         sys.exit(1)
 
 
@@ -278,7 +277,9 @@ def move(to: str, storage: str) -> None:
 
 
 def _target(source: config.Config, to: str, storage: str) -> config.Config:
-    storage_url = source.storage_url if not storage else "" if storage == "folder" else storage
+    storage_url = storage or source.storage_url
+    if storage == "folder":
+        storage_url = ""
     try:
         setting_values.storage_url(storage_url)
     except ValueError as error:

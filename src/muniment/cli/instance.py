@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,20 +57,31 @@ def doctor(
         click.echo("\n".join(settings_lines(current)))
         click.echo()
     findings = examine(current)
-    for is_asked, check in ((ledger, examine_ledger), (storage, examine_storage), (values, examine_values)):
-        if is_asked and all(finding.is_good for finding in findings):
+    further_checks = ((ledger, examine_ledger), (storage, examine_storage), (values, examine_values))
+    for is_wanted, check in further_checks:
+        # They need what the checks before them have found good.
+        if is_wanted and _are_good(findings):
             findings.extend(check())
     _show_all(findings, as_json=as_json, is_packed=packed)
     if deep:
-        use_django()
-        from muniment.server.deep_checks import examine_deeply
-
-        for finding in examine_deeply(current):
-            _show(finding)  # at once: a large registry takes minutes
-            findings.append(finding)
+        findings.extend(_shown_deeply(current))
         sys.exit(exit_status(findings))
-    if not all(finding.is_good for finding in findings):
+    if not _are_good(findings):
         sys.exit(FAIL)
+
+
+def _are_good(findings: list[Finding]) -> bool:
+    return all(finding.is_good for finding in findings)
+
+
+def _shown_deeply(current: config.Config) -> Iterator[Finding]:
+    """Show the findings about everything stored one by one: a large registry takes minutes."""
+    use_django()
+    from muniment.server.deep_checks import examine_deeply
+
+    for finding in examine_deeply(current):
+        _show(finding)
+        yield finding
 
 
 def _show_all(findings: list[Finding], *, as_json: bool, is_packed: bool) -> None:

@@ -1,11 +1,17 @@
 """Commands for the secret keys."""
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
 import click
 
 from muniment import config
 from muniment.accounts.keys.key_file import new_key
 from muniment.cli.command import main, migrated, problems_as_errors, use_django
 from muniment.kernel.actor import COMMAND
+
+if TYPE_CHECKING:
+    from muniment.accounts.keys import keyring
 
 
 @main.group(invoke_without_command=True)
@@ -22,22 +28,35 @@ def status() -> None:
     _ready()
     from muniment.accounts.keys import keyring
 
-    found = keyring.status()
-    for key in found.keys:
-        click.echo(f"{key.fingerprint}  {key.state or 'not in use yet'}{'' if key.is_here else ', MISSING HERE'}")
-        needed = [f"{count:,} {words}" for words, count in key.needed_by.items() if count]
-        if needed:
-            click.echo(f"    sealed under it: {', '.join(needed)}")
-        if key.signed_until is not None:
-            click.echo(f"    signed links and codes are accepted until {key.signed_until:%Y-%m-%d %H:%M} UTC")
-        if key.can_go:
-            click.echo(f"    nothing depends on it: run muniment keys drop {key.fingerprint}")
-    if unopened := [f"{count:,} {words}" for words, count in found.unopened.items() if count]:
-        click.echo(f"no key of this node opens {', '.join(unopened)}")
-    if not any(key.state for key in found.keys):
+    keys_status = keyring.status()
+    for key in keys_status.keys:
+        _show_key(key)
+    unopened = _counted(keys_status.unopened)
+    if unopened:
+        click.echo(f"no key of this node opens {unopened}")
+    if not any(key.state for key in keys_status.keys):
         click.echo("The database has no fingerprint of its key: run muniment keys adopt.")
-    for process in found.processes:
+    for process in keys_status.processes:
         click.echo(f"{process.name} signs with {process.signs_with}")
+
+
+def _show_key(key: "keyring.KeyStatus") -> None:
+    state = key.state or "not in use yet"
+    if not key.is_here:
+        state += ", MISSING HERE"
+    click.echo(f"{key.fingerprint}  {state}")
+    sealed = _counted(key.needed_by)
+    if sealed:
+        click.echo(f"    sealed under it: {sealed}")
+    if key.signed_until is not None:
+        click.echo(f"    signed links and codes are accepted until {key.signed_until:%Y-%m-%d %H:%M} UTC")
+    if key.can_go:
+        click.echo(f"    nothing depends on it: run muniment keys drop {key.fingerprint}")
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    """Return the kinds of things of which there are any, with their numbers; empty if there are none."""
+    return ", ".join(f"{count:,} {words}" for words, count in counts.items() if count)
 
 
 @keys.command("new")

@@ -65,15 +65,7 @@ def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member
     if member is not None:
         _serve_among(member, _with_base_url(settings, host, port), demo=demo, is_first=first)
         return
-    try:
-        is_new = not settings.on_postgresql and not settings.database_file.exists()
-        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
-        private_files.tighten(settings.data)
-        listener = bind(host, port)
-    except OSError as error:
-        is_taken = error.errno == errno.EADDRINUSE
-        way_out = "choose another port with --port" if is_taken else "check --host, --port and the data folder"
-        raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
+    is_new, listener = _prepared(settings, host, port)
     admin = _admin_listener(settings)
     tell_unknown_settings()
     settings = _with_base_url(settings, host, port)
@@ -88,9 +80,23 @@ def serve(host: str, port: int, workers: int, *, demo: bool, first: bool, member
         at_first = [*command, "--demo" if demo else "--first"]
         supervisor = Supervisor(listener, workers, command=command, first_command=at_first, admin=admin)
         sys.exit(supervisor.run())
-    if failure := run(settings, listener, admin=admin, load=_load_demo if demo else tell_setup_link):
+    failure = run(settings, listener, admin=admin, load=_load_demo if demo else tell_setup_link)
+    if failure is not None:
         click.echo(f"error: {failure.reason}", err=True)
         sys.exit(failure.status)
+
+
+def _prepared(settings: config.Config, host: str, port: int) -> tuple[bool, socket.socket]:
+    """Create the data folder and listen; return whether there is no database yet, and the socket."""
+    try:
+        is_new = not settings.on_postgresql and not settings.database_file.exists()
+        settings.data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_files.tighten(settings.data)
+        return is_new, bind(host, port)
+    except OSError as error:
+        is_taken = error.errno == errno.EADDRINUSE
+        way_out = "choose another port with --port" if is_taken else "check --host, --port and the data folder"
+        raise click.ClickException(f"Cannot serve on {host}:{port} from {settings.data}: {error}; {way_out}.") from None
 
 
 def _apart() -> config.Config:

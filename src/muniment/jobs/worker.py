@@ -185,10 +185,7 @@ class Worker:
                 if jumps.are_new():
                     renew_at = dict.fromkeys(held, moment)
                     clock_at = min(clock_at, moment + GRACE_S)
-                for run in [run for run, at in renew_at.items() if moment >= at]:
-                    renew_at[run] = moment + min(AGAIN_S, run.handler.lease_s / 10)
-                    run.renew()
-                    renew_at[run] = moment + run.handler.lease_s / 3
+                _renew_due(renew_at, moment)
                 if moment >= clock_at:
                     clock_at = moment + CLOCK_S
                     close_old_connections()  # the next statement checks the connection first
@@ -198,7 +195,8 @@ class Worker:
                 watchers.look(moment)
                 if moment >= look_at:
                     look_at = moment + POLL_S
-                    if len(held) < len(self._threads) and not self._stopping.is_set() and queue.is_due():
+                    has_idle_threads = len(held) < len(self._threads)
+                    if has_idle_threads and not self._stopping.is_set() and queue.is_due():
                         queue.work_signal.notify()
             except Exception as error:  # noqa: BLE001 - logged there
                 self._failed("heartbeat failed", error)
@@ -209,6 +207,14 @@ class Worker:
             self._wake.clear()  # before the loop checks for the end, so that no signal is lost
         watchers.leave()
         connections.close_all()
+
+
+def _renew_due(renew_at: dict[JobRun, float], moment: float) -> None:
+    """Renew the leases whose time in *renew_at* has come, and note when each is due next."""
+    for run in [run for run, at in renew_at.items() if moment >= at]:
+        renew_at[run] = moment + min(AGAIN_S, run.handler.lease_s / 10)  # if the database does not answer
+        run.renew()
+        renew_at[run] = moment + run.handler.lease_s / 3
 
 
 class ClockWatchers:

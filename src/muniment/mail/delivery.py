@@ -40,6 +40,7 @@ KEPT: Final = timedelta(days=1)
 MAX_IN_FOLDER: Final = 2_000
 PAUSE_S: Final = 3.0
 """Between two attempts while the mail server does not answer."""
+_PORTS: Final = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 _PERMANENT: Final = 500
 log = logging.getLogger(__name__)
 
@@ -109,7 +110,7 @@ def _connected(url: str) -> Smtp:
     parts = urlsplit(url)
     server = Smtp(
         host=parts.hostname,
-        port=parts.port or (465 if parts.scheme == "smtps" else 587 if parts.scheme == "smtp+tls" else 25),
+        port=parts.port or _PORTS[parts.scheme],
         username=unquote(parts.username or ""),
         password=unquote(parts.password or ""),
         use_tls=parts.scheme == "smtp+tls",

@@ -103,18 +103,13 @@ def _block(text: str, base: str) -> dict[str, object]:
     lines = text.strip().split("\n")
     is_list = all(line.startswith("- ") for line in lines)
     is_numbered = all(_NUMBER.match(line) for line in lines)
-    bare_address = re.fullmatch(re.escape(base) + _REST, text.strip()) if base else None
-    named_link = None if is_list else _named(text.strip(), base)
-    shown = _line if is_numbered or named_link else _linked
+    label, address = ("", "") if is_list else _link_of(text.strip(), base)
+    # People wrote the lines of other paragraphs and lists, and must not choose the words of a link.
+    shown = _line if is_numbered or label else _linked
     items = []
     if is_list or is_numbered:
         mark_length = len("- ") if is_list else len("1. ")
         items = [mark_safe(shown(line[mark_length:], base)) for line in lines]  # noqa: S308 - escaped there
-    label = address = ""
-    if named_link:
-        label, address = named_link["label"], named_link["address"]
-    elif bare_address:
-        address = bare_address[0]
     return {
         "text": mark_safe("<br>\n".join(shown(line, base) for line in lines)),  # noqa: S308 - escaped there
         "items": items,
@@ -123,6 +118,15 @@ def _block(text: str, base: str) -> dict[str, object]:
         "label": label,
         "address": address,
     }
+
+
+def _link_of(text: str, base: str) -> tuple[str, str]:
+    """Return the label and the address of a paragraph that is only a link to this registry; empty for others."""
+    named_link = _named(text, base)
+    if named_link:
+        return named_link["label"], named_link["address"]
+    bare_address = re.fullmatch(re.escape(base) + _REST, text) if base else None
+    return "", bare_address[0] if bare_address else ""
 
 
 def _named(line: str, base: str) -> "re.Match[str] | None":
@@ -137,7 +141,8 @@ def _without_signature(text: str, name: str, base: str) -> str:
 
 
 def _line(line: str, base: str) -> str:
-    if named := _named(line, base):
+    named = _named(line, base)
+    if named:
         return f'<a href="{escape(named["address"])}">{escape(named["label"])}</a>'
     return _linked(line, base)
 

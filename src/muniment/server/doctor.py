@@ -376,8 +376,9 @@ def _mail(config: Config) -> Finding:
     place = masked(config.mail_url) or Phrase(
         "{folder} and is not delivered; set MUNIMENT_MAIL_URL to send over SMTP", folder=config.data / "mail"
     )
+    state = "" if config.mail_url else UNSET
     if not config.on_postgresql and not config.database_file.exists():
-        return good("mail", Phrase("goes to {place}", place=place), "" if config.mail_url else UNSET)
+        return good("mail", Phrase("goes to {place}", place=place), state)
     from muniment.mail import delivery  # the check of the database has set up Django
 
     if config.mail_url:
@@ -404,7 +405,7 @@ def _mail(config: Config) -> Finding:
         return warning(
             "mail", Phrase("{says}; the oldest waits for {minutes:,.0f} min", says=says, minutes=found.oldest_s / 60)
         )
-    return good("mail", says, "" if config.mail_url else UNSET)
+    return good("mail", says, state)
 
 
 def _connections(_: Config) -> Finding:

@@ -143,24 +143,33 @@ class Readiness:
 
     async def _for_writes(self, *, has_pages: bool, tries: bool) -> list[str]:
         """Return what writes lack; with *tries*, also try one in the database, which may take long."""
-        asked = [self._disk, *([self._database, self._store] if has_pages else [])]
-        answers = dict(zip(asked, await asyncio.gather(*(probe.answers() for probe in asked)), strict=True))
-        found = []
+        probes = [self._disk]
+        if has_pages:
+            probes += [self._database, self._store]
+        answers = dict(zip(probes, await asyncio.gather(*(probe.answers() for probe in probes)), strict=True))
+        lacking = []
         if not answers[self._disk]:
-            found.append(f"the data folder is not writable: {self._disk.reason}")
+            lacking.append(f"the data folder is not writable: {self._disk.reason}")
         elif not writable(self._config.data):
-            found.append("the data folder is almost full")
-        if not answers.get(self._database, True):
-            found.append(DATABASE_AWAY)
-        elif has_pages and tries and not await self._writes.answers():
-            found.append(f"the database cannot be written: {self._writes.reason}")
-        if has_pages and _is_standby_silent():
-            found.append("no standby confirms changes")
-        if not answers.get(self._store, True):
-            found.append("the document store does not answer")
+            lacking.append("the data folder is almost full")
+        if has_pages:
+            lacking += await self._of_services(answers, tries=tries)
         if damage_seen.is_set() and not self._config.on_postgresql:
-            found.append(DAMAGED)
-        return found
+            lacking.append(DAMAGED)
+        return lacking
+
+    async def _of_services(self, answers: dict[Probe, bool], *, tries: bool) -> list[str]:
+        """Return what writes lack of the database and the document store."""
+        lacking = []
+        if not answers[self._database]:
+            lacking.append(DATABASE_AWAY)
+        elif tries and not await self._writes.answers():
+            lacking.append(f"the database cannot be written: {self._writes.reason}")
+        if _is_standby_silent():
+            lacking.append("no standby confirms changes")
+        if not answers[self._store]:
+            lacking.append("the document store does not answer")
+        return lacking
 
     async def _for_reads(
         self, reader: Reader | None, follower: "ReplicaStatus | None", status: JSONObject

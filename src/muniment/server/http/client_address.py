@@ -152,17 +152,21 @@ class ClientAddresses:
         if self.trusts_none or not self.trusts(peer):
             return None
         if self._is_standard:
-            values = [value for name, value in headers if name == self._header]
-            for element in _nearest_first(values, quoted=True):
-                if found := _PROTO.search(element):
-                    return found[1].lower()
-                node = _node(element)
-                if node is None or not self.trusts(node):
-                    break  # earlier elements were written by the client
-            return None
+            return self._standard_scheme(headers)
         values = [value for name, value in headers if name == b"x-forwarded-proto"]
         proto = values[-1].decode("latin-1").rpartition(",")[2].strip().lower() if values else ""
         return proto if proto in {"http", "https"} else None
+
+    def _standard_scheme(self, headers: Iterable[Header]) -> str | None:
+        values = [value for name, value in headers if name == self._header]
+        for element in _nearest_first(values, quoted=True):
+            proto = _PROTO.search(element)
+            if proto is not None:
+                return proto[1].lower()
+            node = _node(element)
+            if node is None or not self.trusts(node):
+                break  # earlier elements were written by the client
+        return None
 
     def _report_other(self, peer: str, headers: Iterable[Header]) -> None:
         for name, _ in headers:
