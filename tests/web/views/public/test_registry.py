@@ -205,6 +205,29 @@ def test_json_ld_describes_the_organization_and_cannot_end_its_element(visitor):
         assert (described["@type"], described["name"]) == ("Organization", name)
 
 
+def described(visitor, path):
+    return json.loads(re.search(r'<script type="application/ld\+json">(.*?)</script>', text(visitor, path))[1])
+
+
+def test_json_ld_describes_the_first_positions_and_names_the_page_of_all(visitor, publisher):
+    team = [{"title": f"Seat {n}", "person": {"name": f"Person {n}"}} for n in range(300)]
+    publisher.publish(
+        company(60, "wide", positions=team),
+        person(60, "busy", positions=tuple((f"Seat {n}", f"more-{n}") for n in range(20_000))),
+        company(61, "narrow", positions=team[:50]),
+    )
+    page_cache.pages.clear()
+    wide, busy = described(visitor, "/companies/wide"), described(visitor, "/people/busy")
+    assert (len(wide["member"]), len(busy["worksFor"])) == (50, 50)
+    for profile, path, total in ((wide, "/companies/wide/team", 300), (busy, "/people/busy/positions", 20_000)):
+        whole = profile["subjectOf"]
+        assert whole["url"].endswith(path)
+        assert whole["mainEntity"]["numberOfItems"] == total
+        assert visitor.get(path).status_code == 200
+    assert len(text(visitor, "/people/busy")) < 64 * 1024
+    assert "subjectOf" not in described(visitor, "/companies/narrow")
+
+
 def test_search_and_filters_lead_to_the_same_companies_as_the_reader(visitor):
     html = text(visitor, "/companies?q=harb")
     assert "1 company" in html

@@ -56,6 +56,8 @@ ORGANIZATIONS_SHOWN = 30
 MANY_OF_ONE: Final = 4
 """Positions in an organization, on average, beside which its name would be alone in a column."""
 POSITIONS_SHOWN = 100
+POSITIONS_DESCRIBED = 50
+"""Maximum positions in the JSON-LD of a page, which names the page of all of them."""
 MOST_COMPARED = 4
 
 _decode = msgspec.json.decode
@@ -325,11 +327,23 @@ def profile_of_company(
                     **({"url": f"{base}/people/{quote(slug)}"} if (slug := position["person"].get("slug")) else {}),
                 },
             }
-            for position in positions[:50]
+            for position in positions[:POSITIONS_DESCRIBED]
             if position.get("person")
         ],
+        "subjectOf": _whole_list(f"{base}/companies/{quote(company['id'])}/team", len(positions)),
     }
     return {name: value for name, value in profile.items() if value}
+
+
+def _whole_list(page: str, total: int) -> JSONObject | None:
+    """Describe the page with all positions, if there are more than a profile describes."""
+    if total <= POSITIONS_DESCRIBED:
+        return None
+    return {
+        "@type": "CollectionPage",
+        "url": page,
+        "mainEntity": {"@type": "ItemList", "numberOfItems": total},
+    }
 
 
 def _image(logo: Any, base: str) -> JSONObject | None:
@@ -353,6 +367,7 @@ def _postal_address(place: JSONObject) -> JSONObject:
 
 def profile_of_person(person: JSONObject, base: str) -> JSONObject:
     """Describe a person in the schema.org vocabulary."""
+    positions = person.get("positions") or []
     profile = {
         "@context": "https://schema.org",
         "@type": "Person",
@@ -369,8 +384,9 @@ def profile_of_person(person: JSONObject, base: str) -> JSONObject:
                     "url": f"{base}/companies/{quote(position['company'].get('slug') or position['company']['id'])}",
                 },
             }
-            for position in person.get("positions") or []
+            for position in positions[:POSITIONS_DESCRIBED]
             if position.get("company")
         ],
+        "subjectOf": _whole_list(f"{base}/people/{quote(person['slug'])}/positions", len(positions)),
     }
     return {name: value for name, value in profile.items() if value}
