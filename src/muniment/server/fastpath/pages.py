@@ -114,19 +114,11 @@ class PageAnswers:
         """Keep a response that the ordinary path has sent, if all of it says that it is for everyone."""
         named = dict(headers)
         encoding = _encoding(stamp.tag, named.get(b"etag", b""))
-        vary = VARY_SPOKEN if stamp.language else VARY
-        if (
-            encoding is None
-            or len(named) != len(headers)
-            or not _FORBIDDEN.isdisjoint(named)
-            or not named.get(b"cache-control", b"").startswith(b"public")
-            or named.get(b"vary", b"" if stamp.is_compressible else vary) != vary
-            or len(target) > MAX_TARGET_BYTES
-            or b"%" in target
-            or b"//" in target
-        ):
+        is_repeated = len(named) != len(headers)
+        if encoding is None or is_repeated or not _is_plain(target) or not _is_for_everyone(named, stamp):
             return
-        if status == 200 and (len(body) > LARGEST_BYTES or named.get(b"content-length") != b"%d" % len(body)):
+        is_whole = named.get(b"content-length") == b"%d" % len(body)
+        if status == 200 and (len(body) > LARGEST_BYTES or not is_whole):
             return
         page = self._page(target, stamp, surface, bool(encoding) or len(body) >= SMALLEST_ENCODED, status)
         if page is None:
@@ -150,9 +142,10 @@ class PageAnswers:
             return page
         if status == 304:
             return None  # its size, which decides whether it is encoded, is not known
-        if page is not None or (first is not None and not _goes_with(first.stamp, stamp)):
+        is_outdated = page is not None or (first is not None and not _goes_with(first.stamp, stamp))
+        if is_outdated:
             self._drop(target)
-            first = spoken = None
+            spoken = None
         self._forget_others(stamp.version)
         if stamp.languages != self._languages and stamp.languages:
             self._languages, self._preferred = stamp.languages, {}
@@ -169,7 +162,8 @@ class PageAnswers:
         if version is None or version == self._version:
             return
         self._version = version
-        for target in [each for each, page in self._pages.items() if page.stamp.version not in {None, version}]:
+        outdated = [target for target, page in self._pages.items() if page.stamp.version not in {None, version}]
+        for target in outdated:
             self._drop(target)
 
     def _drop(self, target: bytes) -> None:
@@ -177,9 +171,25 @@ class PageAnswers:
         page = self._pages.pop(target, None)
         if page is None:
             return
-        for each in (page,) if page.spoken is None else tuple(page.spoken.values()):
-            self.size_bytes -= each.size_bytes
-            each.spoken = None  # they refer to each other, and are not collected otherwise
+        in_languages = (page,) if page.spoken is None else tuple(page.spoken.values())
+        for translation in in_languages:
+            self.size_bytes -= translation.size_bytes
+            translation.spoken = None  # they refer to each other, and are not collected otherwise
+
+
+def _is_plain(target: bytes) -> bool:
+    """Return whether a target may be kept: each of its bytes stands for itself, and it is short."""
+    return len(target) <= MAX_TARGET_BYTES and b"%" not in target and b"//" not in target
+
+
+def _is_for_everyone(headers: dict[bytes, bytes], stamp: PageStamp) -> bool:
+    """Return whether a response with *headers* may be sent to another visitor, chosen as the stamp says."""
+    if not _FORBIDDEN.isdisjoint(headers) or not headers.get(b"cache-control", b"").startswith(b"public"):
+        return False
+    vary = VARY_SPOKEN if stamp.language else VARY
+    # What has several encodings must name the header that chooses one; what has one need not.
+    varies_by = headers.get(b"vary", b"" if stamp.is_compressible else vary)
+    return varies_by == vary
 
 
 def _goes_with(one: PageStamp, other: PageStamp) -> bool:

@@ -28,18 +28,21 @@ class PublicToolAnswers:
         except Problem:
             return None
         asked = server.understood(headers, body, caller)
-        verdict = server.limiter.refusal(caller.client) if server.limiter is not None else None
+        limiter = server.limiter
+        verdict = limiter.refusal(caller.client) if limiter is not None else None
         if verdict is not None:
             problem = fairness.current().refuse("requests", verdict)
             return server.refused(asked, problem, caller), verdict
         if not isinstance(asked, Reply) and not (isinstance(asked, ToolCall) and asked.bound.tool.instant):
             return None
-        if server.limiter is not None:
-            verdict = server.limiter.take(caller.client)
+        if limiter is not None:
+            verdict = limiter.take(caller.client)
         reply = asked if isinstance(asked, Reply) else server.call_now(asked, caller)
-        if reply is None and server.limiter is not None:
-            server.limiter.refund(caller.client)  # the ordinary path charges it
-        return None if reply is None else (reply, verdict)
+        if reply is not None:
+            return reply, verdict
+        if limiter is not None:
+            limiter.refund(caller.client)  # the ordinary path charges it
+        return None
 
 
 class OwnerRefusals:

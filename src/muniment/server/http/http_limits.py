@@ -151,8 +151,9 @@ class LimitedProtocol(HttpToolsProtocol):
             end = len(data)
             # Neither a body nor empty lines between requests are cut into pieces.
             if is_between and data[begin] > SPACE:
-                found = data.find(END_OF_HEAD, begin + SHORTEST_HEAD)
-                end = found + len(END_OF_HEAD) if found >= 0 else end
+                end_of_head = data.find(END_OF_HEAD, begin + SHORTEST_HEAD)
+                if end_of_head >= 0:
+                    end = end_of_head + len(END_OF_HEAD)
             self._read(data if end - begin == len(data) else data[begin:end])
             begin = end
 
@@ -210,15 +211,22 @@ class LimitedProtocol(HttpToolsProtocol):
             self.refuse(self._refusal or INVALID)
         else:
             if was_in_head and self._in_head:
-                # The parser does not report an unfinished header, so received bytes are counted here.
-                self._head_bytes += len(data)
-                if self._head_bytes > MAX_HEAD_BYTES:
-                    self.refuse(self._too_large())
+                self._count_head(len(data))
             elif self._in_body and body_of is self.cycle:
-                fault = self._body.frame(len(data) - (self._body.content_bytes - content_bytes))
-                self._refusal = self._refusal or fault
+                self._count_framing(len(data) - (self._body.content_bytes - content_bytes))
         if self._in_head or self._in_body or self.is_unfinished:
             self.update()
+
+    def _count_head(self, size_bytes: int) -> None:
+        """Count the bytes of a header that the parser does not report, because it is unfinished."""
+        self._head_bytes += size_bytes
+        if self._head_bytes > MAX_HEAD_BYTES:
+            self.refuse(self._too_large())
+
+    def _count_framing(self, size_bytes: int) -> None:
+        """Count the bytes of a body that are not its content."""
+        fault = self._body.frame(size_bytes)
+        self._refusal = self._refusal or fault
 
     def update(self) -> None:
         """Report to the holder whether the request is unfinished, and refuse a body that has become too much."""
@@ -291,15 +299,9 @@ class LimitedProtocol(HttpToolsProtocol):
                 hosts += 1
             elif name == b"transfer-encoding":
                 coding += value or b"?"
-        version = self.parser.get_http_version()
-        if version not in {"1.1", "1.0"}:
-            self._refusal = BadRequest(f"HTTP/{version} is not supported.", "Send HTTP/1.1.")
-        elif hosts > 1 or (not hosts and version != "1.0"):
-            self._refusal = BadRequest("A request needs exactly one Host header.", "Send one Host header.")
-        elif coding and version == "1.0":
-            self._refusal = BadRequest("Transfer-Encoding is not valid in HTTP/1.0.", "Send Content-Length.")
-        elif coding and coding.lower() != b"chunked":
-            self._refusal = BadRequest("Only Transfer-Encoding: chunked is supported.", "Send the body uncompressed.")
+        fault = _fault_of_head(self.parser.get_http_version(), hosts, coding)
+        if fault is not None:
+            self._refusal = fault
         if self._refusal is not None:
             raise _RefusedError
         self.proceed()
@@ -469,9 +471,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if (self._in_head or self._in_body) and not self._is_over:
             self._check_timeout(now)
         elif not unsent and not self.is_busy:
-            patience_s = KEEP_ALIVE_S if self.has_asked else HEADER_TIMEOUT_S
-            if now - self.progress_at > patience_s:
-                self.transport.close()
+            self._check_idle(now)
 
     def retire(self) -> None:
         """Close the connection after the next response, so that another process can take the next one."""
@@ -493,6 +493,11 @@ class LimitedProtocol(HttpToolsProtocol):
         elif now > self.closing_at:
             self.transport.abort()
 
+    def _check_idle(self, now: float) -> None:
+        patience_s = KEEP_ALIVE_S if self.has_asked else HEADER_TIMEOUT_S
+        if now - self.progress_at > patience_s:
+            self.transport.close()
+
     def _check_timeout(self, now: float) -> None:
         if self._in_body:
             fault: Problem | None = self._body.fault(now, self.heard_at, is_paused=self.flow.read_paused)
@@ -502,6 +507,19 @@ class LimitedProtocol(HttpToolsProtocol):
             fault = None
         if fault is not None:
             self.refuse(fault)
+
+
+def _fault_of_head(version: str, hosts: int, coding: bytes) -> Problem | None:
+    """Return why a request is refused by its version, the number of its Host headers and its Transfer-Encoding."""
+    if version not in {"1.1", "1.0"}:
+        return BadRequest(f"HTTP/{version} is not supported.", "Send HTTP/1.1.")
+    if hosts > 1 or (not hosts and version != "1.0"):
+        return BadRequest("A request needs exactly one Host header.", "Send one Host header.")
+    if coding and version == "1.0":
+        return BadRequest("Transfer-Encoding is not valid in HTTP/1.0.", "Send Content-Length.")
+    if coding and coding.lower() != b"chunked":
+        return BadRequest("Only Transfer-Encoding: chunked is supported.", "Send the body uncompressed.")
+    return None
 
 
 def sweep(connections: set[Any], now: float) -> None:
