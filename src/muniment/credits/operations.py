@@ -336,7 +336,7 @@ def _purchase_discrepancies() -> list[str]:
 
 
 def _look_at_ledger(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 - the signature of a check
-    remedy = f"compare the entries with muniment credits and with a backup; {RESTORE}"
+    remedy = f"compare the entries with those of a backup; {RESTORE}"
     damages = [Damage(check=LEDGER, subject="ledger", says=fault, remedy=remedy) for fault in check_ledger()]
     return Slice(1, damages, None)
 

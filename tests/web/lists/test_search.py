@@ -107,3 +107,10 @@ def test_without_results_the_filter_that_hides_most_is_named_first():
     found = reliefs_of(search, lambda less: counts[less.address()])
     assert [(each.removed, each.total) for each in found] == [("“tide”", 12), ("Type: DAO", 5)]
     assert reliefs_of(read("type=DAO"), lambda _: 9) == []
+
+
+@pytest.mark.parametrize("kind", ["companies", "people", "frameworks"])
+def test_each_built_in_filter_of_a_list_has_a_label_of_its_own(kind):
+    labels = [str(each.label) for each in registry_list(kind).parameters]
+    assert sorted(set(labels)) == sorted(labels), "two filters with one label; give the new one its label in _SHOWN"
+    assert "" not in labels
