@@ -25,7 +25,7 @@ from muniment.masking import masked
 from muniment.plugins.loading import installed
 from muniment.plugins.values import API
 from muniment.registry.tables.reading import MEMORY_BYTES
-from muniment.server import replication
+from muniment.server import standbys
 from muniment.server.app.startup import writable
 from muniment.server.findings import NONE_YET, OFF, PARTLY, UNSET, Finding, bad, good, warning
 from muniment.server.http.client_address import OtherHeader
@@ -204,12 +204,12 @@ def _replication(config: Config) -> Finding:
     if not config.on_postgresql:
         return good(what, "none: SQLite is one file; backups are the only copy")
     try:
-        found = replication.read()
+        found = standbys.read()
     except (DatabaseError, OSError):
         return good(what, "examined when the database answers")
     finally:
         connection.close()
-    verdict = replication.judge(found)
+    verdict = standbys.judge(found)
     return Finding(what, is_good=True, says=verdict.says, warns=verdict.warns)
 
 

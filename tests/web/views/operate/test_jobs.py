@@ -3,8 +3,8 @@
 import pytest
 
 from make.accounts import account, deliver_mail, signed_in
+from muniment.accounts.job_actions import cancel_job, list_jobs, send_test_message
 from muniment.accounts.models import SecurityEvent
-from muniment.accounts.waiting_jobs import cancel_job, list_jobs, send_test_message
 from muniment.config import Config
 from muniment.jobs import handlers, queue
 from muniment.jobs.handlers import Handler

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy, pgettext_lazy
 
 from muniment import config
-from muniment.accounts.waiting_jobs import cancel_job, list_jobs, retry_job, send_test_message
+from muniment.accounts.job_actions import cancel_job, list_jobs, retry_job, send_test_message
 from muniment.jobs import handlers
 from muniment.jobs.models import Job, State
 from muniment.jobs.queue import UNFINISHED

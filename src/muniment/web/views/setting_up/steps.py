@@ -13,7 +13,7 @@ from django.utils.translation import gettext, gettext_lazy
 
 from muniment import config
 from muniment.accounts.first_run import mark_step, steps_taken
-from muniment.accounts.waiting_jobs import send_test_message
+from muniment.accounts.job_actions import send_test_message
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound, Problem
 from muniment.masking import masked

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from make.accounts import account
+from muniment.accounts.job_actions import cancel_job, retry_job
 from muniment.accounts.models import SecurityEvent
-from muniment.accounts.waiting_jobs import cancel_job, retry_job
 from muniment.jobs.models import Job
 from muniment.kernel.ids import now
 from muniment.kernel.problems import Conflict, Forbidden, NotFound

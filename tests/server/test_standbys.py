@@ -2,7 +2,7 @@
 
 import pytest
 
-from muniment.server.replication import Replication, judge
+from muniment.server.standbys import Replication, judge
 from services.product import run
 
 ALONE = Replication("on", "", 0, is_standby=False, fsync="on")
