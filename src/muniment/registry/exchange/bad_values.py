@@ -109,6 +109,7 @@ def without_bad_values(
                 run.drop(number, Fault(fault.field, Phrase("{reason}; left out", reason=Phrase.of(fault.reason))))
         corrected = found.line and read_company(found.line, run.schema, Validation(change=False))
         if corrected:
+            corrected.only_lists = row.only_lists
             kept.append((number, corrected))
     return kept
 

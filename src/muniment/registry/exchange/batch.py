@@ -66,6 +66,9 @@ class BatchRun:
         partial: members that a row lacks keep what is stored; otherwise they are cleared.
         restores: the values are those of before an import, and replace whole ones.
         import_run: the key of the record of this import.
+        has_lists: lists of companies follow in files of their own.
+        dated: the companies that this import has written with the time of change of their row, if lists follow: those
+            lists are part of the same change.
     """
 
     actor: Actor
@@ -83,6 +86,8 @@ class BatchRun:
     drop: Report = lambda _line, _fault: None
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     settled: set[str] = field(default_factory=set)
+    has_lists: bool = False
+    dated: set[str] = field(default_factory=set)
 
     def settle(self, row: PersonRow) -> None:
         """Record that a person's row has a time of change."""

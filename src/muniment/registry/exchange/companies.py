@@ -110,6 +110,9 @@ class _CompanyBatch:
         self.changed: list[Company] = []
         self.order: list[Company] = []
         self.entries: list[HistoryEntry] = []
+        self.entries_of_run: dict[int, HistoryEntry] = {}
+        """The entries of this import, by the key of the company, if files of lists change it once more."""
+        self.extended_entries: list[HistoryEntry] = []
         self.new_parts: list[tuple[Company, CompanyRow, list[PositionRow] | None]] = []
         self.stale: dict[type[models.Model], list[int]] = defaultdict(list)
         self.affected_people: dict[int, None] = {}
@@ -128,12 +131,18 @@ class _CompanyBatch:
         self.is_checked = not is_unchecked(self.run)
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         parts = stored_parts([company.pk for company in stored.values()])
+        if any(row.only_lists for _, row in rows) and self.run.import_run:
+            of_run = HistoryEntry.objects.filter(import_run_id=self.run.import_run, company__in=stored.values())
+            self.entries_of_run = {entry.company_id or 0: entry for entry in of_run.order_by("-pk")}
         rows = self._corrected(rows, stored, parts)
         self.answers = PositionAnswers.read(stored.values())
         people = NamedPeople.read(self.run, _slugs_of_people(rows, parts["positions"].values()))
         keep_private(self.run, rows, people, parts["positions"], stored)
         for line, row in without_unknown_people(self.run, rows, people):
             company = stored.get(row.slug)
+            if row.only_lists and company is None:
+                self._count_lists_of_new(line, row)
+                continue
             if row.positions and company:
                 row.positions = self.answers.without_refused(company, row.positions, self.run, line)
             if company is None:
@@ -187,6 +196,14 @@ class _CompanyBatch:
         numbered = POSITIONS.with_ids([place.to_document() for place in places], before)
         return [place._replace(item_id=row["id"]) for place, row in zip(places, numbered, strict=True)]
 
+    def _count_lists_of_new(self, line: int, row: CompanyRow) -> None:
+        """Count the lists of a company that is not stored: a rehearsal has not created it, otherwise it is unknown."""
+        if row.slug in self.run.names["company"]:
+            self.counts.changed += 1
+        else:
+            reason = Phrase("is unknown: no company has the id {slug!r}", slug=row.slug)
+            self.run.tell(line, Fault("company.id", reason))
+
     def _new(self, line: int, row: CompanyRow, people: NamedPeople) -> None:
         give_ids(row, self.run.schema.funding_round)
         given = row.columns.pop("former_names", None)
@@ -203,6 +220,7 @@ class _CompanyBatch:
             return
         self.counts.new += 1
         self.run.names["company"].add(row.slug)
+        self._remember_date(row)
         self.made.append(company)
         self.order.append(company)
         self.new_parts.append((company, row, places))
@@ -224,10 +242,15 @@ class _CompanyBatch:
             self.stale[Position].append(company.pk)
             self._affect(stored)
         changed_lists = self._changed_lists(row, company, parts, before, after)
+        updated_at = company.updated_at
         former = update_row(company, columns, row.updated_at, other_changes=bool(after))
         if former is None:
             self.counts.unchanged += 1
             return
+        if not row.only_lists:
+            self._remember_date(row)
+        elif row.slug in self.run.dated:
+            company.updated_at = updated_at
         self.counts.changed += 1
         self.changed.append(company)
         self.order.append(company)
@@ -239,6 +262,10 @@ class _CompanyBatch:
             self._affect(stored)
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
+
+    def _remember_date(self, row: CompanyRow) -> None:
+        if row.updated_at and self.run.has_lists:
+            self.run.dated.add(row.slug)
 
     def _changed_lists(
         self, row: CompanyRow, company: Company, parts: StoredParts, before: JSONObject, after: JSONObject
@@ -274,9 +301,21 @@ class _CompanyBatch:
         edits = self.edits.get(company.pk)
         provenance.imported(company, after, edits.kept if edits else ())
         run = self.run.import_run
-        self.entries.append(
-            history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=run)
-        )
+        entry = history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=run)
+        self._add_entry(company, entry)
+
+    def _add_entry(self, company: Company, entry: HistoryEntry) -> None:
+        """Add an entry, or add its fields to the one that this import has made: an undo restores one entry."""
+        of_run = self.entries_of_run.get(company.pk)
+        if of_run is None or set(of_run.changed) & set(entry.changed):
+            self.entries.append(entry)
+        elif of_run.before or of_run.after:
+            of_run.before |= entry.before
+            of_run.after |= entry.after
+            of_run.parts = {**(of_run.parts or {}), **(entry.parts or {})} or None
+            of_run.changed += entry.changed
+            self.extended_entries.append(of_run)
+        # Otherwise this import has created the company, with its lists.
 
     def _lists(self, row: CompanyRow, places: list[PositionRow] | None, people: NamedPeople) -> JSONObject:
         """Return the lists that a row gives, in wire form."""
@@ -310,6 +349,10 @@ class _CompanyBatch:
             places = None if row.positions is None else self._resolve(row.positions, stored, people, edits)
             settle_lists(self.run, row, edits, parts, places)
         give_ids(row, self.run.schema.funding_round, parts, company)
+        if row.only_lists:
+            if edits:
+                self.run.report_kept(line, edits, self.paths, self.counts)
+            return {}
         record = self.run.schema.company
         columns = given_columns(self.run, company, dict(row.columns), columns_of(record, row.given) | {"distribution"})
         given = columns.pop("former_names", None)
@@ -369,6 +412,8 @@ class _CompanyBatch:
         run = self.run
         history.insert_creations(run.actor, IMPORTED, "company", self.made, run.import_run)
         HistoryEntry.objects.bulk_create(self.entries)
+        if self.extended_entries:
+            HistoryEntry.objects.bulk_update(self.extended_entries, ["before", "after", "parts", "changed"])
         remember("company", self.edits)
         self._publish(people)
 

@@ -7,10 +7,11 @@ history are not exported: a backup contains them.
 Source: decisions, section 6.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 import msgspec
 from django.conf import settings
@@ -19,12 +20,16 @@ from muniment.durable_files import replacing
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import timestamp
 from muniment.registry.company import pictures
+from muniment.registry.exchange.list_files import LISTS, line_of
 from muniment.registry.models import Company, Framework, FrameworkSpecification, Person, State
-from muniment.registry.publishing.documents import company_views
+from muniment.registry.publishing.documents import companies_with_long_lists, company_views, rows_of_list
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_object, company_reference
 from muniment.store.database.snapshots import snapshot
 
 CHUNK: Final = 500
+LONG_LIST_ROWS: Final = 5_000
+LONG_LIST_BYTES: Final = 1 << 20
+"""A longer list has lines of its own, so that the line of its company is within the limit of an import."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -33,6 +38,8 @@ def export_registry(
 ) -> dict[str, int]:
     """
     Write companies.jsonl, people.jsonl, frameworks.jsonl and pictures into *folder*; return the numbers by kind.
+
+    The long lists of companies are in captable.jsonl, positions.jsonl and proposals.jsonl, if there are any.
 
     Args:
         folder: created if needed; existing files of those names are replaced.
@@ -45,11 +52,46 @@ def export_registry(
     folder.mkdir(parents=True, exist_ok=True)
     counts = {}
     with snapshot():
-        for kind, rows in (("companies", _companies()), ("people", _people()), ("frameworks", _frameworks(private))):
+        with _list_files(folder) as lists:
+            counts["companies"] = _write(folder / "companies.jsonl", _companies(lists), partial(progress, "companies"))
+        for kind, rows in (("people", _people()), ("frameworks", _frameworks(private))):
             counts[kind] = _write(folder / f"{kind}.jsonl", rows, partial(progress, kind))
+        counts |= lists.counts
         if written := _write_pictures(folder / "pictures"):
             counts["pictures"] = written
     return counts
+
+
+def is_long(rows: Collection[Any]) -> bool:
+    """Return whether a list of a company gets lines of its own."""
+    return len(rows) > LONG_LIST_ROWS or sum(len(_encode(row)) for row in rows) > LONG_LIST_BYTES
+
+
+class _ListFiles:
+    """The files with the long lists of companies, and the number of their rows by kind."""
+
+    def __init__(self, files: dict[str, IO[bytes]]) -> None:
+        self.counts: dict[str, int] = {}
+        self._files = files
+
+    def write(self, kind: str, company: str, rows: Iterable[Any]) -> None:
+        file, count = self._files[kind], self.counts.get(kind, 0)
+        for row in rows:
+            file.write(_encode(line_of(kind, company, row)) + b"\n")
+            count += 1
+        self.counts[kind] = count
+
+
+@contextmanager
+def _list_files(folder: Path) -> Iterator[_ListFiles]:
+    """Provide the files with the long lists of companies; those that get no row are removed, also of former exports."""
+    paths = {kind: folder / f"{kind}.jsonl" for kind in LISTS}
+    with ExitStack() as stack:
+        lists = _ListFiles({kind: stack.enter_context(replacing(path)) for kind, path in paths.items()})
+        yield lists
+    for kind, path in paths.items():
+        if kind not in lists.counts:
+            path.unlink(missing_ok=True)
 
 
 def _write_pictures(folder: Path) -> int:
@@ -82,11 +124,20 @@ def _chunks(keys: list[int]) -> Iterator[list[int]]:
         yield keys[start : start + CHUNK]
 
 
-def _companies() -> Iterator[JSONObject]:
+def _companies(lists: _ListFiles) -> Iterator[JSONObject]:
     published = Company.objects.filter(state=State.PUBLISHED).order_by("publication_number")
     for keys in _chunks(list(published.values_list("pk", flat=True))):
-        views = company_views(keys)
-        yield from (_company(views[key]) for key in keys)
+        long_lists = companies_with_long_lists(keys, LONG_LIST_ROWS)
+        views = company_views(keys, without=long_lists)
+        for key in keys:
+            line = _company(views[key])
+            for kind, (member, _) in LISTS.items():
+                if key in long_lists[member]:
+                    lists.write(kind, views[key].columns["slug"], rows_of_list(member, key))
+                    del line[member]  # an import keeps the list of a company whose line has none
+                elif is_long(line[member]):
+                    lists.write(kind, views[key].columns["slug"], line.pop(member))
+            yield line
 
 
 def _company(view: CompanyView) -> JSONObject:

@@ -29,6 +29,7 @@ from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
 from muniment.registry.exchange.json_lines import ImportLine
+from muniment.registry.exchange.list_files import LISTS, place_of
 from muniment.registry.exchange.people import import_people
 from muniment.registry.exchange.reading import (
     BATCH_LINES,
@@ -155,8 +156,8 @@ def import_registry(
     Import a folder or a file.
 
     Args:
-        path: a folder with any of the three files, or one of them; gzip by extension. Pictures are beside them, in
-            the folder ``pictures``.
+        path: a folder with any of the files, or one of them; gzip by extension. Pictures are beside them, in the
+            folder ``pictures``.
         tell: called with each fault of an invalid row, and each invalid value that is left out.
         warn: called with each row or field that is kept, ignored or doubtful.
         progress: called with the file and the bytes read so far.
@@ -254,11 +255,14 @@ def _give_way() -> bool:
 class _Faults:
     """The faults reported by one attempt to write some rows of a file."""
 
-    file: str
+    source: Source
+    lines: dict[int, ImportLine]
+    """The lines, by their numbers."""
     faults: list[RowFault] = field(default_factory=list)
 
-    def add(self, line: int, fault: Fault) -> None:
-        self.faults.append(RowFault(self.file, line, *fault))
+    def add(self, number: int, fault: Fault) -> None:
+        line, path = place_of(self.source.kind, self.lines[number], fault.field)
+        self.faults.append(RowFault(self.source.path.name, line, path, fault.reason))
 
 
 @dataclass(slots=True)
@@ -274,6 +278,7 @@ class _Pass:
     """Rows of the next transaction."""
 
     def run(self, sources: list[Source]) -> Summary:
+        self.state.has_lists = any(source.kind in LISTS for source in sources)
         for source in sources:
             with BatchReader(source) as batches:
                 for read in batches:
@@ -309,10 +314,16 @@ class _Pass:
     def _write(self, source: Source, rows: list[tuple[ImportLine, Any]], read_ahead: Callable[[], object]) -> None:
         """Write rows in one transaction; *read_ahead* is called before its commit."""
         numbered = [(line.number, row) for line, row in rows]
-        write: Any = {"people": import_people, "companies": import_companies, "frameworks": import_frameworks}
+        by_number = {line.number: line for line, _ in rows}
+        write: Any = {
+            "people": import_people,
+            "companies": import_companies,
+            "frameworks": import_frameworks,
+            **dict.fromkeys(LISTS, import_companies),
+        }
         for attempt in range(ATTEMPTS):
             # Faults of an attempt are reported only after its commit.
-            rejected, warned, dropped = (_Faults(source.path.name) for _ in range(3))
+            rejected, warned, dropped = (_Faults(source, by_number) for _ in range(3))
             self.state.tell, self.state.warn, self.state.drop = rejected.add, warned.add, dropped.add
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
@@ -322,7 +333,7 @@ class _Pass:
             except DatabaseError as error:
                 if attempt == ATTEMPTS - 1 or not _lost_race(error):
                     raise
-        self.summary.counts[source.kind] += counts
+        self.summary.counts[source.kind] = self.summary.counts.get(source.kind, BatchCounts()) + counts
         self.summary.bad += len({fault.line for fault in rejected.faults})
         self.summary.dropped += len(dropped.faults)
         self.summary.warnings += len(warned.faults)

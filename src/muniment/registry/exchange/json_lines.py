@@ -4,7 +4,7 @@ import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,13 +21,19 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class ImportLine(NamedTuple):
-    """A line that is not blank. ``value`` is None if there is a fault. ``read`` counts bytes of the file."""
+    """
+    A line that is not blank. ``value`` is None if there is a fault. ``read`` counts bytes of the file.
+
+    Args:
+        rows: the numbers of the lines that the value was made of, if there are several.
+    """
 
     number: int
     value: JSONObject | None
     fault: Fault | None
     size: int
     read: int
+    rows: Sequence[int] = ()
 
 
 def read_lines(path: Path) -> Iterator[ImportLine]:
@@ -52,7 +58,7 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
             if not content:
                 return
             if too_long:
-                fault = Fault("", Phrase("has more than {limit:,} bytes in one line", limit=MAX_LINE_BYTES))
+                fault = Fault("", _too_long())
                 yield ImportLine(number, None, fault, 0, file.tell())
                 continue
             if number == 1:
@@ -60,6 +66,14 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
             if content.strip():
                 value, bad = decode(content)
                 yield ImportLine(number, value, bad, len(content), file.tell())
+
+
+def _too_long() -> Phrase:
+    return Phrase(
+        "has more than {limit:,} bytes in one line. Put long lists of a company into captable.jsonl, positions.jsonl"
+        " and proposals.jsonl, one row a line",
+        limit=MAX_LINE_BYTES,
+    )
 
 
 def _skip(source: io.BufferedIOBase, content: bytes) -> bool:

@@ -16,12 +16,14 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.json_lines import ImportLine, read_lines
+from muniment.registry.exchange.list_files import LISTS, list_kind_of, place_of, whole_lists
 from muniment.registry.exchange.rows import (
     CompanyRow,
     FrameworkRow,
     PersonRow,
     read_company,
     read_framework,
+    read_lists,
     read_person,
 )
 from muniment.schema.objects import Schema
@@ -29,14 +31,22 @@ from muniment.schema.validation import Fault, Validation
 
 KINDS: Final = ("people", "companies", "frameworks")
 """The kinds of rows, in order of dependency."""
+FILES: Final = ("people", "companies", *LISTS, "frameworks")
+"""The kinds of files, in order of dependency: long lists of companies can have files of their own."""
 BATCH_LINES: Final = 1_000
 BATCH_BYTES: Final = 4 * 1024 * 1024
 _READ: Final[dict[str, Callable[[JSONObject, Schema, Validation], CompanyRow | PersonRow | FrameworkRow | None]]] = {
     "people": read_person,
     "companies": read_company,
     "frameworks": read_framework,
+    **dict.fromkeys(LISTS, read_lists),
 }
-_SLUG_FIELDS: Final = {"people": "slug", "companies": "company.id", "frameworks": "framework.frameworkId"}
+_SLUG_FIELDS: Final = {
+    "people": "slug",
+    "companies": "company.id",
+    "frameworks": "framework.frameworkId",
+    **dict.fromkeys(LISTS, "company.id"),
+}
 
 
 class Source(NamedTuple):
@@ -54,7 +64,7 @@ def sources_of(path: Path) -> list[Source]:
         BadRequest: there is nothing to import.
     """
     if path.is_dir():
-        files = [(kind, path / f"{kind}.jsonl{suffix}") for kind in KINDS for suffix in ("", ".gz")]
+        files = [(kind, path / f"{kind}.jsonl{suffix}") for kind in FILES for suffix in ("", ".gz")]
         found = [Source(kind, file) for kind, file in files if file.is_file()]
         if not found:
             raise BadRequest(
@@ -72,7 +82,10 @@ def _kind_of(path: Path) -> str:
     for kind in KINDS:
         if path.name.startswith(kind):
             return kind
-    first = next((line.value for line in read_lines(path) if line.value is not None), {})
+    first: JSONObject = next((line.value for line in read_lines(path) if line.value is not None), {})
+    list_kind = list_kind_of(first)
+    if list_kind:
+        return list_kind
     for kind, member in (("companies", "company"), ("frameworks", "framework"), ("people", "slug")):
         if member in first:
             return kind
@@ -124,7 +137,7 @@ class Batch:
     def add(self, line: ImportLine) -> None:
         """Read a line."""
         self.lines.append(line)
-        kind, file = self.source.kind, self.source.path.name
+        kind = self.source.kind
         validation = Validation(change=False)
         row = None if line.value is None else _READ[kind](line.value, self.schema, validation)
         faults = [line.fault] if line.fault else validation.faults
@@ -132,10 +145,15 @@ class Batch:
             reason = Phrase("{slug!r} is already in line {line}", slug=row.slug, line=first)
             faults = [Fault(_SLUG_FIELDS[kind], reason)]
         if row is None or faults:
-            self.findings += [RowFinding(RowFault(file, line.number, *fault), warns=False) for fault in faults]
+            self.findings += [RowFinding(self.fault(line, fault), warns=False) for fault in faults]
             return
-        self.findings += [RowFinding(RowFault(file, line.number, *fault), warns=True) for fault in validation.warnings]
+        self.findings += [RowFinding(self.fault(line, fault), warns=True) for fault in validation.warnings]
         self.rows.append((line, row))
+
+    def fault(self, line: ImportLine, fault: Fault) -> RowFault:
+        """Return what is wrong with a line of the file, or with one of several that make a list."""
+        number, field = place_of(self.source.kind, line, fault.field)
+        return RowFault(self.source.path.name, number, field, fault.reason)
 
     def read_again(self, schema: Schema) -> "Batch":
         """Return the batch as it is with another schema."""
@@ -182,7 +200,8 @@ class BatchReader:
 def _batches_of(source: Source) -> Iterator[Batch]:
     seen: dict[str, int] = {}
     batch, size = Batch(source, settings.SCHEMA, seen), 0
-    for line in read_lines(source.path):
+    lines = read_lines(source.path)
+    for line in whole_lists(source.kind, lines) if source.kind in LISTS else lines:
         batch.add(line)
         size += line.size
         if len(batch.lines) >= BATCH_LINES or size >= BATCH_BYTES:

@@ -19,6 +19,7 @@ class CompanyRow:
     A company's line. ``columns`` are the table's; a part that is None was not given and stays unchanged.
 
     ``broken`` are the rules that its values break, of ``line``. ``given`` are the members of its object.
+    ``only_lists``: it comes from a file of lists, and says nothing about the listing itself.
     """
 
     slug: str
@@ -31,6 +32,7 @@ class CompanyRow:
     line: JSONObject = field(default_factory=dict)
     broken: list[Breach] = field(default_factory=list)
     given: frozenset[str] = frozenset()
+    only_lists: bool = False
 
 
 @dataclass(slots=True)
@@ -86,6 +88,14 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
         broken,
         frozenset(line["company"]),
     )
+
+
+def read_lists(line: JSONObject, schema: Schema, validation: Validation) -> CompanyRow | None:
+    """Read the rows that a file of lists has of one listing, in the form of a line of companies.jsonl."""
+    row = read_company(line, schema, validation)
+    if row is not None:
+        row.only_lists = True
+    return row
 
 
 def _judge(breaches: Iterable[Breach], validation: Validation) -> list[Breach]:

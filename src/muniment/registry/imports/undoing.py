@@ -29,7 +29,9 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.registry import history
 from muniment.registry.exchange.companies import stored_line
 from muniment.registry.exchange.edits import IMPORTED
+from muniment.registry.exchange.exporter import is_long
 from muniment.registry.exchange.importer import ImportOptions, import_registry
+from muniment.registry.exchange.list_files import LISTS, line_of
 from muniment.registry.exchange.reading import RowFault
 from muniment.registry.exchange.results import UNDONE
 from muniment.registry.history import Change
@@ -233,19 +235,34 @@ def _import(actor: Actor, lines: dict[str, list[JSONObject]], undo: ImportRun) -
         return []
     kept: list[KeptRow] = []
 
+    files = {_FILES[subject]: some for subject, some in lines.items() if some}
+    files |= _long_lists(lines["company"])
+
     def told(fault: RowFault) -> None:
-        kind = next(subject for subject, file in _FILES.items() if file == fault.file)
-        line = lines[kind][fault.line - 1]
-        slug = line["slug"] if kind == "person" else line["company"]["id"]
+        line = files[fault.file][fault.line - 1]
+        kind = "person" if fault.file == _FILES["person"] else "company"
+        slug = line["slug"] if kind == "person" else line["company"]
+        if isinstance(slug, dict):
+            slug = slug["id"]
         kept.append(KeptRow(kind, slug, f"{fault.field} {fault.reason}".strip()))
 
     with TemporaryDirectory() as name:
-        for subject, some in lines.items():
-            if some:
-                Path(name, _FILES[subject]).write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in some))
+        for file, some in files.items():
+            Path(name, file).write_bytes(b"".join(msgspec.json.encode(each) + b"\n" for each in some))
         options = ImportOptions(overwrite=True, restores=undo.pk)
         import_registry(Path(name), options, actor=actor, tell=told)
     return kept
+
+
+def _long_lists(companies: list[JSONObject]) -> dict[str, list[JSONObject]]:
+    """Take the lists that are too long for a line out of the lines of *companies*; return them as lines by file."""
+    files: dict[str, list[JSONObject]] = defaultdict(list)
+    for line in companies:
+        for kind, (member, _) in LISTS.items():
+            if is_long(line.get(member) or ()):
+                rows = line.pop(member)
+                files[f"{kind}.jsonl"] += [line_of(kind, line["company"]["id"], row) for row in rows]
+    return files
 
 
 @transaction.atomic

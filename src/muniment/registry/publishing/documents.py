@@ -5,7 +5,7 @@ Companies and frameworks show the published scores of reports.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from itertools import islice
 from typing import Any, Final
@@ -29,6 +29,7 @@ from muniment.registry.publishing.rendering import (
     company_reference,
     framework_document,
     person_document,
+    position_in_company,
 )
 from muniment.registry.sql import marks, rows, stored
 from muniment.schema.framework import TOP_SCORES
@@ -84,27 +85,40 @@ def render(kind: str, keys: list[int], loaded: dict[int, CompanyView] | None = N
             return framework_documents(keys)
 
 
-def company_views(keys: list[int]) -> dict[int, CompanyView]:
-    """Load the data of companies' documents, by primary key."""
+_PLACES_OF_COMPANIES: Final = """
+SELECT place.company_id, place.rank, place.item_id, place.title, place.extra,
+    CASE person.unlisted_by WHEN '' THEN person.slug ELSE '' END, COALESCE(person.name, place.name), person.provenance
+FROM registry_position place LEFT JOIN registry_person person ON person.id = place.person_id"""
+_TABLES_OF_LISTS: Final = {
+    "positions": "registry_position",
+    "proposals": "registry_proposal",
+    "capTable": "registry_captableentry",
+}
+_LIST_CHUNK: Final = 5_000
+NONE_LEFT_OUT: Final[Mapping[str, Collection[int]]] = {}
+
+
+def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE_LEFT_OUT) -> dict[int, CompanyView]:
+    """
+    Load the data of companies' documents, by primary key.
+
+    Args:
+        without: the companies of which a list is not loaded, by its name on the wire.
+    """
     if not keys:
         return {}
     every = stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
     views = {columns["id"]: CompanyView(columns, has_owner=bool(columns["has_owner"])) for columns in every}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
-    for company, item, title, extra, slug, name, found_provenance in rows(
-        "SELECT place.company_id, place.item_id, place.title, place.extra,"
-        " CASE person.unlisted_by WHEN '' THEN person.slug ELSE '' END, COALESCE(person.name, place.name),"
-        " person.provenance"
-        " FROM registry_position place"
-        f" LEFT JOIN registry_person person ON person.id = place.person_id {of_these}",
-        keys,
-    ):
-        owned_on = _owned_on(found_provenance, "name")
-        view = PlaceView(title, msgspec.json.decode(extra), slug, name, item_id=item, owned_on=owned_on)
-        views[company].positions.append(view)
-    for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_these}", keys):
+    loaded: dict[str, list[int]] = {}
+    for member in _TABLES_OF_LISTS:
+        left_out = without.get(member, ())
+        loaded[member] = [key for key in keys if key not in left_out]
+    for company, _, *place in _rows_of_lists(_PLACES_OF_COMPANIES, loaded["positions"]):
+        views[company].positions.append(_place(place))
+    for company, text in _rows_of_lists("SELECT company_id, document FROM registry_proposal", loaded["proposals"]):
         views[company].proposals.append(msgspec.Raw(text.encode()))
-    for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_these}", keys):
+    for company, text in _rows_of_lists("SELECT company_id, document FROM registry_captableentry", loaded["capTable"]):
         views[company].cap_table.append(msgspec.Raw(text.encode()))
     for company, item, public, name, target, *days in rows(
         "SELECT company_id, item_id, public, name, target_minor, opened_on, closed_on"
@@ -117,6 +131,50 @@ def company_views(keys: list[int]) -> dict[int, CompanyView]:
     for pk, assessments in assessments_of(pk for pk, view in views.items() if view.columns["has_scores"]).items():
         views[pk].assessments = assessments
     return views
+
+
+def _rows_of_lists(statement: str, keys: list[int]) -> list[tuple[Any, ...]]:
+    if not keys:
+        return []
+    return rows(f"{statement} WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank", keys)
+
+
+def _place(columns: Sequence[Any]) -> PlaceView:
+    """Return a position; the columns are those of the statement after its rank."""
+    item, title, extra, slug, name, origin = columns
+    additional = msgspec.json.decode(extra)
+    return PlaceView(title, additional, slug, name, item_id=item, owned_on=_owned_on(origin, "name"))
+
+
+def companies_with_long_lists(keys: list[int], most: int) -> dict[str, set[int]]:
+    """Return the companies whose list has more than *most* rows, by its name on the wire."""
+    found = {}
+    for member, table in _TABLES_OF_LISTS.items():
+        counted = rows(
+            f"SELECT company_id FROM {table} WHERE company_id IN ({marks(keys)})"
+            " GROUP BY company_id HAVING COUNT(*) > %s",
+            [*keys, most],
+        )
+        found[member] = {key for (key,) in counted}
+    return found
+
+
+def rows_of_list(member: str, company: int) -> Iterator[Any]:
+    """Yield the rows of a company's list as its document has them, in bounded memory."""
+    is_of_people = member == "positions"
+    statement = _PLACES_OF_COMPANIES
+    if not is_of_people:
+        statement = f"SELECT company_id, rank, document FROM {_TABLES_OF_LISTS[member]}"
+    last_rank = -1
+    while True:
+        found = rows(
+            f"{statement} WHERE company_id = %s AND rank > %s ORDER BY rank LIMIT %s",
+            [company, last_rank, _LIST_CHUNK],
+        )
+        for _, last_rank, *columns in found:  # noqa: B007 - the next rows are after the last one
+            yield position_in_company(_place(columns)) if is_of_people else msgspec.Raw(columns[0].encode())
+        if len(found) < _LIST_CHUNK:
+            return
 
 
 def _owned_on(stored: str | None, name: str, item: str = "") -> str:

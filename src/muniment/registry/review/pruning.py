@@ -104,6 +104,8 @@ def _slugs(path: Path) -> dict[str, set[str]]:
     """Return the slugs in the files by kind; raise BadRequest if a row has none, since it may be any row."""
     found: dict[str, set[str]] = {}
     for source in sources_of(path):
+        if source.kind not in _MEMBERS:
+            continue  # the lists of companies
         slugs = found.setdefault(source.kind, set())
         for line in read_lines(source.path):
             member = _MEMBERS[source.kind]

@@ -16,6 +16,7 @@ from muniment.kernel.phrases.phrase import Counted, Joined
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
 from muniment.registry.exchange.json_lines import read_lines
+from muniment.registry.exchange.list_files import list_kind_of
 from muniment.registry.exchange.reading import KINDS, RowFault
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.mapping import FileMapping, read_mapping, write_mapping
@@ -70,6 +71,8 @@ def is_table(path: Path) -> bool:
 def _has_registry_row(path: Path) -> bool:
     """Return whether the first object of a file of JSON lines is a row of a registry."""
     first: JSONObject = next((line.value for line in read_lines(path) if line.value is not None), {})
+    if list_kind_of(first):
+        return True
     return any(isinstance(first.get(member), dict) for member in _MEMBERS) or {"slug", "name"} <= first.keys()
 
 
