@@ -175,8 +175,13 @@ def _restrict_files(libc: ctypes.CDLL) -> bool:
         return False
     rights = (1 << _RIGHTS_OF_FILES[min(version, 5)]) - 1
     handled = struct.pack("=QQQ", rights, _RIGHTS_OF_TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
-    size = 24 if version >= 6 else 16 if version >= 4 else 8
-    rules = libc.syscall(_LANDLOCK_CREATE, handled, size, 0)
+    # An older kernel knows the first members only.
+    size_bytes = 8
+    if version >= 4:
+        size_bytes = 16
+    if version >= 6:
+        size_bytes = 24
+    rules = libc.syscall(_LANDLOCK_CREATE, handled, size_bytes, 0)
     if rules < 0:
         return False
     try:

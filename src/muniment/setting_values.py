@@ -232,7 +232,9 @@ class SignUp(NamedTuple):
     domains: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return ("on" if self.is_open else "off") if not self.domains else " ".join(self.domains)
+        if self.domains:
+            return " ".join(self.domains)
+        return "on" if self.is_open else "off"
 
     def admits(self, email: str) -> bool:
         return self.is_open and (not self.domains or email.rpartition("@")[2].lower() in self.domains)

@@ -178,24 +178,20 @@ LOGIN_REDIRECT_URL = "/manage"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 SOCIALACCOUNT_ADAPTER = "muniment.accounts.identity_providers.IdentityAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False  # an address verified by a provider is not verified here
-SOCIALACCOUNT_PROVIDERS = (
-    {
-        "openid_connect": {
-            "APPS": [
-                {
-                    "provider_id": each.key,
-                    "name": each.name,
-                    "client_id": each.client_id,
-                    "secret": each.client_secret,
-                    "settings": {"server_url": each.issuer, "oauth_pkce_enabled": True},
-                }
-                for each in config.oidc_providers
-            ]
-        }
+SOCIALACCOUNT_PROVIDERS = {}
+if config.oidc_providers:
+    SOCIALACCOUNT_PROVIDERS["openid_connect"] = {
+        "APPS": [
+            {
+                "provider_id": provider.key,
+                "name": provider.name,
+                "client_id": provider.client_id,
+                "secret": provider.client_secret,
+                "settings": {"server_url": provider.issuer, "oauth_pkce_enabled": True},
+            }
+            for provider in config.oidc_providers
+        ]
     }
-    if config.oidc_providers
-    else {}
-)
 CACHES = {
     # Rate limits of signing in are counted for all processes together.
     "default": {"BACKEND": "muniment.store.database.counter_cache.CounterCache", "LOCATION": "accounts_cache"},

@@ -26,7 +26,10 @@ def shown_settings(config: Config) -> Iterator[ShownSetting]:
     for setting in SETTINGS:
         value = getattr(config, setting.name)
         is_secret = bool(_HIDDEN & set(setting.name.split("_")))
-        shown = ("(set)" if value else "") if is_secret else masked(shown_value(value))
+        if is_secret:
+            shown = "(set)" if value else ""
+        else:
+            shown = masked(shown_value(value))
         yield ShownSetting(
             setting.variable, shown, config.origins[setting.name], setting.default, setting.help, is_secret
         )

@@ -142,8 +142,12 @@ class Answer(msgspec.Struct, gc=False):
 def declared_licence() -> JSONObject:
     """Return the license of the data as the contract and the list of exports state it; empty if none is declared."""
     declared = current().registry
-    found = {"name": declared.licence, "url": declared.licence_url}
-    return {name: text for name, text in found.items() if text} if declared.licence else {}
+    if not declared.licence:
+        return {}
+    licence: JSONObject = {"name": declared.licence}
+    if declared.licence_url:
+        licence["url"] = declared.licence_url
+    return licence
 
 
 def licence_line() -> bytes:

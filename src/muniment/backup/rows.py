@@ -7,7 +7,7 @@ canonical text. A line is the JSON array of a row's values, the same bytes on bo
 
 import base64
 import binascii
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -148,7 +148,7 @@ def read(using: str, table: Table) -> Iterator[bytes]:
     columns = ", ".join(map(quoted, table.types))
     key = quoted(table.key)
     place = list(table.types).index(table.key)
-    converters = [_OUT.get(type_) for type_ in table.types.values()]
+    converters = _converters(table.types.values(), _OUT)
     after: list[Any] = []
     while True:
         where = f"WHERE {key} > %s" if after else ""
@@ -157,11 +157,21 @@ def read(using: str, table: Table) -> Iterator[bytes]:
             cursor.execute(statement, after)
             rows = cursor.fetchall()
         for row in rows:
-            pairs = zip(row, converters, strict=True)
-            yield _encode([value if value is None or convert is None else convert(value) for value, convert in pairs])
+            values = list(row)
+            for index, convert in converters:
+                if values[index] is not None:
+                    values[index] = convert(values[index])
+            yield _encode(values)
         if len(rows) < BATCH:
             return
         after = [rows[-1][place]]
+
+
+def _converters(
+    types: Iterable[str], by_type: Mapping[str, Callable[..., Any]]
+) -> list[tuple[int, Callable[..., Any]]]:
+    """Return the functions that convert the values of a row, with the places of these values."""
+    return [(index, by_type[type_]) for index, type_ in enumerate(types) if type_ in by_type]
 
 
 def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
@@ -181,17 +191,20 @@ def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
 def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> None:
     connection = connections[using]
     quoted, ops = connection.ops.quote_name, connection.ops
-    converters = [_IN.get(table.types[column]) for column in columns]
+    converters = _converters((table.types[column] for column in columns), _IN)
     names = ", ".join(map(quoted, columns))
     marks = ", ".join(["%s"] * len(columns))
 
-    def values(line: bytes) -> list[Any]:
-        pairs = zip(msgspec.json.decode(line), converters, strict=True)
-        return [value if value is None or convert is None else convert(value, ops) for value, convert in pairs]
+    def read_row(line: bytes) -> list[Any]:
+        values: list[Any] = msgspec.json.decode(line)
+        for index, convert in converters:
+            if values[index] is not None:
+                values[index] = convert(values[index], ops)
+        return values
 
     with connection.cursor() as cursor:
         statement = f"INSERT INTO {quoted(table.name)} ({names}) VALUES ({marks})"
-        cursor.executemany(statement, [values(line) for line in lines])
+        cursor.executemany(statement, [read_row(line) for line in lines])
 
 
 def count(using: str, table: Table) -> Tally:

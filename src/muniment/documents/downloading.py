@@ -5,6 +5,7 @@ An archive of personal data can be as large as an account's documents, so it is 
 """
 
 import logging
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def require_whole(download: Download) -> None:
 
 def disposition(filename: str) -> str:
     """Return the Content-Disposition of an attachment, for old and new clients (RFC 6266, section 5)."""
-    plain = "".join(c if c.isascii() and c.isprintable() and c not in '"\\%;' else "_" for c in filename)
+    plain = re.sub(r"""[^ -~]|["\\%;]""", "_", filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
 

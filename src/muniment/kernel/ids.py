@@ -39,10 +39,10 @@ def slug_fault(slug: str) -> str | None:
 def slug_from_name(name: str) -> str:
     """Derive a lower-case slug from *name*: letters and digits of any script stay, the rest becomes hyphens."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).lower())
-    kept = "".join(
-        character if unicodedata.category(character)[0] in "LMN" else "-" for character in folded.replace("'", "")
-    )
-    return re.sub(r"-+", "-", kept).strip("-")[:MAX_SLUG_CHARACTERS].rstrip("-")
+    text = folded.replace("'", "")
+    separators = {character for character in text if unicodedata.category(character)[0] not in "LMN"}
+    hyphenated = text.translate(dict.fromkeys(map(ord, separators), "-"))
+    return re.sub(r"-+", "-", hyphenated).strip("-")[:MAX_SLUG_CHARACTERS].rstrip("-")
 
 
 def new_id() -> str:

@@ -32,6 +32,12 @@ def without_controls(text: str) -> str:
     return "".join(each for each in text if line_fault(each) is None)
 
 
+def printable(text: str) -> str:
+    """Return *text* with a space in place of each character that is not printable."""
+    unprintable = {character for character in text if not character.isprintable()}
+    return text.translate(dict.fromkeys(map(ord, unprintable), " "))
+
+
 def text_fault(text: str) -> str | None:
     """Return why *text* cannot be stored, or None."""
     if "\0" in text:

@@ -58,7 +58,11 @@ def format_money(minor_units: int, currency: str = "USD") -> str:
 
 def format_price(minor_units: int, currency: str = "USD") -> str:
     """Format an amount to its minor unit: ``$9.00``, ``¥900``; UGX and ISK have two decimals."""
-    places = 0 if currency in _WHOLE else 3 if currency in _THOUSANDTHS else 2
+    places = 2
+    if currency in _WHOLE:
+        places = 0
+    elif currency in _THOUSANDTHS:
+        places = 3
     return f"{currency_sign(currency)}{Decimal(minor_units).scaleb(-places):,f}"
 
 

@@ -118,9 +118,11 @@ def faults(entry: polib.POEntry) -> Iterator[str]:
 
 def placeholders(text: str) -> frozenset[str]:
     """Return the placeholders of a text."""
-    found = _PLACEHOLDER.finditer(re.sub(r"%%|\{\{|\}\}", "", text))
-    # How a value is written may differ: “{slug}” for {slug!r}.
-    return frozenset(f"{{{match['field']}}}" if match["field"] else match[0] for match in found)
+    names = set()
+    for match in _PLACEHOLDER.finditer(re.sub(r"%%|\{\{|\}\}", "", text)):
+        # How a value is written may differ: “{slug}” for {slug!r}.
+        names.add(f"{{{match['field']}}}" if match["field"] else match[0])
+    return frozenset(names)
 
 
 def _has_percent(text: str) -> bool:

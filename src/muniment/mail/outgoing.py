@@ -21,6 +21,7 @@ from muniment.encryption import seal
 from muniment.jobs.models import Job
 from muniment.jobs.queue import enqueue
 from muniment.kernel.ids import now
+from muniment.kernel.texts import printable
 from muniment.kernel.wire import timestamp
 from muniment.mail import html, places
 from muniment.registry_toml import applied
@@ -88,7 +89,7 @@ def without_links(text: str, limit: int = 80) -> str:
 
     Mail programs turn URLs, domains and addresses in plain text into links, also without a scheme.
     """
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    line = " ".join(printable(text).split())
     apart = _ADDRESS_SIGNS.sub(lambda sign: " " if sign[0] == "://" else f" {sign[0]} ", line)
     short = apart[: limit - 1].rstrip() + "…" if len(apart) > limit else apart
     return " ".join(short.split())

@@ -1,5 +1,6 @@
 """OAuth errors, with the codes of the RFCs."""
 
+import re
 from typing import Literal
 
 Error = Literal[
@@ -38,5 +39,5 @@ class Refusal(Exception):  # noqa: N818 - part of the protocol, not a program fa
 
 def echo(text: str, limit: int = 80) -> str:
     """Reduce a client's text to what an error_description may contain (RFC 6749, section 5.2: printable ASCII)."""
-    kept = "".join(character if " " <= character <= "~" and character not in '"\\' else "?" for character in text)
+    kept = re.sub(r"""[^ -~]|["\\]""", "?", text)
     return kept if len(kept) <= limit else kept[: limit - 3] + "..."

@@ -109,5 +109,9 @@ def is_app(uri: str) -> bool:
 
 
 def answer(uri: str, parameters: dict[str, str]) -> str:
-    joint = "" if uri.endswith(("?", "&")) else "&" if "?" in uri else "?"
+    joint = "?"
+    if uri.endswith(("?", "&")):
+        joint = ""
+    elif "?" in uri:
+        joint = "&"
     return f"{uri}{joint}{urlencode(parameters)}"

@@ -237,6 +237,10 @@ def _runs(ids: Iterable[str], placed_ids: Collection[str]) -> list[list[Any]]:
     return runs
 
 
+def _member(values: JSONObject, name: str) -> JSONObject:
+    return {name: values[name]} if name in values else {}
+
+
 class Change(NamedTuple):
     """The values of an entry, as it is stored."""
 
@@ -250,14 +254,14 @@ class Change(NamedTuple):
     def of(self, name: str) -> "Change | None":
         """Return this change with the field *name* alone; None if it did not change."""
         if name in self.before or name in self.after:
-            sides = (self.before, self.after, self.parts or {})
-            return Change(*({name: each[name]} if name in each else {} for each in sides))
+            return Change(_member(self.before, name), _member(self.after, name), _member(self.parts or {}, name))
         if name != ROUNDS or ROUND not in self.after:
             return None
         old, new = self.before.get(ROUND), self.after[ROUND]
-        rows = ([each] if each else [] for each in (old, new))
-        places = {"from": [], "to": [] if old else [["", "", 0, new.get("id")]]}
-        return Change(*({ROUNDS: each} for each in (*rows, places)))
+        places = [] if old else [["", "", 0, new.get("id")]]
+        rows_before = [old] if old else []
+        rows_after = [new] if new else []
+        return Change({ROUNDS: rows_before}, {ROUNDS: rows_after}, {ROUNDS: {"from": [], "to": places}})
 
 
 _UNREAD: Final = Change({}, {}, None)

@@ -84,24 +84,29 @@ def edited(row: Any, actor: Actor, before: JSONMapping, after: JSONMapping) -> N
     changed = _texts(row) & after.keys()
     if not changed:
         return
-    found, today = row.provenance or {}, f"{now():%Y-%m-%d}"
-    owned, by_owner = dict(found.get(OWNER, {})), not decides(actor)
+    former = row.provenance or {}
+    owned = dict(former.get(OWNER, {}))
+    today = f"{now():%Y-%m-%d}"
+    by_owner = not decides(actor)
     for name in sorted(changed):
-        day = _edited_rows(owned.get(name), before.get(name), after[name], today if by_owner else "")
-        if day:
-            owned[name] = day
-        else:
-            owned.pop(name, None)
-    kept = {key: value for key, value in found.items() if key != OWNER} if by_owner else _source(REVIEWED, today)
-    row.provenance = {**kept, **({OWNER: owned} if owned else {})}
+        day = today if by_owner else ""
+        owned[name] = _edited_rows(owned.get(name), before.get(name), after[name], day)
+    owned = {name: day for name, day in owned.items() if day}
+    if by_owner:
+        provenance = {key: value for key, value in former.items() if key != OWNER}
+    else:
+        provenance = _source(REVIEWED, today)
+    if owned:
+        provenance[OWNER] = owned
+    row.provenance = provenance
 
 
 def _edited_rows(former: Any, before: Any, after: Any, day: str) -> Any:
     """Return the day of a changed text, or the days of the rows of a changed list; *day* is empty for a review."""
-    rows = [row for row in after if isinstance(row, dict)] if isinstance(after, list) else []
+    rows = _objects(after)
     if not rows or not all(row.get("id") for row in rows):
         return day
-    rows_before = {row["id"]: row for row in before or () if isinstance(row, dict) and row.get("id")}
+    rows_before = {row["id"]: row for row in _objects(before) if row.get("id")}
     # The day of a whole list counts for each of its rows.
     former_days: Mapping[str, str] = dict.fromkeys(rows_before, former) if isinstance(former, str) else former or {}
     days = {}
@@ -109,6 +114,13 @@ def _edited_rows(former: Any, before: Any, after: Any, day: str) -> Any:
         is_unchanged = rows_before.get(row["id"]) == row
         days[row["id"]] = former_days.get(row["id"], "") if is_unchanged else day
     return {row_id: row_day for row_id, row_day in days.items() if row_day}
+
+
+def _objects(value: Any) -> list[JSONObject]:
+    """Return the rows of a list; none of another value."""
+    if not isinstance(value, list):
+        return []
+    return [row for row in value if isinstance(row, dict)]
 
 
 def reviewed(row: Any) -> None:

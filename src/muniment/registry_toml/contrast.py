@@ -71,11 +71,13 @@ def ink_on(accent: str) -> str:
 
 
 def _luminance(color: str) -> float:
-    linear = [
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (each / 255 for each in _parts(color))
-    ]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    red, green, blue = (_linear(part / 255) for part in _parts(color))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(part: float) -> float:
+    """Return the light of a part of a color, which sRGB writes in steps that the eye sees as equal."""
+    return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
 
 
 def _parts(color: str) -> tuple[int, int, int]:

@@ -137,12 +137,14 @@ def check(values: Mapping[str, Any]) -> RegistrySettings:
 
 def known_part(values: Mapping[str, Any]) -> RegistrySettings:
     """Return what this version knows of settings that a later version has stored."""
-    tables = {
-        name: {each.name: value[each.name] for each in msgspec.structs.fields(kind) if each.name in value}
-        for name, kind in SECTIONS.items()
-        if isinstance(value := values.get(name), Mapping)
-    }
-    return msgspec.convert({**tables, "fields": values.get("fields", ())}, RegistrySettings)
+    known: dict[str, Any] = {"fields": values.get("fields", ())}
+    for name, kind in SECTIONS.items():
+        table = values.get(name)
+        if isinstance(table, Mapping):
+            known[name] = {
+                field.name: table[field.name] for field in msgspec.structs.fields(kind) if field.name in table
+            }
+    return msgspec.convert(known, RegistrySettings)
 
 
 def _unknown(name: str, shown: str, known: tuple[str, ...]) -> str:

@@ -186,7 +186,8 @@ class Listing(Struct, frozen=True, dict=True):
         for name, (_, by) in sorted(self.filters.items()):
             value = values.get(name)
             if value is not None:
-                texts = {self.criteria[name].write(each) for each in (value if isinstance(value, tuple) else (value,))}
+                chosen_values = value if isinstance(value, tuple) else (value,)
+                texts = set(map(self.criteria[name].write, chosen_values))
                 filters.append(Chosen(name, tuple(sorted(texts)), by.in_text))
         ranges = []
         for name, (_, bounds) in sorted(self.ranges.items()):

@@ -275,7 +275,8 @@ class Record(Kind, frozen=True, dict=True):
             return {**found, **others}
         if self.whole:
             every = {field.name: found.get(field.name) or None for field in self.fields}
-            return every if any(every[field.name] for field in self.values) else None
+            has_value = any(every[field.name] for field in self.values)
+            return every if has_value else None
         found.update(others)
         return found
 
@@ -303,7 +304,9 @@ class Record(Kind, frozen=True, dict=True):
                 rule = "is not an editable field"
             for name in unknown:
                 validation.refuse((*path, name), rule)
-        return {name: value[name] for name in unknown} if policy == "keep" else {}
+        if policy != "keep":
+            return {}
+        return {name: value[name] for name in unknown}
 
     # ------------------------------------------------------------------ rules
 
@@ -327,7 +330,7 @@ class Record(Kind, frozen=True, dict=True):
                 reason = Phrase("is nested too deeply; at most {limit} levels are allowed", limit=MAX_DEPTH)
                 found.append(Breach((*path, name), reason))
         if self.limits_on_import == "warn":
-            return [each._replace(warns=True) if each.is_limit else each for each in found]
+            found = [breach._replace(warns=breach.warns or breach.is_limit) for breach in found]
         return found
 
     # ------------------------------------------------------------------ tables
@@ -425,8 +428,10 @@ def _is_deep(value: Any, levels: int) -> bool:
     """Return whether *value* has more than *levels* levels of objects and lists."""
     level = [value]
     for _ in range(levels):
-        inner = (each for outer in level for each in (outer.values() if type(outer) is dict else outer))
-        level = [each for each in inner if type(each) in {dict, list}]
+        members: list[Any] = []
+        for container in level:
+            members += container.values() if type(container) is dict else container
+        level = [member for member in members if type(member) in {dict, list}]
         if not level:
             return False
     return True

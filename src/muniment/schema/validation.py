@@ -156,7 +156,10 @@ def text_of(path: Path) -> str:
     """Write a path as messages show it: ``positions[2].person.slug``."""
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f".{part}" if text else part
     return text
 
 

@@ -47,7 +47,8 @@ def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: ARG001, FBT001 
     references = _references()
     names, last = in_order(sorted(references), after, max(1, limit // 5))
     with snapshot():
-        damages = [damage for name in names if (damage := _damage(references[name])) is not None]
+        findings = [_damage(references[name]) for name in names]
+    damages = [damage for damage in findings if damage is not None]
     return Slice(len(names), damages, last)
 
 

@@ -330,7 +330,10 @@ def _backups(config: Config) -> Finding:
     says, needs_attention = job.described(found, config)
     if needs_attention:
         return warning(what, masked(says))
-    return good(what, masked(says), "" if found.last else NONE_YET if config.backup_place else OFF)
+    state = ""
+    if not found.last:
+        state = NONE_YET if config.backup_place else OFF
+    return good(what, masked(says), state)
 
 
 def _jobs(config: Config) -> Finding:

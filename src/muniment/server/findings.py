@@ -32,7 +32,9 @@ class Finding(NamedTuple):
 
     @property
     def mark(self) -> str:
-        return "FAIL" if not self.is_good else "WARN" if self.warns else "OK"
+        if not self.is_good:
+            return "FAIL"
+        return "WARN" if self.warns else "OK"
 
 
 def good(what: str, says: str, state: str = "") -> Finding:
@@ -50,4 +52,6 @@ def warning(what: str, says: str) -> Finding:
 def exit_status(findings: Iterable[Finding]) -> int:
     """Return the exit status that tells the worst finding."""
     marks = {finding.mark for finding in findings}
-    return FAIL if "FAIL" in marks else WARN if "WARN" in marks else OK
+    if "FAIL" in marks:
+        return FAIL
+    return WARN if "WARN" in marks else OK

@@ -373,10 +373,12 @@ def chained_rows(connection: sqlite3.Connection, after: int, limit: int) -> list
     if not rows:
         return rows
     first = chain.oldest(connection)
-    chains = {each.sequence: each.chain.hex() for each in chain.links(connection, after, rows[-1].sequence)}
-    # The first value counts for all entries before it.
-    floor = {} if first is None else {row.sequence: first.chain.hex() for row in rows if row.sequence < first.sequence}
-    return [row._replace(chain=chains.get(row.sequence, floor.get(row.sequence))) for row in rows]
+    chains = {link.sequence: link.chain.hex() for link in chain.links(connection, after, rows[-1].sequence)}
+    if first is not None:
+        # The first value counts for all entries before it.
+        unchained = [row.sequence for row in rows if row.sequence < first.sequence]
+        chains = {**dict.fromkeys(unchained, first.chain.hex()), **chains}
+    return [row._replace(chain=chains.get(row.sequence)) for row in rows]
 
 
 def chain_after(connection: sqlite3.Connection, number: int) -> str | None:

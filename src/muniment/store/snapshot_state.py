@@ -54,12 +54,17 @@ def load(connection: sqlite3.Connection, former: SnapshotState | None, *, since:
     edition, epoch, at = connection.execute("SELECT edition, epoch, at FROM published_meta").fetchone()
     rows = connection.execute("SELECT kind, n, raising, treasury_minor FROM published_total")
     totals = {kind: (n, raising, int(treasury_minor)) for kind, n, raising, treasury_minor in rows}
-    build = 0 if former is None else former.build if former.epoch == epoch else next(_builds)
+    if former is None:
+        build = 0
+    elif former.epoch == epoch:
+        build = former.build
+    else:
+        build = next(_builds)
     version = build << 64 | edition
     versions: dict[str, int] = dict.fromkeys(KINDS, version)
     if former is not None and former.epoch == epoch and former.edition < edition:
-        changed = _kinds_changed(connection, former.edition, edition)
-        versions = {kind: version if kind in changed else former.versions[kind] for kind in KINDS}
+        for kind in set(KINDS) - _kinds_changed(connection, former.edition, edition):
+            versions[kind] = former.versions[kind]
     blocks: dict[str, list[int]] = {kind: [] for kind in KINDS}
     counts: dict[str, list[int]] = {kind: [] for kind in KINDS}
     for kind, first, n in connection.execute("SELECT kind, first, n FROM published_block ORDER BY kind, first DESC"):
@@ -73,7 +78,9 @@ def load(connection: sqlite3.Connection, former: SnapshotState | None, *, since:
 
 def _kinds_changed(connection: sqlite3.Connection, after: int, edition: int) -> set[str]:
     rows = connection.execute("SELECT kind, sequence FROM published_change WHERE sequence > ?", (after,)).fetchall()
-    return {row[0] for row in rows} if len(rows) == edition - after else set(KINDS)
+    if len(rows) != edition - after:
+        return set(KINDS)
+    return {row[0] for row in rows}
 
 
 MANY_CHANGES: Final = 5_000

@@ -92,7 +92,11 @@ def _whole(value: Any) -> str:
     """Return *value* with the secrets of identity providers, which its text leaves out: a change of one is recorded."""
     if not isinstance(value, tuple):
         return str(value)
-    return str(tuple(astuple(each) if isinstance(each, Provider) else each for each in value))
+    return str(tuple(_with_secret(member) for member in value))
+
+
+def _with_secret(member: Any) -> Any:
+    return astuple(member) if isinstance(member, Provider) else member
 
 
 def _digest(text: str) -> str:

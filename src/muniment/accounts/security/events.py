@@ -373,10 +373,10 @@ def _setting(value: str | None) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, list):
-        words = ", ".join(map(_word, value))
-        return capfirst(words) if all(each in _VALUES for each in value) else words
-    return capfirst(_word(value)) if value in _VALUES else _word(value)
+    values = value if isinstance(value, list) else [value]
+    words = ", ".join(map(_word, values))
+    are_known = all(name in _VALUES for name in values)
+    return capfirst(words) if are_known else words
 
 
 def _word(value: Any) -> str:

@@ -19,6 +19,7 @@ from muniment.accounts.security.models import MAX_AGENT_CHARACTERS
 from muniment.kernel.http.addresses import site_key
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import now
+from muniment.kernel.texts import printable
 
 
 class Origin(NamedTuple):
@@ -64,8 +65,7 @@ class OriginMiddleware:
 
 
 def _origin(address: str, agent: str, request_id: str) -> Origin:
-    agent = agent[:MAX_AGENT_CHARACTERS]
-    shown = "".join(character if character.isprintable() else " " for character in agent)
+    shown = printable(agent[:MAX_AGENT_CHARACTERS])
     return Origin(address[:45], shown.strip(), request_id[:128])
 
 

@@ -103,13 +103,12 @@ def _is_ruled_out(criterion: JSONMapping, listing: Inputs) -> bool:
 def _sources_of(criterion: JSONMapping) -> set[str]:
     """Return the sources that can support a criterion."""
     sources = set((criterion.get("evidence") or {}).get("sources") or ())
-    checked_roots = set()
+    sources_of_facts = set()
     for check in criterion.get("checks") or ():
         if "terms" in check:
             sources.add(check.get("in", "documents"))
         else:
-            checked_roots.add(check["path"].partition(".")[0])
-    if not sources and not checked_roots:
-        return {"documents"}
+            root = check["path"].partition(".")[0]
+            sources_of_facts.add(root if root in SOURCES else "profile")
     # What the criterion names is what to complete; the facts that its checks read say so only where it names nothing.
-    return sources or {root if root in SOURCES else "profile" for root in checked_roots}
+    return sources or sources_of_facts or {"documents"}

@@ -43,7 +43,9 @@ class Phrase(str):
         made = super().__new__(cls, text)
         made.template = str(template)
         # An error keeps the frames that it went through, so that of other objects only the text is kept.
-        made.values = {name: each if isinstance(each, _KEPT) else str(each) for name, each in values.items()}
+        made.values = {}
+        for name, value in values.items():
+            made.values[name] = value if isinstance(value, _KEPT) else str(value)
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:

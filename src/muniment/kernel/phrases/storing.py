@@ -99,7 +99,9 @@ def plain_json(value: Any) -> Any:
         return str(found)
     if isinstance(found, dict):
         return {name: plain_json(member) for name, member in found.items()}
-    return [plain_json(item) for item in found] if isinstance(found, list) else found
+    if isinstance(found, list):
+        return [plain_json(item) for item in found]
+    return found
 
 
 def text_of(stored: str) -> str:

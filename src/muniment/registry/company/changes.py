@@ -90,8 +90,7 @@ def read_change(change: JSONMapping, schema: Schema, *, is_new: bool = False) ->
         BadFields: values of a wrong type, fields that cannot be edited, such as id or owner.
     """
     edit = read_fields(change, schema.company_change, is_new=is_new)
-    # treasury and treasuryAmount are one column, and have one name in the history.
-    return {"treasury" if name == _AMOUNT else name: value for name, value in edit.items()}
+    return {_COLUMNS.get(name, name): value for name, value in edit.items()}
 
 
 def read_fields(change: JSONMapping, record: Record, hint: str = HINT, *, is_new: bool = False) -> Edit:
@@ -141,6 +140,8 @@ def _members(record: Record) -> dict[str, str]:
 
 
 _AMOUNT: Final = "treasuryAmount"
+_COLUMNS: Final = {_AMOUNT: "treasury"}
+"""Two fields of one column, which have one name in the history."""
 _PARTS: Final = frozenset({"positions", "proposals", "capTable", "fundingRounds"})
 
 

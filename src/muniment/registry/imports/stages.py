@@ -131,8 +131,9 @@ def _keep_choices(mapping: FileMapping, former: FileMapping) -> None:
     mapping.same_name_is_same_person = former.same_name_is_same_person
     for table in mapping.table:
         chosen = next((each for each in former.table if each.name == table.name), None)
-        columns = {each.heading: each for each in chosen.column} if chosen else {}
-        table.column = [columns.get(each.heading, each) for each in table.column]
+        if chosen is not None:
+            columns = {column.heading: column for column in chosen.column}
+            table.column = [columns.get(column.heading, column) for column in table.column]
 
 
 def _complete(mapping: FileMapping, sheets: list[Sheet]) -> None:

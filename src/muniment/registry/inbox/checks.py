@@ -288,7 +288,8 @@ def _website(website: str) -> Check:
 def _links(wanted: list[str], stored: ItemChecks | None) -> Check:
     if not wanted:
         return Check("links", passed=True, found=gettext("none"))
-    known = {each["url"]: Finding(**each) for each in stored.links} if stored else {}
+    stored_links = stored.links if stored else []
+    known = {link["url"]: Finding(**link) for link in stored_links}
     found = [known[link] for link in wanted if link in known]
     dead = [each for each in found if each.fault]
     if dead:

@@ -210,10 +210,13 @@ def next_item(actor: Actor, found: InboxFilter, subject: str) -> QueueItem | Non
     parts = {of: rows.exclude(subject=subject) for of, rows in parts.items()}
     sign, place = "-" if found.newest else "", _place(subject)
     order = (f"{sign}since", f"{sign}of", f"{sign}pk")
-    behind = {of: rows.filter(_behind(of, *place, newest=found.newest)) for of, rows in parts.items()} if place else {}
-    for each in (behind, parts):
-        rows = list(_union(each).order_by(*order)[:1]) if each else []
-        if described := _described(actor, rows):
+    ranges = [parts]
+    if place:
+        behind = {of: rows.filter(_behind(of, *place, newest=found.newest)) for of, rows in parts.items()}
+        ranges = [behind, parts]
+    for rows_by_kind in ranges:
+        first = list(_union(rows_by_kind).order_by(*order)[:1])
+        if described := _described(actor, first):
             return described[0]
     return None
 
@@ -261,9 +264,10 @@ def _parts(actor: Actor, found: InboxFilter) -> dict[str, QuerySet[Any]]:
     for of in ("change", "petition"):
         subject = Concat(Value(f"{of}:"), Cast("pk", TextField()), output_field=TextField())
         rows[of] = rows[of].annotate(subject=subject)
-    wanted = [_words(of, found.words) for of in rows] if found.words else [Q()] * len(rows)
-    narrowed = zip(rows.items(), wanted, strict=True)
-    return {of: _assigned(_checked(part.filter(words), found.check), actor, found) for (of, part), words in narrowed}
+    for of, kind_rows in rows.items():
+        matching = kind_rows.filter(_words(of, found.words)) if found.words else kind_rows
+        rows[of] = _assigned(_checked(matching, found.check), actor, found)
+    return rows
 
 
 def _rows_in(state: ItemState) -> dict[str, QuerySet[Any]]:

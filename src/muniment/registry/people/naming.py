@@ -373,7 +373,9 @@ class _Naming:
         new = [(index, name) for index, name in names if self.by_name.get(name) != ""]
         if self.actor is None or not new:
             return
-        people = {} if self.reverts else people_named((name for _, name in new), self.actor)
+        people: dict[str, list[str]] = {}
+        if not self.reverts:
+            people = people_named((name for _, name in new), self.actor)
         refusals = {name_key(refusal.name): refusal for refusal in self.refusals}
         for index, name in new:
             key = name_key(name)

@@ -170,7 +170,9 @@ def remember_folder(data: Path, folder: Path) -> None:
 def folders_of(data: Path) -> list[Path]:
     """Return the folders that have had backups."""
     file = data / _FOLDERS
-    return [Path(os.fsdecode(line)) for line in file.read_bytes().splitlines()] if file.exists() else []
+    if not file.exists():
+        return []
+    return [Path(os.fsdecode(line)) for line in file.read_bytes().splitlines()]
 
 
 def _read(file: Path) -> list[Line]:

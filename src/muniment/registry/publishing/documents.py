@@ -98,6 +98,11 @@ _LIST_CHUNK: Final = 5_000
 NONE_LEFT_OUT: Final[Mapping[str, Collection[int]]] = {}
 
 
+def _day(stored: date | str | None) -> date | None:
+    """Return a day as a date; SQLite stores it as text."""
+    return None if stored is None else date.fromisoformat(str(stored))
+
+
 def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE_LEFT_OUT) -> dict[int, CompanyView]:
     """
     Load the data of companies' documents, by primary key.
@@ -125,7 +130,7 @@ def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE
         f" FROM registry_fundinground {of_these}",
         keys,
     ):
-        opened, closed = (None if day is None else date.fromisoformat(str(day)) for day in days)
+        opened, closed = map(_day, days)
         views[company].rounds.append(RoundRow(name, target, opened, closed, item, bool(public)))
     _add_proofs(views)
     for pk, assessments in assessments_of(pk for pk, view in views.items() if view.columns["has_scores"]).items():

@@ -110,7 +110,9 @@ def _slugs(path: Path) -> dict[str, set[str]]:
         for line in read_lines(source.path):
             member = _MEMBERS[source.kind]
             row: Any = (line.value or {}).get(member) if member else line.value
-            named = {str(row[key]) for key in _KEYS if row.get(key)} if isinstance(row, dict) else set()
+            named: set[str] = set()
+            if isinstance(row, dict):
+                named = {str(row[key]) for key in _KEYS if row.get(key)}
             if not named:
                 message = Phrase(
                     "{file}:{line} names no row, so it is unknown which rows are missing.",

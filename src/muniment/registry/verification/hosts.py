@@ -57,7 +57,9 @@ def _ascii(host: str) -> str:
 
 def _own_path(path: str) -> str:
     segments = path.removesuffix("/").split("/")[1:]
-    return "".join(f"/{each}" for each in segments) if all(map(_SEGMENT.fullmatch, segments)) else ""
+    if not all(map(_SEGMENT.fullmatch, segments)):
+        return ""
+    return "".join(f"/{segment}" for segment in segments)
 
 
 def as_written(host: str) -> str:

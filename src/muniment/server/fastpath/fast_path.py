@@ -132,8 +132,9 @@ class FastPath:
         """Look up the details of all waiting connections in one query, and answer them in order."""
         waiting, self.waiting = self.waiting, []
         asked = [(connection, connection.waits_for) for connection in waiting if connection.waits_for is not None]
+        details = [detail for _, detail in asked]
         try:
-            answers = self.rest.look_up([detail for _, detail in asked]) if self.rest is not None else {}
+            answers = self.rest.look_up(details) if self.rest is not None else {}
         except Exception:  # noqa: BLE001 - the ordinary path repeats, logs and reports it
             answers = {}
         for connection, _ in asked:

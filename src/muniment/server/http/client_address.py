@@ -216,7 +216,10 @@ def _last_comma(text: str) -> int:
 
 def _node(element: str) -> str | None:
     found = _FOR.search(element)
-    return _plain(found[1] if found[1] is not None else found[2]) if found else None
+    if found is None:
+        return None
+    quoted, token = found.groups()
+    return _plain(token if quoted is None else quoted)
 
 
 def _plain(node: str) -> str | None:

@@ -85,7 +85,8 @@ class TextFormatter(logging.Formatter):
             if name not in _ACCOUNTED and name not in _IN_MESSAGE
         )
         current = request_id.get()
-        return " ".join(part for part in (line, more, f"request={current}" if current else "") if part)
+        request = f"request={current}" if current else ""
+        return " ".join(filter(None, (line, more, request)))
 
 
 def set_up(log_format: str, level: str = "info") -> None:

@@ -46,11 +46,10 @@ class Writer:
         part = self._folder / f"{kind}.{form}.part"
         rows = 0
         with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as packed:
-            lines = (
-                _csv_lines(connection, kind, self._columns[kind], self._base_url)
-                if form == "csv"
-                else _json_lines(connection, kind, self._base_url)
-            )
+            if form == "csv":
+                lines = _csv_lines(connection, kind, self._columns[kind], self._base_url)
+            else:
+                lines = _json_lines(connection, kind, self._base_url)
             for rows, line in enumerate(lines):
                 packed.write(line)
                 if rows % BATCH == 0:

@@ -12,7 +12,7 @@ import threading
 from array import array
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import reduce
-from operator import and_, itemgetter, or_
+from operator import and_, itemgetter
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -155,6 +155,14 @@ def _bits(numbers: Collection[int]) -> int:
     return int(flags, 2)
 
 
+def _in_any(documents: Iterable[_Documents]) -> int:
+    """Return the documents that have one of several values."""
+    bits = 0
+    for of_value in documents:
+        bits |= of_value if isinstance(of_value, int) else _bits(of_value)
+    return bits
+
+
 class _Base:
     """The documents that all but one filter find; None: every document."""
 
@@ -165,7 +173,7 @@ class _Base:
     def count(self, documents: Sequence[_Documents]) -> int:
         if len(documents) == 1 and not isinstance(documents[0], int):
             return self._among(documents[0])
-        bits = reduce(or_, (each if isinstance(each, int) else _bits(each) for each in documents))
+        bits = _in_any(documents)
         return (bits if self.bits is None else bits & self.bits).bit_count()
 
     def _among(self, numbers: "array[int]") -> int:
@@ -204,7 +212,7 @@ class Counting:
         self._found: int | None = None
         if chosen.q or chosen.ranges or chosen.ids is not None:
             unfiltered = positions.get(connection, chosen._replace(filters=()), version).positions
-            self._found = _bits([each & _NUMBER for each in unfiltered]) if unfiltered else 0
+            self._found = _bits([position & _NUMBER for position in unfiltered])
         self._filters = {each.name: self._of_filter(each) for each in chosen.filters}
 
     @property
@@ -285,7 +293,7 @@ class Counting:
         listed = msgspec.json.encode(sorted(ids)).decode()
         rows = self._connection.execute(f"{_FORMS} WHERE id IN (SELECT value FROM json_each(?))", (listed,)).fetchall()
         found = (self._documents.of(self._connection, self._build, _Form(*row)) for row in rows)
-        return reduce(or_, (each if isinstance(each, int) else _bits(each) for each in found), 0), ids
+        return _in_any(found), ids
 
     def _forms_in_use(self, name: str) -> Iterable[list[_Form]]:
         rows = self._connection.execute(

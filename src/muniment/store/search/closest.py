@@ -51,8 +51,12 @@ class Closest(msgspec.Struct, frozen=True, gc=False):
 
 
 def guidance_of(closest: Sequence[Closest], hint: str) -> JSONObject:
-    found: JSONObject = {"closest": [each.to_wire() for each in closest]} if closest or hint else {}
-    return {**found, "hint": hint} if hint else found
+    if not closest and not hint:
+        return {}
+    guidance: JSONObject = {"closest": [similar.to_wire() for similar in closest]}
+    if hint:
+        guidance["hint"] = hint
+    return guidance
 
 
 def closest_of(

@@ -55,8 +55,10 @@ class Result(NamedTuple):
     @property
     def about(self) -> str:
         """Return its type and industry, if it is a company, and its summary."""
-        classes = [self.item.get(name) for name in ("type", "industry")] if self.kind == "company" else []
-        return ". ".join(filter(None, (", ".join(filter(None, classes)), self.summary)))
+        if self.kind != "company":
+            return self.summary
+        classes = ", ".join(filter(None, (self.item.get("type"), self.item.get("industry"))))
+        return ". ".join(filter(None, (classes, self.summary)))
 
 
 class Everything(NamedTuple):

@@ -198,8 +198,10 @@ def of_name(connection: sqlite3.Connection, kind: str, marked: Iterable[str], li
 
 def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str, ...]) -> tuple[list[int], list[int]]:
     """Return what *key* names, in the order of *marks*, and what it named before; fuller documents first."""
+    if not key:
+        return [], []
     every = (*marks, keys.FORMER)
-    some = _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in every), 2) if key else []
+    some = _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in every), 2)
     if len(some) < 2:
         is_present = some and _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in marks), 1)
         return (some, []) if is_present else ([], some)
@@ -319,7 +321,8 @@ def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]
     for near in names:
         for position in _matching(connection, kind, _quoted(near.word), MAX_CLOSE):
             found[position] = max(near.similarity, found.get(position, 0))
-    for match in _corrected(words) if any(like for _, like in words) else ():
+    has_similar = any(similar for _, similar in words)
+    for match in _corrected(words) if has_similar else ():
         hits = _best(connection, kind, match, MAX_CLOSE)
         for position, name in _names(connection, kind, hits).items():
             found[position] = max(OSA.normalized_similarity(key, keys.squeeze(name)), found.get(position, 0))
@@ -331,10 +334,15 @@ def _close(connection: sqlite3.Connection, kind: str, key: str, split: list[str]
 
 def _corrected_query(connection: sqlite3.Connection, kind: str, words: list[tuple[str, list[Near]]]) -> str:
     """Return the words, each unknown one replaced by the likeliest of the registry; empty if nothing has them all."""
-    likely = [near[0].word if near else word for word, near in words]
-    if not any(near for _, near in words) or not _matching(connection, kind, " AND ".join(map(_quoted, likely)), 1):
+    if not any(similar for _, similar in words):
         return ""
-    return " ".join(near[0].plain if near else word for word, near in words)
+    tokens = []
+    shown = []
+    for word, similar in words:
+        tokens.append(similar[0].word if similar else word)
+        shown.append(similar[0].plain if similar else word)
+    is_found = bool(_matching(connection, kind, " AND ".join(map(_quoted, tokens)), 1))
+    return " ".join(shown) if is_found else ""
 
 
 def _like(connection: sqlite3.Connection, kind: str, word: str) -> list[Near]:

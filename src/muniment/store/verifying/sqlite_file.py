@@ -73,7 +73,9 @@ def _tables(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
 
 def _messages(connection: sqlite3.Connection, statement: str) -> list[str]:
     found = [str(row[0]) for row in connection.execute(statement).fetchmany(_MOST)]
-    return [] if found == ["ok"] else [line for message in found for line in message.splitlines()[:_MOST]]
+    if found == ["ok"]:
+        return []
+    return [line for message in found for line in message.splitlines()[:_MOST]]
 
 
 def _faults_of_words(connection: sqlite3.Connection, name: str, statement: str) -> list[str]:

@@ -225,7 +225,7 @@ def _private_texts(criterion: JSONMapping) -> list[str]:
 
 def presentable(reason: str, private: Sequence[str], public: Sequence[str]) -> str:
     """Return *reason* as a report may show it, or "" to hide it; *public* texts can be seen by the reader anyway."""
-    spaced = "".join(" " if character.isspace() else character for character in reason)
+    spaced = re.sub(r"\s", " ", reason)
     visible = (character for character in spaced if unicodedata.category(character) not in _INVISIBLE)
     shown = collapse("".join(visible))
     if _NOT_PLAIN.search(shown):
