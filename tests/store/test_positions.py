@@ -102,3 +102,55 @@ def test_items_without_a_number_come_last_and_a_wrong_number_of_a_cursor_is_none
     assert module._value(Mark("treasury", 1, "-1")) is None
     assert module._value(Mark("treasury", 1, "²")) is None
     assert module._value(Mark("updated", 1, "2026-01-01")) == "2026-01-01"
+
+
+@pytest.fixture
+def many(publisher, reader):
+    """A registry whose active companies are so many that the start of a sorted list is found alone."""
+    publisher.publish(
+        *(
+            company(
+                number,
+                day=738_000 + number // 3,
+                name=f"{number % 7} Harbour",
+                status="active" if number % 4 else "inactive",
+                treasuryMinor=None if number % 5 == 0 else number % 11 * 100,
+                updatedAt=f"2026-01-0{1 + number % 4}T00:00:00.000000Z",
+                **({"teamSize": number % 6} if number % 3 else {}),
+            )
+            for number in range(1, 4 * module.STARTS)
+        )
+    )
+    reader.refresh()
+    return reader
+
+
+@pytest.mark.parametrize("sort", [order for order in ORDERS if order != "newest"])
+@pytest.mark.parametrize("query", [{}, {"status": ["active"]}])
+def test_the_start_of_a_sorted_list_is_that_of_the_whole_list(many, sort, query):
+    chosen = selection("company", companies_by(sort=sort, **query))
+    with many.snapshot() as (connection, state):
+        whole = module.find(connection, chosen).positions
+        total = state.totals["company"][0]
+        start, number = module.find_start(connection, chosen, module.STARTS, total)
+    assert (list(start.positions), number) == (list(whole[: module.STARTS]), len(whole))
+    assert pages(many, sort=sort, page_size=100, **query)[2:] != []
+
+
+@pytest.mark.parametrize("query", [{"status": ["inactive"]}, {"status": ["active", "inactive"]}, {"q": "harbour"}])
+def test_a_list_of_few_or_of_unknown_number_is_found_whole(many, query):
+    chosen = selection("company", companies_by(sort="treasury", **query))
+    with many.snapshot() as (connection, state):
+        assert module.find_start(connection, chosen, module.STARTS, state.totals["company"][0]) is None
+
+
+def test_pages_from_the_start_and_behind_it_join(many):
+    def walk(page_size):
+        found = []
+        for number in range(1, 4 * module.STARTS // page_size + 2):
+            page = many.companies(companies_by(sort="treasury", page=number, page_size=page_size))
+            assert page.total == 4 * module.STARTS - 1
+            found += ids(page)
+        return found
+
+    assert walk(100) == walk(30)

@@ -622,6 +622,15 @@ class Reader(PublishedFile):
             positions, found = None, NOTHING
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]
+            elif mark is None:
+                found, total = self._positions.get_start(
+                    connection,
+                    chosen,
+                    state.versions[chosen.kind],
+                    end=query.page * size,
+                    total=state.totals[chosen.kind][0],
+                )
+                positions = found.positions
             else:
                 found = self._positions.get(connection, chosen, state.versions[chosen.kind])
                 positions, total = found.positions, len(found.positions)

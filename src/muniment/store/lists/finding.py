@@ -25,6 +25,8 @@ COLUMNS: Final = {
     "updated": "updated_at",
 }
 """The columns of orders and ranges."""
+_INDEXES: Final = {"name": "published_document_name", "updated": "published_document_updated"}
+"""The indexes of orders that are not named after their column."""
 _BUILT_IN: Final = frozenset({*COLUMNS, "listed"})
 """Ranges that look at a column or the position; others look at the values of a declared field."""
 
@@ -79,6 +81,44 @@ def find(connection: sqlite3.Connection, chosen: Selection) -> Matches:
     if not len(positions):
         hint = hint_of(connection, chosen.kind, chosen.q, chosen.filters, chosen.ranges, corrected=planned.corrected)
     return Matches(positions, closest, hint, tiers, is_cut)
+
+
+def find_start(connection: sqlite3.Connection, chosen: Selection, most: int, total: int) -> tuple[Matches, int] | None:
+    """
+    Return the first *most* documents of a selection in an order with an index, and how many it finds.
+
+    It walks the index of the order until it has them, so the first page of many matches costs about as much as that of
+    a few. None if sorting all of them is cheaper, or if their number is unknown without finding them: of one value it
+    is stored, but documents can have several.
+
+    Args:
+        total: the number of all documents of the kind.
+    """
+    is_plain = chosen.order in COLUMNS and not (chosen.q or chosen.ranges) and chosen.ids is None
+    if not is_plain or len(chosen.filters) > 1:
+        return None
+    column = COLUMNS[chosen.order]
+    index = _INDEXES.get(chosen.order, f"published_document_{column}")
+    conditions, parameters = [f"d.kind = '{chosen.kind}'"], list[object]()
+    if chosen.filters:
+        values = meant_by(connection, chosen.kind, chosen.filters[0])
+        if len(values) != 1:
+            return None
+        ((total_of_value, number),) = values
+        # The walk passes most * total / total_of_value documents on average.
+        if total_of_value * total_of_value < most * total:
+            return None
+        total = total_of_value
+        conditions.append(
+            "EXISTS (SELECT 1 FROM published_facet AS g WHERE g.value_id = ? AND g.position = d.position)"
+        )
+        parameters.append(number)
+    direction = "" if chosen.order == "name" else " DESC"
+    statement = (
+        f"SELECT d.position FROM published_document AS d INDEXED BY {index} WHERE {' AND '.join(conditions)}"
+        f" ORDER BY d.{column}{direction}, d.position{direction} LIMIT ?"
+    )
+    return Matches(_positions(connection, (statement, [*parameters, most]))), total
 
 
 def _find(connection: sqlite3.Connection, chosen: Selection, planned: Plan) -> tuple["array[int]", bool]:

@@ -6,21 +6,55 @@ import threading
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from cachetools import LRUCache
 
 from muniment.store.cache import size_of
-from muniment.store.lists.finding import Matches, find, sort_key
+from muniment.store.lists.finding import Matches, find, find_start, sort_key
 from muniment.store.queries import Mark, Selection
+
+STARTS: Final = 200
+"""Documents of a sorted list that are found without the rest: eight pages of 25."""
+_BYTES_OF_START: Final = STARTS * 8
 
 
 class Positions:
-    """LRU cache of at most *limit_bytes*: what each selection finds, valid until its kind changes."""
+    """LRU caches of at most *limit_bytes*: what each selection finds, valid until its kind changes."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._cache: LRUCache[Selection, tuple[int, Matches, int]] = LRUCache(limit_bytes, getsizeof=itemgetter(2))
+        of_starts = limit_bytes // 8
+        self._cache: LRUCache[Selection, tuple[int, Matches, int]] = LRUCache(
+            limit_bytes - of_starts, getsizeof=itemgetter(2)
+        )
+        self._starts: LRUCache[Selection, tuple[int, tuple[Matches, int], int]] = LRUCache(
+            of_starts, getsizeof=itemgetter(2)
+        )
         self._lock = threading.Lock()
+
+    def get_start(
+        self, connection: sqlite3.Connection, chosen: Selection, version: int, *, end: int, total: int
+    ) -> tuple[Matches, int]:
+        """
+        Return what *chosen* selects, in order, at least its first *end* documents, and how many there are in all.
+
+        Args:
+            total: the number of all documents of the kind.
+        """
+        with self._lock:
+            cached = self._cache.get(chosen)
+            start = self._starts.get(chosen)
+        is_whole = cached is not None and cached[0] == version
+        if not is_whole and end <= STARTS:
+            if start is not None and start[0] == version:
+                return start[1]
+            found = find_start(connection, chosen, STARTS, total)
+            if found is not None:
+                with self._lock, contextlib.suppress(ValueError):  # larger than the whole cache
+                    self._starts[chosen] = version, found, _BYTES_OF_START + size_of(chosen) + 300
+                return found
+        whole = self.get(connection, chosen, version)
+        return whole, len(whole.positions)
 
     def get(self, connection: sqlite3.Connection, chosen: Selection, version: int) -> Matches:
         """
