@@ -54,9 +54,13 @@ SELECT place.person_id, place.title, place.extra, place.item_id, company.provena
     company.symbol, company.icon,
     (SELECT logo.digest FROM registry_fetchedlogo logo
         WHERE logo.company_id = company.id AND logo.source = company.icon) AS logo_digest
-FROM registry_position place JOIN registry_company company ON company.id = place.company_id
-WHERE company.state = %s"""
-"""Positions of people in published companies, with the companies' fetched logos."""
+FROM registry_position place CROSS JOIN registry_company company
+WHERE company.id = place.company_id AND company.state = %s"""
+"""
+Positions of people in published companies, with the companies' fetched logos.
+
+CROSS JOIN begins with the positions of the people: SQLite would begin with all published companies.
+"""
 _LATEST_FIRST: Final = "company.listed_on DESC NULLS LAST, company.publication_number DESC NULLS LAST"
 TABLES: Final[dict[str, type[models.Model]]] = {"company": Company, "person": Person, "framework": Framework}
 

@@ -459,9 +459,10 @@ def _company_standings(keys: list[int]) -> Iterator[Standing]:
 
 
 def _person_standings(keys: list[int]) -> Iterator[Standing]:
+    # CROSS JOIN begins with the positions of the person: SQLite may choose to begin with all published companies.
     places = (
-        "SELECT 1 FROM registry_position place JOIN registry_company company ON company.id = place.company_id"
-        " WHERE place.person_id = person.id AND company.state = %s"
+        "SELECT 1 FROM registry_position place CROSS JOIN registry_company company"
+        " WHERE place.person_id = person.id AND company.id = place.company_id AND company.state = %s"
     )
     for pk, slug, listed, unlisted_by, was_public, number, is_named in rows(
         "SELECT id, slug, listed, unlisted_by, published, publication_number,"

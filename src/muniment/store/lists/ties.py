@@ -9,7 +9,9 @@ import msgspec
 from muniment.store.reader import PublishedFile
 
 _CONNECTED: Final = (
-    "SELECT d.key FROM published_document AS d WHERE d.kind = 'person' AND d.key IN (SELECT value FROM json_each(?))"
+    # By key: SQLite would walk all people with several positions, whose index is in the order asked for.
+    "SELECT d.key FROM published_document AS d INDEXED BY published_document_key"
+    " WHERE d.kind = 'person' AND d.key IN (SELECT value FROM json_each(?))"
     " AND d.company_count > 1 ORDER BY d.company_count DESC, d.sort_name, d.key"
 )
 

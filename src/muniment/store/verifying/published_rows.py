@@ -92,8 +92,9 @@ def _is_consistent(connection: sqlite3.Connection, stored: dict[str, Any], facet
         return False
     if not isinstance(stored["treasury_minor"], int | None):
         return False
+    # CROSS JOIN begins with the few numbers, here and below: SQLite may choose to begin with all rows of the table.
     (entries,) = connection.execute(
-        "SELECT count(*) FROM json_each(?) s JOIN published_facet f ON f.value_id = s.value AND f.position = ?",
+        "SELECT count(*) FROM json_each(?) s CROSS JOIN published_facet f ON f.value_id = s.value AND f.position = ?",
         (msgspec.json.encode(facets).decode(), stored["position"]),
     ).fetchone()
     return bool(entries == len(facets))
@@ -110,7 +111,7 @@ def _has_filters(connection: sqlite3.Connection, document: PublishedDocument, fa
     """Return whether the row names the values of *document*, and no others."""
     wanted = sorted((name, value) for name, values in document.facets.items() for value in dict.fromkeys(values))
     rows = connection.execute(
-        "SELECT v.name, v.value FROM json_each(?) s JOIN published_value v ON v.id = s.value AND v.kind = ?",
+        "SELECT v.name, v.value FROM json_each(?) s CROSS JOIN published_value v ON v.id = s.value AND v.kind = ?",
         (msgspec.json.encode(facets).decode(), document.kind),
     )
     return sorted(rows.fetchall()) == wanted
