@@ -403,11 +403,7 @@ class _CompanyBatch:
             end_proofs(self.moved)
         for model, keys in self.stale.items():
             model._default_manager.filter(company_id__in=keys).delete()  # noqa: SLF001 - Django's public name
-        parts: list[models.Model] = []
-        for company, row, places in self.new_parts:
-            parts += self._positions(company, places or (), people)
-            parts += rows_of_parts(company, row)
-        insert_parts(parts)
+        insert_parts(self._rows_of_new_parts(people))
         self.answers.settle((company, places) for company, _, places in self.new_parts if places is not None)
         run = self.run
         history.insert_creations(run.actor, IMPORTED, "company", self.made, run.import_run)
@@ -416,6 +412,11 @@ class _CompanyBatch:
             HistoryEntry.objects.bulk_update(self.extended_entries, ["before", "after", "parts", "changed"])
         remember("company", self.edits)
         self._publish(people)
+
+    def _rows_of_new_parts(self, people: NamedPeople) -> Iterator[models.Model]:
+        for company, row, places in self.new_parts:
+            yield from self._positions(company, places or (), people)
+            yield from rows_of_parts(company, row)
 
     def _positions(self, company: Company, places: Iterable[PositionRow], people: NamedPeople) -> Iterator[Position]:
         """Yield the unsaved positions of a company; people who have one are published again."""

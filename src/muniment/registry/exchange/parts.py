@@ -5,7 +5,8 @@ What is stored of them, the ids of their rows, and the rows to store.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from django.db import models
@@ -21,6 +22,7 @@ from muniment.schema.record import Record
 
 StoredParts = dict[str, dict[int, list[Any]]]
 """Stored parts, by the part's name in a row and the company's key."""
+_INSERTED_TOGETHER: Final = 20_000
 NO_PARTS: Final[Mapping[str, list[Any]]] = {}
 
 
@@ -103,22 +105,22 @@ def _rounds_with_ids(rounds: Sequence[RoundRow], stored: Sequence[RoundRow], rec
 # ---------------------------------------------------------------------- rows to store
 
 
-def rows_of_parts(company: Company, row: CompanyRow) -> list[models.Model]:
-    """Return the unsaved rows of the lists of *row*, except its positions."""
-    rows: list[models.Model] = []
+def rows_of_parts(company: Company, row: CompanyRow) -> Iterator[models.Model]:
+    """Yield the unsaved rows of the lists of *row*, except its positions."""
     for rank, document in enumerate(row.proposals or ()):
-        rows.append(Proposal(company_id=company.pk, rank=rank, document=document))
+        yield Proposal(company_id=company.pk, rank=rank, document=document)
     for rank, document in enumerate(row.cap_table or ()):
-        rows.append(CapTableEntry(company_id=company.pk, rank=rank, document=document))
+        yield CapTableEntry(company_id=company.pk, rank=rank, document=document)
     for rank, funding_round in enumerate(row.funding_rounds or ()):
-        rows.append(FundingRound(company_id=company.pk, rank=rank, **funding_round._asdict()))
-    return rows
+        yield FundingRound(company_id=company.pk, rank=rank, **funding_round._asdict())
 
 
 def insert_parts(rows: Iterable[models.Model]) -> None:
-    """Insert rows of the tables of parts, one statement for many rows of a table."""
-    by_model: dict[type[models.Model], list[models.Model]] = defaultdict(list)
-    for row in rows:
-        by_model[type(row)].append(row)
-    for model, rows_of_model in by_model.items():
-        model._default_manager.bulk_create(rows_of_model)  # noqa: SLF001 - Django's public name
+    """Insert rows of the tables of parts, one statement for many rows of a table, without holding all of them."""
+    remaining = iter(rows)
+    while chunk := list(islice(remaining, _INSERTED_TOGETHER)):
+        by_model: dict[type[models.Model], list[models.Model]] = defaultdict(list)
+        for row in chunk:
+            by_model[type(row)].append(row)
+        for model, rows_of_model in by_model.items():
+            model._default_manager.bulk_create(rows_of_model)  # noqa: SLF001 - Django's public name

@@ -119,15 +119,18 @@ def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE
     every = stored(Company, f"{_COMPANIES} WHERE company.id IN ({marks(keys)})", keys)
     views = {columns["id"]: CompanyView(columns, has_owner=bool(columns["has_owner"])) for columns in every}
     of_these = f"WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank"
-    loaded: dict[str, list[int]] = {}
-    for member in _TABLES_OF_LISTS:
-        left_out = without.get(member, ())
-        loaded[member] = [key for key in keys if key not in left_out]
-    for company, _, *place in _rows_of_lists(_PLACES_OF_COMPANIES, loaded["positions"]):
+    chosen = dict.fromkeys(_TABLES_OF_LISTS, (of_these, keys))
+    for member, left_out in without.items():
+        if left_out:
+            chosen[member] = _of_others(keys, left_out)
+    of_some, some = chosen["positions"]
+    for company, _, *place in rows(f"{_PLACES_OF_COMPANIES} {of_some}", some):
         views[company].positions.append(_place(place))
-    for company, text in _rows_of_lists("SELECT company_id, document FROM registry_proposal", loaded["proposals"]):
+    of_some, some = chosen["proposals"]
+    for company, text in rows(f"SELECT company_id, document FROM registry_proposal {of_some}", some):
         views[company].proposals.append(msgspec.Raw(text.encode()))
-    for company, text in _rows_of_lists("SELECT company_id, document FROM registry_captableentry", loaded["capTable"]):
+    of_some, some = chosen["capTable"]
+    for company, text in rows(f"SELECT company_id, document FROM registry_captableentry {of_some}", some):
         views[company].cap_table.append(msgspec.Raw(text.encode()))
     for company, item, public, name, target, *days in rows(
         "SELECT company_id, item_id, public, name, target_minor, opened_on, closed_on"
@@ -142,10 +145,12 @@ def company_views(keys: list[int], without: Mapping[str, Collection[int]] = NONE
     return views
 
 
-def _rows_of_lists(statement: str, keys: list[int]) -> list[tuple[Any, ...]]:
-    if not keys:
-        return []
-    return rows(f"{statement} WHERE company_id IN ({marks(keys)}) ORDER BY company_id, rank", keys)
+def _of_others(keys: list[int], left_out: Collection[int]) -> tuple[str, list[int]]:
+    """Return the condition for the lists of the other companies, and its parameters."""
+    others = [key for key in keys if key not in left_out]
+    if not others:
+        return "WHERE 1 = 0", []
+    return f"WHERE company_id IN ({marks(others)}) ORDER BY company_id, rank", others
 
 
 def _place(columns: Sequence[Any]) -> PlaceView:
