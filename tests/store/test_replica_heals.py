@@ -4,7 +4,9 @@ import json
 import sqlite3
 import struct
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
+import msgspec
 import psycopg
 import pytest
 
@@ -20,7 +22,7 @@ from muniment.store.database import faults, node_copy
 from muniment.store.published_document import PublishedEntry
 from muniment.store.reader import Reader
 from muniment.store.replica import Replica
-from muniment.store.verifying.node_copy import build_again
+from muniment.store.verifying.node_copy import build_again, compare
 from services.ports import wait_until
 
 pytestmark = pytest.mark.postgresql
@@ -92,6 +94,38 @@ def test_flipped_page_headers_are_noticed_by_a_read_and_the_file_is_replaced(nod
     reader.tick()
     assert shown(reader) == before
     assert reader.edition == COMPANIES
+
+
+def test_a_flipped_bit_of_a_body_is_not_shown_and_the_node_takes_the_document_again(source, node, reader, tmp_path):
+    path = tmp_path / "published.sqlite3"
+    former = node_copy.identity(path)
+    with closing(sqlite3.connect(path)) as file:
+        statement = "UPDATE published_document SET body = CAST(replace(body, 'xxx', 'xyx') AS BLOB)"
+        file.execute(f"{statement} WHERE key = 'company-7'")
+        file.commit()
+    with pytest.raises(faults.DamagedDocument):
+        reader.document("company", "company-7")
+    assert not node.catch_up(), "the edition stays"
+    reader.tick()
+    assert b"xyx" not in reader.document("company", "company-7").body
+    assert node_copy.identity(path) == former
+    assert node.rebuilds.total() == 0
+    assert compare(source, path, "", COMPANIES + 1).faults == []
+
+
+def test_a_row_that_cannot_be_mended_alone_has_the_copy_built_again(node, reader, tmp_path):
+    path = tmp_path / "published.sqlite3"
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE published_document SET body = x'00', facets = x'ff' WHERE key = 'company-7'")
+        file.commit()
+    with pytest.raises(faults.DamagedDocument):
+        reader.document("company", "company-7")
+    with pytest.raises(msgspec.DecodeError):
+        node.catch_up()
+    node.catch_up()
+    reader.tick()
+    assert reader.document("company", "company-7") is not None
+    assert node.rebuilds["damaged"] == 1
 
 
 def test_other_errors_stay_unexpected():

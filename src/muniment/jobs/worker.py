@@ -15,7 +15,7 @@ from muniment.jobs.handlers import Abandoned, Canceled, HandedBack, LeaseLost, P
 from muniment.jobs.queue import JobRun
 from muniment.jobs.steadiness import GRACE_S
 from muniment.kernel import tracing
-from muniment.store.database.faults import disk_fault
+from muniment.store.database.faults import disk_fault, notice
 from muniment.store.database.retry import is_unavailable, release_connections
 
 log = logging.getLogger(__name__)
@@ -141,6 +141,7 @@ class Worker:
 
     def _failed(self, what: str, error: Exception) -> None:
         """Log a failure; an outage that lasts is logged once, without a trace."""
+        notice(error)
         fault = disk_fault(error) or ("the database does not answer" if is_unavailable(error) else "")
         if not fault:
             log.error("%s", what, exc_info=error)
@@ -166,6 +167,7 @@ class Worker:
         except Abandoned as error:
             run.failed(error.reason, for_good=True)
         except Exception as error:
+            notice(error)
             log.exception("%s %s failed (attempt %d)", run.kind, run.id, run.attempt)
             run.failed(f"{type(error).__name__}: {error}", for_good=False)
 

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice, in_order
+from muniment.scrub.instance import record_met
 from muniment.store.verifying import sqlite_file
 
 NAME: Final = "database pages"
@@ -58,6 +59,12 @@ def _mended(file: Path, part: str) -> bool:
     except DatabaseError:
         return False
     return not sqlite_file.faults(file, part)
+
+
+def record_unreadable() -> None:
+    """Remember that a read met damaged pages, until a scrub has examined the file."""
+    says = "a read met damaged pages"
+    record_met([Damage(check=NAME, subject="the database file", says=says, remedy=_COPY)])
 
 
 CHECK: Final = Check(name=NAME, fine="every page, index and search index is whole", count=_count, look=_look)

@@ -1,4 +1,8 @@
-"""The table of the scrub: one row, so that any process of the instance continues where another one stopped."""
+"""
+The table of the scrub, so that any process of the instance continues where another one stopped.
+
+One row is the progress of the passes, and one what reads have met, until the next turn takes it over.
+"""
 
 from django.db import models
 

@@ -76,7 +76,8 @@ def turn(
         between: called after each part with the progress, to store it; an exception ends the turn.
     """
     if not progress.began_at:
-        return Progress(began_at=at - pass_s + min(FIRST_AFTER_S, pass_s))
+        began_at = at - pass_s + min(FIRST_AFTER_S, pass_s)
+        return msgspec.structs.replace(progress, began_at=began_at)  # reads may have met damage before
     if progress.began_at > at:  # the clock was set back
         progress = msgspec.structs.replace(progress, began_at=at - pass_s * progress.examined / max(1, progress.total))
     if not progress.check:
@@ -104,18 +105,35 @@ def begun(progress: Progress, checks: Sequence[Check], *, at: float) -> Progress
     )
 
 
+def logged(found: Sequence[Damage]) -> list[Damage]:
+    """Log damages, and return those that are remembered."""
+    damages = [damage for damage in found if not damage.is_minor]
+    for damage in damages:
+        if damage.is_mended:
+            log.warning("mended: %s", damage, extra={"check": damage.check, "subject": damage.subject})
+        else:
+            log.error("damaged: %s", damage, extra={"check": damage.check, "subject": damage.subject})
+    return damages
+
+
+def with_met(progress: Progress, found: Sequence[Damage], mended: int) -> Progress:
+    """Add damages that reads met outside of the pass: those that are left stay until their check runs again."""
+    known = {(damage.check, damage.subject) for damage in (*progress.damages, *progress.former)}
+    new = tuple(damage for damage in found if (damage.check, damage.subject) not in known)
+    if progress.check:
+        progress = msgspec.structs.replace(progress, damages=(*progress.damages, *new)[:_MOST])
+    else:
+        progress = msgspec.structs.replace(progress, former=(*progress.former, *new)[:_MOST])
+    return msgspec.structs.replace(progress, mended=progress.mended + mended)
+
+
 def step(progress: Progress, checks: Sequence[Check], *, at: float, limit: int = _LIMIT) -> Progress:
     """Run one part of the pass, log what it found, and return the new progress."""
     names = [check.name for check in checks]
     if progress.check not in names:  # this version has no such check
         return begun(progress, checks, at=at)
     found = checks[names.index(progress.check)].part(progress.after, limit, mend=True)
-    damages = [damage for damage in found.damages if not damage.is_minor]
-    for damage in damages:
-        if damage.is_mended:
-            log.warning("mended: %s", damage, extra={"check": damage.check, "subject": damage.subject})
-        else:
-            log.error("damaged: %s", damage, extra={"check": damage.check, "subject": damage.subject})
+    damages = logged(found.damages)
     following = [*names, ""][names.index(progress.check) + 1]
     progress = msgspec.structs.replace(
         progress,

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 import msgspec
 
@@ -30,7 +31,7 @@ from muniment.schema.filters import Chosen
 from muniment.store.cache import ResponseCache
 from muniment.store.database import handles
 from muniment.store.database.erasure import latest
-from muniment.store.database.faults import fault_of
+from muniment.store.database.faults import DamagedDocument, damages_read, fault_of
 from muniment.store.database.node_copy import identity
 from muniment.store.database.reading import open_for_reading
 from muniment.store.lists import facets, scores
@@ -324,6 +325,8 @@ class Snapshot:
 POOL_THREADS: Final = 2
 BATCH: Final = 32
 """Documents per look-up statement."""
+MAX_CHECKSUMS: Final = 10_000
+"""2 MB of memory."""
 _EVERYTHING: Final = ListQuery()
 
 
@@ -420,6 +423,8 @@ class Reader(PublishedFile):
         self._erased = (-1, 0)
         self._positions = Positions(cache_bytes // 2)
         self._documents = Documents(cache_bytes // 2)
+        self._checksums: dict[str, int] = {}
+        """The checksums of bodies whose digest was compared, by ETag."""
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
 
@@ -440,7 +445,12 @@ class Reader(PublishedFile):
         return self.documents(((kind, key),)).get((kind, key))
 
     def documents(self, names: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Found]:
-        """Return those of the documents *names*, pairs of kind and key, that exist."""
+        """
+        Return those of the documents *names*, pairs of kind and key, that exist.
+
+        Raises:
+            DamagedDocument: one of them does not have its digest.
+        """
         version = self._state.version
         connection = self.connection_for_details()
         found = {}
@@ -449,8 +459,29 @@ class Reader(PublishedFile):
             for body, named in connection.execute(_BY_NAMES[len(some)], [*chain.from_iterable(some)]):
                 values, _, provenance = named.rpartition("\n")
                 etag, modified_at, kind, key = values.split(" ", 3)
+                if not self._is_whole(body, etag):
+                    raise _damaged((kind, key), some)
                 found[kind, key] = self._found(body, etag, modified_at, version, provenance)
         return found
+
+    def _is_whole(self, body: object, etag: str) -> bool:
+        """
+        Return whether a stored body is the one that was published: a disk may have changed it since.
+
+        The digest takes 1.5 µs a KB and is compared once; later reads of the version compare a checksum, which takes
+        0.4 µs a KB: with a body of 4 KB, a look-up takes 18 µs instead of 25.
+        """
+        if not isinstance(body, bytes):
+            return False
+        checksum = self._checksums.get(etag)
+        if checksum is not None:
+            return crc32(body) == checksum
+        if digest(body) != etag:
+            return False
+        if len(self._checksums) >= MAX_CHECKSUMS:
+            self._checksums.clear()
+        self._checksums[etag] = crc32(body)
+        return True
 
     def _found(self, body: bytes, etag: str, modified_at: str, version: int, provenance: str) -> Found:
         shown = with_picture_addresses(body, self._base_url)
@@ -699,6 +730,14 @@ class Reader(PublishedFile):
             (kind, position, below),
         ).fetchone()
         return int(above + within)
+
+
+def _damaged(name: tuple[str, str], asked: Sequence[tuple[str, str]]) -> DamagedDocument:
+    """Note a damaged document and return the error; any of those *asked* for, if its row does not tell which it is."""
+    error = DamagedDocument()
+    for kind, key in [name] if name in asked else asked:
+        error = damages_read.document(kind, key)
+    return error
 
 
 _WANTED: Final = (

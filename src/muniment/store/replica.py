@@ -26,9 +26,11 @@ import psycopg
 from muniment.store import chain, postgres_feed, published
 from muniment.store.chain import Link
 from muniment.store.database import erasure, handles, node_copy
-from muniment.store.database.faults import damage_seen, notice
+from muniment.store.database.faults import damage_seen, damages_read, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
 from muniment.store.published_document import PublishedEntry
+from muniment.store.verifying.published_rows import stored_document
+from muniment.store.writing import DocumentWriter
 
 log = logging.getLogger(__name__)
 
@@ -250,7 +252,8 @@ class Replica:
             self._open_again(source)
         there = postgres_feed.joined_head(source)
         self._status = self._status._replace(newest=there.edition)
-        if self._head().is_at(there):
+        damaged = damages_read.take_documents()
+        if self._head().is_at(there) and not damaged:
             return False
         self._file.execute("BEGIN IMMEDIATE")
         erased = erasure.latest(self._file)
@@ -258,6 +261,8 @@ class Replica:
             with source.transaction():
                 there = postgres_feed.joined_head(source)
                 moved = self._apply(source, there)
+                if damaged:
+                    self._mend(source, damaged)
             self._status = self._status._replace(newest=there.edition)
         except BaseException:
             self._file.execute("ROLLBACK")
@@ -266,6 +271,18 @@ class Replica:
         if erasure.latest(self._file) > erased:
             erasure.compact(self._file)
         return moved
+
+    def _mend(self, source: Connection, names: list[tuple[str, str]]) -> None:
+        """Write documents again in which a read found damage, from the feed's open snapshot."""
+        documents = [stored_document(source, kind, key) for kind, key in names]
+        try:
+            writing = DocumentWriter(self._file)
+            writing.write([(each.kind, each.key, each) for each in documents if each is not None])
+            writing.finish(self._head().edition)
+        except Exception:
+            damage_seen.set()  # other parts of these rows are damaged, too: the next turn builds the whole file again
+            raise
+        log.warning("mended: %s", ", ".join(f"{kind} {key}" for kind, key in names))
 
     def _apply(self, source: Connection, there: JoinedHead) -> bool:
         here = self._head()

@@ -12,6 +12,9 @@ from muniment.jobs.queue import JobRun
 from muniment.kernel.http.representations import digest
 from muniment.registry.models import Company, Framework
 from muniment.registry.publishing import publisher, republishing, upgrade
+from muniment.scrub import instance as scrub
+from muniment.scrub.checks import checks
+from muniment.scrub.database_file import NAME, record_unreadable
 from muniment.store import postgres_feed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,6 +83,42 @@ def test_a_damaged_published_row_is_found_and_published_again(slug, name):
     assert document("company", slug)["company"]["name"] == item("company", slug)["name"] == "Harbour"
     assert publisher.head()[0] == edition + 1, "followers and caches are told"
     assert changes()[-1] == ("company", slug, "updated")
+
+
+@pytest.mark.sqlite  # its columns
+def test_what_a_read_found_damaged_is_mended_at_once_and_counted(slug):
+    sql(SEARCHES["body"])
+    before = scrub.stored()
+    republishing.mend_damaged([("company", slug), ("company", "unlisted-since")])
+    assert document("company", slug)["company"]["name"] == "Harbour"
+    assert scrub.stored().mended == before.mended + 1
+    republishing.mend_damaged([("company", slug)])
+    assert scrub.stored().mended == before.mended + 1, "another process was faster"
+    assert scrub.stored().open(checks()) == []
+
+
+@pytest.mark.sqlite  # its columns
+def test_what_a_read_found_and_nothing_mends_is_told_until_a_pass_has_examined_it(slug, monkeypatch):
+    sql(SEARCHES["body"])
+    with monkeypatch.context() as patch:
+        patch.setattr(republishing, "publish_again", lambda _: None)
+        for _ in range(2):
+            republishing.mend_damaged([("company", slug)])
+    (damage,) = scrub.stored().open(checks())
+    assert (damage.check, damage.subject) == (republishing.NAME, f"companies/{slug}")
+    scrub.run_whole_pass(lambda _: None)
+    assert scrub.stored().open(checks()) == []
+    assert look() == []
+
+
+def test_turns_do_not_forget_what_reads_have_met():
+    record_unreadable()
+    scrub.take_turn(None)  # the first, which only sets the time of the first pass
+    progress = scrub.stored()
+    record_unreadable()
+    scrub.store(progress)  # of a turn that ran meanwhile
+    (damage,) = scrub.stored().open(checks())
+    assert damage.check == NAME
 
 
 @pytest.mark.sqlite  # its tables

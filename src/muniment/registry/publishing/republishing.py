@@ -8,7 +8,7 @@ published. Any other difference is mended from the source.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from muniment.registry.publishing import publisher
 from muniment.registry.publishing.documents import TABLES, render
 from muniment.registry.sql import rows
 from muniment.scrub.checks import RESTORE, Check, Damage, Slice
+from muniment.scrub.instance import record_met
 from muniment.store.chain import body_digest
 from muniment.store.database.snapshots import snapshot
 from muniment.store.published_document import KINDS, PublishedDocument
@@ -108,6 +109,24 @@ def _look(after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the si
     damages = [_damage(each, mend=mend) for each in found]
     following = [*KINDS, _STRAYS][KINDS.index(kind) + 1]
     return Slice(len(keys), damages, f"{kind} {keys[-1]}" if len(keys) == limit else f"{following} 0")
+
+
+def mend_damaged(names: Sequence[tuple[str, str]]) -> None:
+    """
+    Publish documents again from their source in which a read found damage.
+
+    Args:
+        names: their kinds and keys.
+    """
+    damages = []
+    for kind, key in names:
+        source = TABLES[kind]._default_manager.filter(slug=key, published=True)  # noqa: SLF001 - Django's public name
+        keys = list(source.values_list("pk", flat=True))
+        with snapshot():
+            found = list(differences(kind, keys))
+        damages += [_damage(each, mend=True) for each in found]
+    if damages:  # otherwise another process was faster
+        record_met(damages)
 
 
 def _damage(each: Mismatch, *, mend: bool) -> Damage:

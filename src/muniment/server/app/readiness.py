@@ -15,7 +15,7 @@ from muniment.server.app.app import plain_answer
 from muniment.server.app.startup import DATABASE_AWAY, writable
 from muniment.server.app.threads import Bridge
 from muniment.server.observability.outages import Outages
-from muniment.store.database.faults import DAMAGED, damage_seen, fault_of
+from muniment.store.database.faults import DAMAGED, damage_seen, fault_of, notice
 from muniment.store.database.reading import open_for_reading
 from muniment.store.reader import Reader
 
@@ -66,6 +66,7 @@ class Probe:
         try:
             await asyncio.wait_for(asyncio.shield(self._asking), PROBE_WAIT_S)
         except Exception as error:  # noqa: BLE001 - any failure means that it is unavailable
+            notice(error)
             self.reason = str(error) or type(error).__name__
             self._outages.failed(self._service, self.reason)
             self._reused_until = clock() + PROBE_EVERY_S

@@ -15,6 +15,7 @@ from muniment.scrub.checks import checks
 from muniment.server.observability.metrics import Family, Metrics
 from muniment.server.observability.outages import Outages
 from muniment.store.database import commits
+from muniment.store.database.faults import notice
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
@@ -53,6 +54,7 @@ class DatabaseMetrics:
             self._answers = True
             self._outages.answered("database")
         except Exception as error:  # noqa: BLE001 - any failure means that the database is unavailable
+            notice(error)
             self._outages.failed("database", error)
             # Outdated numbers must not be mistaken for current ones.
             self._answers, self._queue, self._sums = False, [], []
@@ -72,6 +74,7 @@ def _of_the_queue() -> list[Family]:
     mail = mail_status()
     return [
         *_of_backups(),
+        *_of_scrub(),
         Family.single("muniment_mail_waiting", "Messages that wait for delivery.", mail.waiting),
         Family.single("muniment_mail_oldest_waiting_seconds", "Age of the oldest waiting message.", mail.oldest_s),
         Family.of("muniment_jobs", "Jobs by kind and state; failed ones for 7 days.", ("kind", "state"), jobs),
@@ -100,7 +103,6 @@ def _of_sums() -> list[Family]:
     counts: dict[tuple[str, ...], float] = {(row.state,): row.documents for row in documents}
     sizes: dict[tuple[str, ...], float] = {(row.state,): row.size_bytes for row in documents}
     return [
-        *_of_scrub(),
         Family.single("muniment_ledger_balance_credits", "Credits owned by accounts.", ledger.balance),
         Family.single("muniment_ledger_held_credits", "Credits in open holds.", ledger.held),
         Family.single("muniment_ledger_agrees", "1 if the sums of the ledger agree.", int(ledger.agrees)),

@@ -5,6 +5,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from muniment.store.database.faults import notice
+
 POLL_S: Final = 0.1
 """Maximum seconds before a change by another process of this machine is noticed."""
 SECOND_S: Final = 1.0
@@ -33,5 +35,6 @@ async def poll(look: Callable[[], object], each_second: Callable[[float], object
 def _try(work: Callable[..., object], *arguments: float) -> None:
     try:
         work(*arguments)
-    except Exception:
+    except Exception as error:
+        notice(error)
         log.exception("polling failed; retrying")

@@ -20,6 +20,7 @@ from muniment.kernel.asgi import Application
 from muniment.kernel.http.representations import present, second, stamp_from
 from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import ON_ADMIN, App
+from muniment.server.app.mending import Mending
 from muniment.server.app.readiness import Readiness
 from muniment.server.app.registry_file import RegistryFile, refuse_unusable
 from muniment.server.app.start_failure import StartFailure
@@ -137,6 +138,7 @@ class Process:
         self._worker: Worker | None = None
         self._scrub: NodeScrub | None = None
         self._readiness = Readiness(config, self.bridge, self.front.outages)
+        self._mending = Mending(config, self.bridge.call, self.front.metrics)
         self._stop: Callable[[], None] = lambda: None
         self.failure: StartFailure | None = None
         """Why this process does not serve; it then ends."""
@@ -287,6 +289,8 @@ class Process:
         self.front.update_date()
         self.front.metrics.share()
         sweep(connections, now)
+        if self._pages is not None and self._pages.done():
+            self._mending.look()
 
     def _database_is_ready(self) -> None:
         self._registry_file.database_is_ready()

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import logging
 import os
 import re
 import sqlite3
@@ -11,6 +12,8 @@ from typing import Final
 
 from muniment.kernel.phrases.phrase import marked
 from muniment.kernel.problems import Internal, Problem, Unavailable
+
+log = logging.getLogger(__name__)
 
 FULL: Final = marked("the disk is full")
 READ_ONLY: Final = marked("the disk is read-only")
@@ -22,6 +25,8 @@ PROBE_BYTES: Final = 64 << 10
 
 damage_seen: Final = threading.Event()
 """Whether this process has read damage in the published file; cleared by the one that builds it again."""
+_UNDECODED: Final = "Could not decode to UTF-8"
+"""How sqlite3 says that a text is none; such an error has no code."""
 
 _BY_ERRNO: Final = {
     errno.ENOSPC: FULL,
@@ -47,6 +52,8 @@ def disk_fault(error: BaseException | None) -> str:
         code = getattr(error, "sqlite_errorcode", None)
         if code is not None:
             return _BY_CODE.get(code & 0xFF, "")
+        if isinstance(error, sqlite3.OperationalError) and str(error).startswith(_UNDECODED):
+            return DAMAGED
         if isinstance(error, OSError) and error.errno in _BY_ERRNO:
             return _BY_ERRNO[error.errno]
         if type(error).__module__.startswith("obstore") and (found := _OF_STORE.search(str(error))):
@@ -63,9 +70,52 @@ def is_damage(error: BaseException | None) -> bool:
 def notice(error: BaseException) -> bool:
     """Return whether *error* says that a database file is damaged, and note it."""
     if is_damage(error):
+        damages_read.count_pages()
         damage_seen.set()
         return True
     return False
+
+
+class DamagedDocument(Unavailable):
+    """A published document does not have its digest. It is not sent, and is published again from its source."""
+
+    def __init__(self) -> None:
+        message = "This document is damaged and is being published again."
+        super().__init__(message, "Try again in a moment.", retry_after_s=2)
+
+
+class DamagesRead:
+    """The damage that this process has met while reading: how often, and the documents that wait to be mended."""
+
+    def __init__(self) -> None:
+        self.counts = {"documents": 0, "pages": 0}
+        """Totals by what was damaged, for the metrics."""
+        self._waiting: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+
+    def document(self, kind: str, key: str) -> DamagedDocument:
+        """Note a damaged document, and return the error for the request. It counts once until it is taken."""
+        with self._lock:
+            if (kind, key) not in self._waiting:
+                self._waiting.add((kind, key))
+                self.counts["documents"] += 1
+                log.error("the published document %s %s does not have its digest; it is not shown", kind, key)
+        return DamagedDocument()
+
+    def count_pages(self) -> None:
+        with self._lock:
+            self.counts["pages"] += 1
+
+    def take_documents(self) -> list[tuple[str, str]]:
+        """Return the documents to mend; they are no longer waiting."""
+        if not self._waiting:
+            return []
+        with self._lock:
+            taken, self._waiting = sorted(self._waiting), set()
+        return taken
+
+
+damages_read: Final = DamagesRead()
 
 
 def unexpected(error: BaseException, request_id: str) -> Problem:

@@ -23,7 +23,7 @@ from muniment.durable_files import replacing
 from muniment.kernel.wire import parse_timestamp, timestamp
 from muniment.schema.objects import Schema
 from muniment.store.cache import release_free_memory
-from muniment.store.database.faults import disk_fault
+from muniment.store.database.faults import DamagedDocument, disk_fault, notice
 from muniment.store.exports.files import LATEST, MANIFEST, NAME, NAMES, ExportFile, FoundFile, latest_name
 from muniment.store.exports.shared import SharedExports
 from muniment.store.exports.writing import Writer, reading
@@ -202,7 +202,12 @@ class Exports:
                     self.make(is_wanted=wanted is not None)
             except Stopped:
                 return
+            except DamagedDocument as error:
+                log.warning("export failed: %s", error)
+                wait_s = soon_s
+                continue
             except (OSError, sqlite3.Error) as error:
+                notice(error)
                 log.warning("export failed: %s", error, exc_info=self._shared is None and not disk_fault(error))
             finally:
                 self._answer(wanted)

@@ -14,9 +14,11 @@ from typing import Any, Final
 import msgspec
 
 from muniment.durable_files import sync
+from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import with_picture_addresses
 from muniment.schema.objects import Schema
+from muniment.store.database.faults import damages_read
 from muniment.store.database.handles import open_counted
 from muniment.store.exports.files import ExportFile, file_name
 from muniment.store.published import chain_after, feed_of
@@ -91,9 +93,11 @@ def _positions(connection: sqlite3.Connection, kind: str) -> "array[int]":
 
 def _json_lines(connection: sqlite3.Connection, kind: str, base_url: str) -> Iterator[bytes]:
     for position in _positions(connection, kind):
-        (body,) = connection.execute(
-            "SELECT body FROM published_document WHERE kind = ? AND position = ?", (kind, position)
+        key, etag, body = connection.execute(
+            "SELECT key, etag, body FROM published_document WHERE kind = ? AND position = ?", (kind, position)
         ).fetchone()
+        if digest(body) != etag:
+            raise damages_read.document(kind, key)
         shown = with_picture_addresses(body, base_url)
         data = bytes(msgspec.json.decode(shown, type=dict[str, msgspec.Raw])["data"])
         yield b'{"framework":%s}\n' % data if kind == "framework" else data + b"\n"

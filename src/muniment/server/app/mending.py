@@ -1,0 +1,53 @@
+"""Mend at once what reads of this process have found damaged, and let the metrics tell of it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from muniment.config import Config
+from muniment.server.observability.metrics import Metrics
+from muniment.store.database.faults import damage_seen, damages_read
+
+log = logging.getLogger("muniment.server")
+
+
+class Mending:
+    """
+    Has damaged documents published again from their source, in a thread.
+
+    On PostgreSQL, the replica mends the copy of the node by itself, and only the metrics are kept here.
+
+    Args:
+        call: runs an operation in a thread.
+    """
+
+    def __init__(self, config: Config, call: Callable[..., Awaitable[Any]], metrics: Metrics) -> None:
+        self._mends = not config.on_postgresql
+        self._call = call
+        self._running: asyncio.Task[None] | None = None
+        self._has_told_of_pages = False
+        explanation = "Reads that met damage, by what was damaged: a document, or pages of the database file."
+        metrics.counter("muniment_damaged_reads_total", explanation, "what", lambda: damages_read.counts)
+
+    def look(self) -> None:
+        """Start to mend what waits, unless that is going on. Called once per second, when Django is loaded."""
+        if not self._mends or (self._running is not None and not self._running.done()):
+            return
+        names = damages_read.take_documents()
+        tells_of_pages = damage_seen.is_set() and not self._has_told_of_pages
+        if names or tells_of_pages:
+            self._running = asyncio.create_task(self._mend(names, tells_of_pages=tells_of_pages))
+
+    async def _mend(self, names: list[tuple[str, str]], *, tells_of_pages: bool) -> None:
+        from muniment.registry.publishing.republishing import mend_damaged
+        from muniment.scrub.database_file import record_unreadable
+
+        try:
+            if names:
+                await self._call(mend_damaged, names)
+            if tells_of_pages:
+                self._has_told_of_pages = True
+                await self._call(record_unreadable)
+        except Exception:  # the next read of a document asks again
+            log.exception("what is damaged could not be mended")
