@@ -10,6 +10,7 @@ from muniment import config
 from muniment.cli.command import main, migrated
 from muniment.cli.plugins import require_extras
 from muniment.server.observability import logs
+from muniment.server.process.out_of_memory import end_without_memory
 
 
 @main.command()
@@ -31,6 +32,7 @@ def worker(threads: int, drain: int) -> None:
     settings = config.current()
     require_extras(settings)
     logs.set_up(settings.log_format, settings.log_level)
+    end_without_memory()
     migrated()
     from muniment.jobs.worker import Worker
 

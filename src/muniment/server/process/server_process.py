@@ -30,6 +30,7 @@ from muniment.server.app.tool_servers import ToolServers
 from muniment.server.fastpath.protocol import FastPathProtocol, missing_internals
 from muniment.server.http.http_limits import LimitedProtocol, retire, sweep
 from muniment.server.observability import logs
+from muniment.server.process.out_of_memory import end_without_memory
 from muniment.server.process.poller import SECOND_S, poll
 from muniment.server.process.sockets import backlog_within, raise_file_limit, reachable_file_limit
 from muniment.server.process.worker_process import LISTENING, READY, WorkerProcess
@@ -392,6 +393,7 @@ def serve(
 ) -> StartFailure | None:
     """Serve until a signal; return why the process could not start, or None."""
     logs.set_up(config.log_format, config.log_level)
+    end_without_memory()
     began = time.monotonic()
     if refusal := refuse_unusable(config):
         return StartFailure(refusal)
