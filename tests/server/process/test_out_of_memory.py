@@ -1,20 +1,12 @@
 """A process that cannot get memory ends, wherever the error comes up, and the supervisor starts another."""
 
-import contextlib
 import errno
-import http.client
-import resource
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from muniment.server.process.out_of_memory import lacks_memory
-from services.ports import wait_until
-from services.prepared import demo_registry
-from services.product import Product
 
 LAST_WORDS = "This process cannot get memory and ends."
 BEGIN = """
@@ -96,32 +88,3 @@ def test_a_process_continues_after_another_error():
     script = f"{BEGIN}{PLACES['logged'].replace('fail()', 'raise ValueError')}\nprint('goes on')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "goes on\n"), done.stderr
-
-
-def members(product):
-    """Return the processes of the supervisor."""
-    children = Path(f"/proc/{product.pid}/task/{product.pid}/children").read_text().split()
-    return {int(pid) for pid in children if b"--member" in Path(f"/proc/{pid}/cmdline").read_bytes()}
-
-
-@pytest.mark.usefixtures("new_interpreters")
-def test_processes_without_memory_are_replaced(tmp_path):
-    with Product(demo_registry(tmp_path / "data"), "--workers", "2") as product:
-        product.wait_ready()
-        former = members(product)
-        assert len(former) == 2
-        for pid in former:
-            address_space = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.prlimit(pid, resource.RLIMIT_AS, (address_space - (1 << 20), resource.RLIM_INFINITY))
-
-        def has_replaced():
-            with contextlib.suppress(OSError, http.client.HTTPException):  # of a process that ends with its connections
-                product.get(f"/companies?q={time.monotonic_ns()}")
-            return not former & members(product)
-
-        wait_until(has_replaced, within_s=120, what="the end of processes without memory")
-        product.wait_ready()
-        assert len(members(product)) == 2
-        assert product.get("/api/v1/companies?q=tidal").status == 200
-        assert product.output().count(LAST_WORDS) == 2
-        assert "another replaces it" in product.output()

@@ -31,7 +31,7 @@ class Mending:
         metrics.counter("muniment_damaged_reads_total", explanation, "what", lambda: damages_read.counts)
 
     def look(self) -> None:
-        """Start to mend what waits, unless that is going on. Called once per second, when Django is loaded."""
+        """Start to mend what waits, unless a former turn still runs. Called once per second, when Django is loaded."""
         if not self._mends or (self._running is not None and not self._running.done()):
             return
         names = damages_read.take_documents()
