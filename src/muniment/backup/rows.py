@@ -7,7 +7,7 @@ canonical text. A line is the JSON array of a row's values, the same bytes on bo
 
 import base64
 import binascii
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -148,7 +148,7 @@ def read(using: str, table: Table) -> Iterator[bytes]:
     columns = ", ".join(map(quoted, table.types))
     key = quoted(table.key)
     place = list(table.types).index(table.key)
-    converters = _converters(table.types.values(), _OUT)
+    converters = [(index, _OUT[type_]) for index, type_ in enumerate(table.types.values()) if type_ in _OUT]
     after: list[Any] = []
     while True:
         where = f"WHERE {key} > %s" if after else ""
@@ -165,13 +165,6 @@ def read(using: str, table: Table) -> Iterator[bytes]:
         if len(rows) < BATCH:
             return
         after = [rows[-1][place]]
-
-
-def _converters(
-    types: Iterable[str], by_type: Mapping[str, Callable[..., Any]]
-) -> list[tuple[int, Callable[..., Any]]]:
-    """Return the functions that convert the values of a row, with the places of these values."""
-    return [(index, by_type[type_]) for index, type_ in enumerate(types) if type_ in by_type]
 
 
 def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
@@ -191,15 +184,17 @@ def chunks(lines: Iterator[bytes], tally: Tally) -> Iterator[bytes]:
 def insert(using: str, table: Table, columns: list[str], lines: list[bytes]) -> None:
     connection = connections[using]
     quoted, ops = connection.ops.quote_name, connection.ops
-    converters = _converters((table.types[column] for column in columns), _IN)
+    converters = [_IN.get(table.types[column]) for column in columns]
     names = ", ".join(map(quoted, columns))
     marks = ", ".join(["%s"] * len(columns))
 
     def read_row(line: bytes) -> list[Any]:
-        values: list[Any] = msgspec.json.decode(line)
-        for index, convert in converters:
-            if values[index] is not None:
-                values[index] = convert(values[index], ops)
+        values: list[Any] = []
+        for value, convert in zip(msgspec.json.decode(line), converters, strict=True):
+            if value is None or convert is None:
+                values.append(value)
+            else:
+                values.append(convert(value, ops))
         return values
 
     with connection.cursor() as cursor:
