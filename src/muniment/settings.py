@@ -23,14 +23,13 @@ def database(config: process.Config) -> dict[str, Any]:
             "NAME": config.database_file,
             "CONN_MAX_AGE": None,
             "OPTIONS": {
-                "timeout": 20,
+                "timeout": 10,
                 "transaction_mode": "IMMEDIATE",
                 "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY",
             },
         }
     parts = urlsplit(config.database_url)
-    # Without it, an unresponsive server would block a thread for the minutes of the system's timeout.
-    options = {"connect_timeout": "5", "tcp_user_timeout": "15000", **dict(parse_qsl(parts.query))}
+    options = dict(parse_qsl(parts.query))  # beside the limits of store/postgresql/connection.py
     return {
         "ENGINE": "muniment.store.postgresql",
         "NAME": unquote(parts.path.lstrip("/")),

@@ -124,6 +124,11 @@ class Postgres:
             self._process.wait(30)
             self._process = None
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "PostgreSQL is not running"
+        return self._process.pid
+
     def close(self) -> None:
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)

@@ -25,9 +25,10 @@ import psycopg
 
 from muniment.store import chain, postgres_feed, published
 from muniment.store.chain import Link
-from muniment.store.database import erasure, handles, node_copy
+from muniment.store.database import erasure, handles, node_copy, patience
 from muniment.store.database.faults import damage_seen, damages_read, notice
 from muniment.store.postgres_feed import Connection, JoinedHead
+from muniment.store.postgresql.connection import EndingConnection
 from muniment.store.published_document import PublishedEntry
 from muniment.store.verifying.published_rows import stored_document
 from muniment.store.writing import DocumentWriter
@@ -36,7 +37,15 @@ log = logging.getLogger(__name__)
 
 MANY_CHANGES: Final = 20_000
 """Beyond this, rebuilding the file is faster than applying the changes."""
-LONGEST_PAUSE_S: Final = 2.0
+LONGEST_PAUSE_S: Final = 0.5
+"""Between two attempts after a failure: nodes are level again soon after the database is back."""
+GIVE_UP_S: Final = 5.0
+"""Seconds without an answer after which a poll is given up: behind a lost network, a new connection answers sooner."""
+GIVE_UP_BUILDING_S: Final = 60.0
+"""The same while the file is built: the first row of a large table may take long."""
+RENEW_S: Final = 2.0
+CATCH_UP_S: Final = 1.0
+"""Seconds that a request waits for the newest edition; the follower has it a moment later."""
 UNMIGRATED_PAUSE_S: Final = 0.5
 """Pause between checks of a database without tables."""
 
@@ -46,10 +55,12 @@ class ReplicaStatus(NamedTuple):
 
     edition: int
     newest: int | None
-    """The latest edition of the feed; None while PostgreSQL does not answer."""
+    """The latest edition of the feed; None while PostgreSQL does not answer: it refuses, or is silent."""
     behind_s: float
     """Seconds since the file was known to be current."""
     is_building: bool
+    answers_s: float = 0.0
+    """Seconds for which PostgreSQL has answered without an interruption; 0 while it does not."""
 
 
 class _Held(NamedTuple):
@@ -99,7 +110,7 @@ class Replica:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._source: Connection | None = None
+        self._source: EndingConnection | None = None
         self._lost: _Held | None = None
         """The state of the file in a history that the database no longer has, until the feed is renewed."""
         self._renew_at = 0.0
@@ -112,14 +123,39 @@ class Replica:
         self._status = ReplicaStatus(self._head().edition, None, 0.0, is_building=False)
         self._level_at = time.monotonic()
         """The time at which the file was last known to match the feed."""
+        self._connecting_since: float | None = None
+        self._answers_since: float | None = None
+        """When PostgreSQL began to answer; None while it does not."""
+        self._is_away = False
+        """Whether the last attempt failed because PostgreSQL did not answer."""
 
     @property
     def status(self) -> ReplicaStatus:
         """Return the replica's state without waiting for its writer."""
         seen = self._status
-        late_s = time.monotonic() - self._level_at
+        now = time.monotonic()
+        late_s = now - self._level_at
         # Between two polls the file counts as current.
-        return seen._replace(behind_s=late_s if seen.newest != seen.edition or late_s > 1 + 2 * self._poll_s else 0.0)
+        if seen.newest == seen.edition and late_s <= 1 + 2 * self._poll_s:
+            late_s = 0.0
+        since = self._answers_since
+        if since is None or self._is_silent(now):
+            return seen._replace(newest=None, behind_s=late_s)
+        return seen._replace(behind_s=late_s, answers_s=now - since)
+
+    @property
+    def is_away(self) -> bool:
+        """Return whether PostgreSQL does not answer: it refused the last time, or is silent."""
+        return self._is_away or self._is_silent(time.monotonic())
+
+    def _is_silent(self, now: float) -> bool:
+        """Return whether PostgreSQL has been asked, and has said nothing for longer than an answer may take."""
+        source = self._source
+        waits_since = None if source is None else source.waits_since
+        if waits_since is None:
+            waits_since = self._connecting_since
+        longest_s = GIVE_UP_BUILDING_S if self._status.is_building else patience.SILENT_S
+        return waits_since is not None and now - waits_since > longest_s
 
     @property
     def edition(self) -> int:
@@ -139,9 +175,11 @@ class Replica:
     def _catch_up(self) -> bool:
         try:
             moved = self._follow(self._connected())
-        except psycopg.Error:
+        except psycopg.Error as error:
             self._disconnect()
             self._status = self._status._replace(newest=None)
+            self._answers_since = None
+            self._is_away = isinstance(error, psycopg.OperationalError)
             raise
         except sqlite3.Error as error:
             notice(error)
@@ -156,10 +194,22 @@ class Replica:
         return moved
 
     def catch_up_if_possible(self) -> None:
+        """
+        Bring the file to the newest edition for a request, which waits neither long nor for a silent database.
+
+        The follower does it otherwise, a moment later.
+        """
+        if self.is_away or not self._lock.acquire(timeout=CATCH_UP_S):
+            return
         try:
-            self.catch_up()
+            self._open_released()
+            with patience.within(CATCH_UP_S):
+                self._catch_up()
         except (psycopg.Error, sqlite3.Error) as error:
             log.warning("cannot replicate yet: %s", error)
+        finally:
+            self._release_read_only()
+            self._lock.release()
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
@@ -175,6 +225,7 @@ class Replica:
 
     def _run(self) -> None:
         trouble_s = 0.0
+        is_interrupted = False
         while not self._stop.wait(max(trouble_s, self._poll_s)):
             try:
                 if self.catch_up():
@@ -182,26 +233,27 @@ class Replica:
             except psycopg.errors.UndefinedTable:
                 trouble_s = UNMIGRATED_PAUSE_S
             except (psycopg.Error, sqlite3.Error) as error:
-                if not trouble_s:
+                if not is_interrupted:
                     log.warning("cannot replicate; serving the last known state: %s", error)
+                is_interrupted = True
                 trouble_s = min(max(trouble_s, self._poll_s) * 2, LONGEST_PAUSE_S)
             except Exception:
                 log.exception("replication failed; serving the last known state")
+                is_interrupted = True
                 trouble_s = LONGEST_PAUSE_S
             else:
-                if trouble_s > UNMIGRATED_PAUSE_S:
+                if is_interrupted:
                     log.warning("replication resumed")
-                trouble_s = 0.0
+                trouble_s, is_interrupted = 0.0, False
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> EndingConnection:
         if self._source is None or self._source.closed:
-            source: Connection = psycopg.connect(
-                self._database_url,
-                autocommit=True,
-                connect_timeout=5,
-                tcp_user_timeout=15_000,
-                prepare_threshold=None,  # a pooler may run the next transaction on another connection
-            )
+            self._connecting_since = time.monotonic()
+            try:
+                # Without prepared statements: a pooler may run the next transaction on another connection.
+                source = EndingConnection.opened(self._database_url, autocommit=True, prepare_threshold=None)
+            finally:
+                self._connecting_since = None
             source.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             source.read_only = True
             self._source = source
@@ -228,9 +280,17 @@ class Replica:
             self._file = node_copy.open_copy(self._path)
             self._is_released = False
 
-    def _open_again(self, source: Connection) -> None:
+    def _hear(self, newest: int) -> None:
+        """Note that PostgreSQL answers."""
+        self._is_away = False
+        if self._answers_since is None:
+            self._answers_since = time.monotonic()
+        self._status = self._status._replace(newest=newest)
+
+    def _open_again(self, source: EndingConnection) -> None:
         """Open the file that has taken the place of ours; replace ours first if it is damaged or gone."""
         self._status = self._status._replace(is_building=True)
+        source.limit_s = GIVE_UP_BUILDING_S
         log.warning("the published file is damaged, gone or replaced; opening it again")
         if node_copy.replace(self._path, self._identity, lambda file: self._fill_new(file, source)):
             self.rebuilds["damaged"] += 1
@@ -247,11 +307,12 @@ class Replica:
             _fill(file, source, there)
             file.execute("COMMIT")
 
-    def _follow(self, source: Connection) -> bool:
+    def _follow(self, source: EndingConnection) -> bool:
+        source.limit_s = GIVE_UP_S
         if damage_seen.is_set() or node_copy.identity(self._path) != self._identity:
             self._open_again(source)
         there = postgres_feed.joined_head(source)
-        self._status = self._status._replace(newest=there.edition)
+        self._hear(there.edition)
         damaged = damages_read.take_documents()
         if self._head().is_at(there) and not damaged:
             return False
@@ -284,7 +345,7 @@ class Replica:
             raise
         log.warning("mended: %s", ", ".join(f"{kind} {key}" for kind, key in names))
 
-    def _apply(self, source: Connection, there: JoinedHead) -> bool:
+    def _apply(self, source: EndingConnection, there: JoinedHead) -> bool:
         here = self._head()
         if here.is_at(there):
             return False  # another process of this node was faster
@@ -295,8 +356,9 @@ class Replica:
             self._lost = here
         return True
 
-    def _rebuild(self, source: Connection, there: JoinedHead, here: _Held, *, is_diverged: bool) -> None:
+    def _rebuild(self, source: EndingConnection, there: JoinedHead, here: _Held, *, is_diverged: bool) -> None:
         self._status = self._status._replace(is_building=True)
+        source.limit_s = GIVE_UP_BUILDING_S
         message = "rebuilding the published file: it is at %s, the feed is at %s"
         if is_diverged:
             message = "the database has another history than this node, for example after a failover; " + message
@@ -313,11 +375,10 @@ class Replica:
         """
         if self._lost is None or time.monotonic() < self._renew_at:
             return
-        self._renew_at = time.monotonic() + LONGEST_PAUSE_S
+        self._renew_at = time.monotonic() + RENEW_S
         try:
-            with psycopg.connect(
-                self._database_url, connect_timeout=5, tcp_user_timeout=5_000, prepare_threshold=None
-            ) as primary:
+            with EndingConnection.opened(self._database_url, prepare_threshold=None) as primary:
+                primary.limit_s = GIVE_UP_S
                 primary.execute("SET LOCAL lock_timeout = '2s'")
                 postgres_feed.lock(primary)
                 there = postgres_feed.joined_head(primary)

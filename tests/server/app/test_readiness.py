@@ -1,54 +1,94 @@
-"""Probes: at most one per second however many requests need it, and one log line for an outage."""
+"""Probes: they run in the background, tell a silent service from one that refuses, and never make a request wait."""
 
 import asyncio
+import threading
+
+import pytest
 
 from muniment.server.app import readiness as module
-from muniment.server.app.readiness import Probe
+from muniment.server.app.readiness import Probe, State
 from muniment.server.observability.outages import Outages
 
 
 class Service:
-    """A service that is up or down, and counts how often it is asked."""
+    """A service that answers, refuses, or is silent until it is let go; it counts how often it is asked."""
 
     def __init__(self):
         self.asked = 0
         self.is_up = True
+        self.speaks = threading.Event()
+        self.speaks.set()
 
-    async def __call__(self):
+    def __call__(self):
         self.asked += 1
-        await asyncio.sleep(0)
+        self.speaks.wait(60)
         if not self.is_up:
             raise ConnectionError("refused")
 
 
-def test_requests_share_one_probe_until_it_is_old(monkeypatch):
+async def until(holds):
+    async with asyncio.timeout(60):
+        while not holds():  # noqa: ASYNC110 - what is awaited has no event
+            await asyncio.sleep(0.01)
+
+
+async def known(probe):
+    """Have the service probed, and wait for its answer."""
+    question = probe.want()
+    assert question is not None
+    await question
+    return probe.state
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(module, "PROBE_EVERY_S", 0.01)
+
+
+def test_requests_share_one_probe_until_it_is_old():
     async def run():
         service = Service()
-        probe = Probe("store", service, Outages())
-        assert all(await asyncio.gather(*(probe.answers() for _ in range(50))))
-        assert await probe.answers()
+        probe = Probe("store", service, Outages(), succeeded_for_s=3600)
+        questions = {probe.want() for _ in range(50)}
+        assert len(questions) == 1
+        await questions.pop()
+        assert probe.state is State.ANSWERS
+        assert probe.want() is None, "the last state is used"
         assert service.asked == 1
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        monkeypatch.setattr(loop, "time", lambda: now + 1.1)
-        assert all(await asyncio.gather(*(probe.answers() for _ in range(50))))
-        assert service.asked == 2
 
     asyncio.run(run())
 
 
-def test_an_outage_is_logged_when_it_begins_and_when_it_ends(monkeypatch, caplog):
-    monkeypatch.setattr(module, "PROBE_EVERY_S", 0.0)
+def test_a_service_is_probed_in_the_background_while_health_checks_come(monkeypatch):
+    async def run():
+        service = Service()
+        probe = Probe("store", service, Outages(), succeeded_for_s=0.01)
+        assert await known(probe) is State.ANSWERS
+        service.is_up = False
+        await until(lambda: probe.state is State.REFUSES)
+        monkeypatch.setattr(probe, "_wanted_until", 0.0)
+        await until(lambda: probe._asking is None and probe._resting is None)
+        asked = service.asked
+        assert await known(probe) is State.REFUSES
+        assert service.asked == asked + 1
+
+    asyncio.run(run())
+
+
+def test_an_outage_is_logged_when_it_begins_and_when_it_ends(caplog):
     now = [100.0]
 
     async def run():
         service = Service()
-        probe = Probe("document store", service, Outages(lambda: now[0]), succeeded_for_s=0)
-        for is_up in (True, False, False, False, True, True):
-            service.is_up = is_up
-            assert await probe.answers() == is_up
-            now[0] += 2.5
-        assert service.asked == 6
+        probe = Probe("document store", service, Outages(lambda: now[0]), succeeded_for_s=0.01)
+        assert await known(probe) is State.ANSWERS
+        service.is_up = False
+        await until(lambda: probe.state is State.REFUSES)
+        asked = service.asked
+        await until(lambda: service.asked > asked + 2)
+        now[0] += 7.5
+        service.is_up = True
+        await until(lambda: probe.state is State.ANSWERS)
 
     asyncio.run(run())
     assert [record.getMessage() for record in caplog.records] == [
@@ -58,22 +98,23 @@ def test_an_outage_is_logged_when_it_begins_and_when_it_ends(monkeypatch, caplog
     assert caplog.records[1].seconds == 7.5
 
 
-def test_a_service_that_hangs_is_asked_once_and_answered_for_in_time(monkeypatch, caplog):
-    monkeypatch.setattr(module, "PROBE_EVERY_S", 0.0)
-    monkeypatch.setattr(module, "PROBE_WAIT_S", 0.0)
-
+def test_a_silent_service_is_told_from_one_that_refuses_and_blocks_one_thread(caplog):
     async def run():
-        asked = []
-        end = asyncio.Event()
-
-        async def hang():
-            asked.append(1)
-            await end.wait()
-
-        probe = Probe("database", hang, Outages())
-        assert [await probe.answers() for _ in range(3)] == [False] * 3
-        assert len(asked) == 1
-        end.set()
+        service = Service()
+        probe = Probe("database", service, Outages(), succeeded_for_s=0.01, silent_after_s=0.05)
+        assert await known(probe) is State.ANSWERS
+        service.speaks.clear()
+        await until(lambda: probe.state is State.SILENT)
+        asked = service.asked
+        for _ in range(50):
+            probe.want()
+            await asyncio.sleep(0)
+        assert service.asked == asked, "it is not asked again before it has answered"
+        service.speaks.set()
+        await until(lambda: probe.state is State.ANSWERS)
 
     asyncio.run(run())
-    assert [record.getMessage() for record in caplog.records] == ["the database does not answer: TimeoutError"]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the database does not answer: no answer for 0.05 seconds",
+        "the database answers again",
+    ]

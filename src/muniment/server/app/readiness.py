@@ -1,8 +1,18 @@
-"""Readiness: the checks behind /readyz for load balancers, and the probes that they share."""
+"""
+Readiness: the checks behind /readyz for load balancers, and the probes that they share.
+
+A health check answers at once from what the probes know. A service answers, refuses, or is silent; silence is decided
+by a limit of its own, before anything is concluded from a lag: all nodes share a database, and a proxy that drops all
+of them because it is silent serves no reads.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from enum import Enum
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -13,74 +23,130 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Unavailable
 from muniment.server.app.app import plain_answer
 from muniment.server.app.startup import DATABASE_AWAY, writable
-from muniment.server.app.threads import Bridge
 from muniment.server.observability.outages import Outages
+from muniment.store.database import patience
 from muniment.store.database.faults import DAMAGED, damage_seen, fault_of, notice
+from muniment.store.database.patience import SILENT_S
 from muniment.store.database.reading import open_for_reading
 from muniment.store.reader import Reader
 
 if TYPE_CHECKING:
     from muniment.store.replica import ReplicaStatus
 
-PROBE_WAIT_S: Final = 3.0
-"""Seconds that a health check waits for a probe."""
 PROBE_EVERY_S: Final = 1.0
+PROMPT_S: Final = 0.1
+"""Seconds that a health check waits for the probes, which services that work answer within: it uses the last state."""
+WANTED_S: Final = 60.0
+"""Seconds for which a service is probed in the background after the last health check."""
+STUCK_S: Final = 5.0
+"""Seconds that a probe waits for the lock that every change needs."""
+
+
+class State(Enum):
+    """What is known of a service."""
+
+    UNKNOWN = "has not answered yet"
+    ANSWERS = "answers"
+    REFUSES = "refuses"
+    SILENT = "silent"
+    """It was asked, and has said nothing for so long that it counts as away."""
 
 
 class Probe:
     """
-    Asks a service whether it answers, at most once per second however many requests need it.
+    Asks a service in the background whether it answers, and knows its last state at any moment.
+
+    It begins with the first health check, and ends a minute after the last one. The question is asked in a thread of
+    its own: a silent service blocks that one and no other.
 
     Args:
-        succeeded_for_s: how long a success is reused.
+        ask: asks once; raises an exception if the service refuses.
+        succeeded_for_s: seconds between two questions while it answers.
+        silent_after_s: seconds without an answer after which it is silent.
     """
 
     def __init__(
         self,
         service: str,
-        ask: Callable[[], Awaitable[object]],
+        ask: Callable[[], object],
         outages: Outages,
         *,
         succeeded_for_s: float = PROBE_EVERY_S,
+        silent_after_s: float = SILENT_S,
     ) -> None:
         self._service, self._ask, self._outages = service, ask, outages
-        self._succeeded_for_s = succeeded_for_s
-        self._asking: asyncio.Future[object] | None = None
-        self._result: asyncio.Future[bool] | None = None
-        self._reused_until = 0.0
+        self._succeeded_for_s, self._silent_after_s = succeeded_for_s, silent_after_s
+        self._questions: SimpleQueue[Future[None]] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._asking: asyncio.Task[None] | None = None
+        self._resting: asyncio.Task[None] | None = None
+        self._wanted_until = 0.0
+        self.state = State.UNKNOWN
         self.reason = ""
         """Why the service did not answer the last time; empty if it did."""
 
-    async def answers(self) -> bool:
-        now = asyncio.get_running_loop().time()
-        if self._result is None or (self._result.done() and now >= self._reused_until):
-            self._result = asyncio.ensure_future(self._look())
-        return await asyncio.shield(self._result)
+    def want(self) -> "asyncio.Task[None] | None":
+        """Have the service probed from now on; return the question that is being asked, or None."""
+        loop = asyncio.get_running_loop()
+        self._wanted_until = loop.time() + WANTED_S
+        if self._asking is None and self._resting is None:
+            self._begin()
+        return self._asking
 
-    async def _look(self) -> bool:
-        if self._asking is None or self._asking.done():
-            # An unresponsive service blocks one thread of the pool, not another one each second.
-            self._asking = asyncio.ensure_future(self._ask())
-            self._asking.add_done_callback(_retrieve)
-        clock = asyncio.get_running_loop().time
+    def _begin(self) -> None:
+        self._resting = None
+        if asyncio.get_running_loop().time() < self._wanted_until:
+            self._asking = asyncio.create_task(self._look())
+            self._asking.add_done_callback(self._rest)
+
+    def _rest(self, asked: "asyncio.Task[None]") -> None:
+        self._asking = None
+        if asked.cancelled():
+            return
+        is_fine = self.state is State.ANSWERS
+        self._resting = asyncio.create_task(asyncio.sleep(self._succeeded_for_s if is_fine else PROBE_EVERY_S))
+        self._resting.add_done_callback(self._rested)
+
+    def _rested(self, rest: "asyncio.Task[None]") -> None:
+        if not rest.cancelled():
+            self._begin()
+
+    def _asked(self) -> "Future[None]":
+        """Ask in the thread; it does not keep a process from ending, as those of a pool do."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=f"probe of the {self._service}", daemon=True)
+            self._thread.start()
+        answer: Future[None] = Future()
+        self._questions.put(answer)
+        return answer
+
+    def _work(self) -> None:
+        while True:
+            answer = self._questions.get()
+            try:
+                self._ask()
+            except BaseException as error:  # noqa: BLE001 - the one who asks hears of it
+                answer.set_exception(error)
+            else:
+                answer.set_result(None)
+
+    async def _look(self) -> None:
+        answer = asyncio.wrap_future(self._asked())
+        await asyncio.wait([answer], timeout=self._silent_after_s)
+        if not answer.done():
+            self._fail(State.SILENT, f"no answer for {self._silent_after_s:g} seconds")
         try:
-            await asyncio.wait_for(asyncio.shield(self._asking), PROBE_WAIT_S)
+            await answer
         except Exception as error:  # noqa: BLE001 - any failure means that it is unavailable
             notice(error)
-            self.reason = str(error) or type(error).__name__
-            self._outages.failed(self._service, self.reason)
-            self._reused_until = clock() + PROBE_EVERY_S
-            return False
-        self.reason = ""
-        self._outages.answered(self._service)
-        self._reused_until = clock() + self._succeeded_for_s
-        return True
+            self._fail(State.REFUSES, str(error) or type(error).__name__)
+        else:
+            self.state, self.reason = State.ANSWERS, ""
+            self._outages.answered(self._service)
 
-
-def _retrieve(asked: "asyncio.Future[object]") -> None:
-    """Take the exception of a probe that no request waits for any more."""
-    if not asked.cancelled():
-        asked.exception()
+    def _fail(self, state: State, reason: str) -> None:
+        self.state, self.reason = state, reason
+        self._outages.failed(self._service, reason)
 
 
 MAX_LAG_S: Final = 10
@@ -97,15 +163,18 @@ class Readiness:
     to serve reads.
     """
 
-    def __init__(self, config: Config, bridge: Bridge, outages: Outages) -> None:
+    def __init__(self, config: Config, outages: Outages) -> None:
         self._config = config
-        self._bridge = bridge
-        self._database = Probe("database", lambda: bridge.call(_ask_database), outages)
+        self._database = Probe("database", _ask_database, outages)
         self._reads = Probe("published file", self._read_file, outages)
         self._store = Probe("document store", self._ask_store, outages, succeeded_for_s=WRITTEN_EVERY_S)
         self._disk = Probe("data folder", self._write_disk, outages)
         self._writes = Probe(
-            "database for writes", lambda: bridge.call(_write_database), outages, succeeded_for_s=WRITTEN_EVERY_S
+            "database for writes",
+            _write_database,
+            outages,
+            succeeded_for_s=WRITTEN_EVERY_S,
+            silent_after_s=STUCK_S + SILENT_S,
         )
 
     async def look(
@@ -127,13 +196,14 @@ class Readiness:
             is_away: whether it failed because the database cannot be used now.
         """
         status: JSONObject = {"status": "ready"}
-        lacking = await self._for_reads(reader, follower, status)
+        await self._ask(has_pages=has_pages, tries=for_writes)
+        lacking = self._for_reads(reader, follower, status)
         impaired: list[str] = []
         if not has_pages and not is_away:
             lacking.append(fault or "the pages are still starting")
         elif not has_pages:
             impaired.append(fault)
-        impaired += await self._for_writes(has_pages=has_pages, tries=for_writes)
+        impaired += self._for_writes(has_pages=has_pages, tries=for_writes)
         if for_writes:
             lacking += impaired
         elif impaired:
@@ -142,43 +212,49 @@ class Readiness:
             raise Unavailable(f"Not ready: {'; '.join(lacking)}.", "Try again in a moment.")
         return plain_answer(msgspec.json.encode(status), b"application/json")
 
-    async def _for_writes(self, *, has_pages: bool, tries: bool) -> list[str]:
-        """Return what writes lack; with *tries*, also try one in the database, which may take long."""
-        probes = [self._disk]
+    async def _ask(self, *, has_pages: bool, tries: bool) -> None:
+        """Have the services probed; wait for a moment, so that those that answer at once are known as they are now."""
+        probes = [self._disk, self._reads]
         if has_pages:
             probes += [self._database, self._store]
-        answers = dict(zip(probes, await asyncio.gather(*(probe.answers() for probe in probes)), strict=True))
+        if has_pages and tries:
+            probes.append(self._writes)
+        questions = [question for question in (probe.want() for probe in probes) if question is not None]
+        if questions:
+            await asyncio.wait(questions, timeout=PROMPT_S)
+
+    def _for_writes(self, *, has_pages: bool, tries: bool) -> list[str]:
+        """Return what writes lack; with *tries*, also whether one in the database succeeds."""
         lacking = []
-        if not answers[self._disk]:
+        if self._disk.state in _AWAY:
             lacking.append(f"the data folder is not writable: {self._disk.reason}")
         elif not writable(self._config.data):
             lacking.append("the data folder is almost full")
         if has_pages:
-            lacking += await self._of_services(answers, tries=tries)
+            lacking += self._of_services(tries=tries)
         if damage_seen.is_set() and not self._config.on_postgresql:
             lacking.append(DAMAGED)
         return lacking
 
-    async def _of_services(self, answers: dict[Probe, bool], *, tries: bool) -> list[str]:
+    def _of_services(self, *, tries: bool) -> list[str]:
         """Return what writes lack of the database and the document store."""
         lacking = []
-        if not answers[self._database]:
+        if self._database.state is not State.ANSWERS:
             lacking.append(DATABASE_AWAY)
-        elif tries and not await self._writes.answers():
-            lacking.append(f"the database cannot be written: {self._writes.reason}")
+        elif tries and self._writes.state is not State.ANSWERS:
+            reason = self._writes.reason or "it has not answered yet"
+            lacking.append(f"the database cannot be written: {reason}")
         if _is_standby_silent():
             lacking.append("no standby confirms changes")
-        if not answers[self._store]:
+        if self._store.state is not State.ANSWERS:
             lacking.append("the document store does not answer")
         return lacking
 
-    async def _for_reads(
-        self, reader: Reader | None, follower: "ReplicaStatus | None", status: JSONObject
-    ) -> list[str]:
+    def _for_reads(self, reader: Reader | None, follower: "ReplicaStatus | None", status: JSONObject) -> list[str]:
         """Return what public reads lack; add the state of a node to *status*."""
         if reader is None:
             return ["the published documents do not exist yet"]
-        if not await self._reads.answers():
+        if self._reads.state in _AWAY:
             return ["the published documents cannot be read"]
         return self._of_node(reader, follower, status) if self._config.on_postgresql else []
 
@@ -192,27 +268,27 @@ class Readiness:
             return ["the replica of this node is damaged and being rebuilt"]
         if not reader.is_built:
             return ["the replica of this node is being built"]
-        if follower is None or follower.newest is None or follower.behind_s <= MAX_LAG_S:
+        if follower is None or follower.newest is None:
+            return []
+        # When the database answers again, a node has its time to follow: all of them begin at that moment.
+        if min(follower.behind_s, follower.answers_s) <= MAX_LAG_S:
             return []
         rebuilt = ", and is being rebuilt" if follower.is_building else ""
         return [
             f"this node is at edition {reader.edition} of {follower.newest}, {follower.behind_s:.0f} s behind{rebuilt}"
         ]
 
-    async def _read_file(self) -> None:
+    def _read_file(self) -> None:
         """Open the published file and read from it, as a new connection of the reader does."""
+        with contextlib.closing(open_for_reading(self._config.published_file, timeout=1)) as file:
+            file.execute("SELECT edition FROM published_meta").fetchone()
 
-        def read() -> None:
-            with contextlib.closing(open_for_reading(self._config.published_file, timeout=1)) as file:
-                file.execute("SELECT edition FROM published_meta").fetchone()
-
-        await asyncio.to_thread(read)
-
-    async def _write_disk(self) -> None:
-        if fault := await asyncio.to_thread(fault_of, self._config.data):
+    def _write_disk(self) -> None:
+        fault = fault_of(self._config.data)
+        if fault:
             raise OSError(fault)
 
-    async def _ask_store(self) -> None:
+    def _ask_store(self) -> None:
         """
         Write, read and delete a probe.
 
@@ -222,7 +298,10 @@ class Readiness:
             return
         from muniment.documents.records import storage
 
-        await self._bridge.call(lambda: storage().probe())
+        storage().probe()
+
+
+_AWAY: Final = frozenset({State.REFUSES, State.SILENT})
 
 
 def _is_standby_silent() -> bool:
@@ -231,22 +310,53 @@ def _is_standby_silent() -> bool:
     return commits.status()[0]
 
 
+@contextlib.contextmanager
+def _connected(wait_s: float) -> Iterator[None]:
+    """Let the thread of a probe use its connection to the database, and wait for it at most *wait_s*."""
+    from django.db import close_old_connections
+
+    close_old_connections()
+    try:
+        with patience.within(wait_s):
+            yield
+    finally:
+        close_old_connections()
+
+
 def _ask_database() -> None:
     from django.db import connection
 
-    with connection.cursor() as cursor:
+    with _connected(SILENT_S), connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM django_migrations")
         cursor.fetchone()
 
 
 def _write_database() -> None:
-    """Write to the write-ahead log of PostgreSQL, or take the write lock of SQLite, and change nothing."""
-    from django.db import connection, transaction
+    """
+    Write to the write-ahead log of PostgreSQL, or take the write lock of SQLite, and change nothing.
+
+    On PostgreSQL, also take the lock of the edition, which every change needs, and give it back at once.
+    """
+    from django.db import OperationalError, connection, transaction
 
     from muniment.store.database.form import require_known
+    from muniment.store.database.retry import is_lock_timeout
 
-    require_known()
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_logical_emit_message(true, 'muniment', 'probe')")
+    with _connected(STUCK_S + PROBE_EVERY_S):
+        require_known()
+        if connection.vendor != "postgresql":
+            with transaction.atomic():
+                return
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{STUCK_S:g}s'")
+                cursor.execute("SELECT value FROM published_edition FOR UPDATE")
+                transaction.set_rollback(True)
+        except OperationalError as error:
+            if not is_lock_timeout(error):
+                raise
+            message = f"another session has held the edition for {STUCK_S:g} seconds"
+            raise TimeoutError(message) from None
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_logical_emit_message(true, 'muniment', 'probe')")
+        connection.close()  # it is used every ten seconds

@@ -231,11 +231,13 @@ class Bridge:
     def _run(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         from django.db import close_old_connections
 
+        from muniment.store.database import patience
         from muniment.store.database.retry import with_retry
 
         close_old_connections()
         try:
-            return with_retry(operation, *args, **kwargs)
+            with patience.within(patience.REQUEST_S):
+                return with_retry(operation, *args, **kwargs)
         finally:
             close_old_connections()
 

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final
 
+from django.db import connection
+
 from muniment import config
 from muniment.backup.scheduled.job import backup_status
 from muniment.credits.operations import totals
@@ -16,11 +18,18 @@ from muniment.server.observability.metrics import Family, Metrics
 from muniment.server.observability.outages import Outages
 from muniment.store.database import commits
 from muniment.store.database.faults import notice
+from muniment.store.sqlite.base import oldest_wait_s
 
 QUEUE_EVERY_S: Final = 5.0
 SUMS_EVERY_S: Final = 60.0
 """Seconds between sums over whole tables: credits and documents."""
 PATIENCE_S: Final = 1.0
+LOCK_WAIT: Final = "muniment_lock_wait_oldest_seconds"
+LOCK_WAIT_HELP: Final = "Time that the oldest change has waited for a lock."
+_OLDEST_WAIT: Final = """
+    SELECT coalesce(max(extract(epoch FROM clock_timestamp() - waitstart)), 0)::float8
+    FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE NOT granted AND datname = current_database()
+"""
 
 
 class DatabaseMetrics:
@@ -73,6 +82,7 @@ def _of_the_queue() -> list[Family]:
     waits: dict[tuple[str, ...], float] = {(row.kind,): row.waits_s for row in rows if row.state == "queued"}
     mail = mail_status()
     return [
+        *_of_locks(),
         *_of_backups(),
         *_of_scrub(),
         Family.single("muniment_mail_waiting", "Messages that wait for delivery.", mail.waiting),
@@ -127,6 +137,25 @@ def _of_scrub() -> list[Family]:
             progress.finished_at,
         ),
     ]
+
+
+def _of_locks() -> list[Family]:
+    """Return the age of the oldest wait for a lock on PostgreSQL; on SQLite, each process knows its own."""
+    if connection.vendor != "postgresql":
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_OLDEST_WAIT)
+        (oldest_s,) = cursor.fetchone()
+    return [Family.single(LOCK_WAIT, LOCK_WAIT_HELP, max(0.0, oldest_s))]
+
+
+def observe_commits(metrics: Metrics) -> None:
+    """Add what this process knows of its changes: how long commits take, and what was given up."""
+    name, explanation = "muniment_commit_duration_seconds", "Time that the database takes to commit a change."
+    metrics.histogram(name, explanation, lambda: (commits.durations, commits.total_s), bounds=commits.BOUNDS_S)
+    metrics.gauge("muniment_changes_given_up_total", "Changes that waited too long.", lambda: commits.given_up)
+    if connection.vendor == "sqlite":
+        metrics.gauge(LOCK_WAIT, LOCK_WAIT_HELP, oldest_wait_s)
 
 
 def observe_standby(metrics: Metrics) -> None:

@@ -8,7 +8,7 @@ import os
 import time
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, Self
 
 import msgspec
@@ -85,6 +85,12 @@ class Metrics:
         """Expose the result of *read* as the counter *name*: totals by *label*."""
         self._sources.append(lambda: Family.of(name, description, (label,), {(key,): n for key, n in read().items()}))
 
+    def histogram(
+        self, name: str, description: str, read: Callable[[], tuple[Sequence[int], float]], *, bounds: Sequence[float]
+    ) -> None:
+        """Expose the result of *read* as the histogram *name*: counts by *bounds* and beyond, and the sum."""
+        self._sources.append(lambda: _histogram(name, description, *read(), bounds))
+
     def source_of_instance(self, read: Callable[[], Iterable[Family]]) -> None:
         """Expose the families of the instance, without the label ``process``."""
         self._of_instance.append(read)
@@ -144,6 +150,17 @@ class Metrics:
             "Response time; responses of the fast path are not timed and count in the lowest bucket.",
             samples,
         )
+
+
+def _histogram(name: str, description: str, counts: Sequence[int], total: float, bounds: Sequence[float]) -> Family:
+    samples: list[Sample] = []
+    reached = 0
+    for bound, count in zip((*map(str, bounds), "+Inf"), counts, strict=True):
+        reached += count
+        samples.append(Sample(f"{name}_bucket", {"le": bound}, reached))
+    samples.append(Sample(f"{name}_sum", {}, round(total, 6)))
+    samples.append(Sample(f"{name}_count", {}, reached))
+    return Family(name, "histogram", description, samples)
 
 
 _decode = msgspec.json.Decoder(list[Family]).decode

@@ -138,7 +138,7 @@ class Process:
         self._tracing: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._scrub: NodeScrub | None = None
-        self._readiness = Readiness(config, self.bridge, self.front.outages)
+        self._readiness = Readiness(config, self.front.outages)
         self._mending = Mending(config, self.bridge.call, self.front.metrics)
         self._stop: Callable[[], None] = lambda: None
         self.failure: StartFailure | None = None
@@ -310,7 +310,8 @@ class Process:
         if self._follower is None:
             return False
         self._follower.catch_up_if_possible()
-        return self._follower.status.newest == self._follower.status.edition
+        status = self._follower.status
+        return status.newest == status.edition
 
     def _pages_are_ready(self, application: Any) -> None:
         from muniment.documents.http import DOWNLOADS, PREFIX, FileLinks
@@ -318,7 +319,7 @@ class Process:
         from muniment.server.app.interfaces import describe_interfaces
         from muniment.server.app.wsgi import WSGIApplication
         from muniment.server.node_scrub import NodeScrub
-        from muniment.server.observability.database_metrics import DatabaseMetrics, observe_standby
+        from muniment.server.observability.database_metrics import DatabaseMetrics, observe_commits, observe_standby
 
         if self._pages is None or self._pages.done():
             return
@@ -331,6 +332,7 @@ class Process:
         database_metrics = DatabaseMetrics(self.bridge.call, self.front.outages)
         self.front.metrics.source_of_instance(database_metrics.families)
         self.front.refresh_gauges = database_metrics.refresh
+        observe_commits(self.front.metrics)
         if self.config.on_postgresql:
             observe_standby(self.front.metrics)
         # A run with a model mostly waits; it must not delay text extraction of documents.

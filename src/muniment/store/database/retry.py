@@ -27,6 +27,7 @@ from django.db import (
 
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Problem, Unavailable
+from muniment.store.database import commits, patience
 from muniment.store.database.commits import StandbySilent, Unconfirmed
 from muniment.store.database.faults import FAILED, READ_ONLY, UNOPENED, disk_fault, fault_of
 
@@ -34,6 +35,9 @@ TRIES: Final = 5
 FIRST_PAUSE_S: Final = 0.01
 RETRY_AFTER_S: Final = 5
 _ROLLED_BACK: Final = frozenset({"40001", "40P01"})
+_LOCK_TIMEOUT: Final = "55P03"
+_GIVEN_UP: Final = frozenset({"57014", _LOCK_TIMEOUT})
+"""SQLSTATEs of a statement that was cancelled, and of a lock that was not had in time: nothing was changed."""
 _SYMPTOMS: Final = frozenset({FAILED, READ_ONLY, UNOPENED})
 _AWAY: Final = ("08", "57", "53", "25006")
 """SQLSTATE prefixes: no connection, operator intervention, no resources, a server demoted to a replica."""
@@ -85,6 +89,9 @@ def _retry(operation: Callable[[], R]) -> R:
                 raise BadRequest("The input contains the character U+0000.", "Remove it and try again.") from error
             if isinstance(error, Unconfirmed | StandbySilent):
                 raise _unconfirmed(may_have_changed=watch.may_have_changed) from error
+            if is_given_up(error):
+                commits.give_up()
+                raise _given_up(may_have_changed=watch.may_have_changed) from error
             is_again = is_rolled_back(error)
             if not is_again and not is_unavailable(error):
                 raise
@@ -105,7 +112,8 @@ def _retry_on_sqlite(operation: Callable[[], R]) -> R:
             if not is_unavailable(error):
                 raise
             if not disk_fault(error):
-                raise _unavailable(is_conflict=True, may_have_changed=False) from error
+                commits.give_up()
+                raise _given_up(may_have_changed=watch.may_have_changed) from error
             problem = disk_problem(error)
             connection.close()
             if is_last or problem.is_current or watch.may_have_changed:
@@ -123,6 +131,16 @@ def release_connections() -> None:
 def is_rolled_back(error: BaseException) -> bool:
     """Return whether the database rolled a transaction back because of a concurrent one."""
     return _state(error) in _ROLLED_BACK
+
+
+def is_given_up(error: BaseException) -> bool:
+    """Return whether a statement ended because its caller had waited for as long as it may; another attempt may not."""
+    return _state(error) in _GIVEN_UP and patience.is_over()
+
+
+def is_lock_timeout(error: BaseException) -> bool:
+    """Return whether a statement waited for a lock for as long as ``lock_timeout`` lets it."""
+    return _state(error) == _LOCK_TIMEOUT
 
 
 def is_unavailable(error: BaseException) -> bool:
@@ -171,7 +189,8 @@ class _Watch:
         try:
             result = execute(sql, params, many, context)
         except Exception as error:
-            self._autocommitted = self._autocommitted or (is_unavailable(error) and not is_rolled_back(error))
+            has_no_effect = is_rolled_back(error) or is_given_up(error)
+            self._autocommitted = self._autocommitted or (is_unavailable(error) and not has_no_effect)
             raise
         self._autocommitted = True
         return result
@@ -185,6 +204,19 @@ def _unconfirmed(*, may_have_changed: bool) -> Unavailable:
         "No standby of the database confirms changes; nothing was saved. Public reads still work.",
         Phrase("Try again in {seconds} seconds.", seconds=RETRY_AFTER_S),
         retry_after_s=RETRY_AFTER_S,
+    )
+
+
+def _given_up(*, may_have_changed: bool) -> Unavailable:
+    """Return the problem of a change that waited for others for as long as it may."""
+    if may_have_changed:  # by an earlier transaction of the same operation
+        return Unavailable(
+            "Another change is in progress; your change may or may not have been saved.",
+            "Check the current state before you try again.",
+            retry_after_s=RETRY_AFTER_S,
+        )
+    return Unavailable(
+        "Another change is in progress; nothing was saved.", "Try again in a moment.", retry_after_s=RETRY_AFTER_S
     )
 
 

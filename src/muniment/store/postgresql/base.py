@@ -11,13 +11,17 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any, Final
 
+import psycopg
 from django.db.backends.postgresql import base
 from django.db.utils import OperationalError
 
 from muniment.kernel.json import JSONObject
+from muniment.store.database import commits, patience
 from muniment.store.database.retry import is_rolled_back
+from muniment.store.postgresql.connection import CONNECT_S, SILENCE, EndingConnection
 from muniment.store.postgresql.standby import Standby
 
 STANDBY_WAIT_S: Final = 10.0
@@ -29,12 +33,16 @@ AWAY_S: Final = 1.0
 class DatabaseWrapper(base.DatabaseWrapper):
     """A connection that counts its commits, for :func:`muniment.store.database.retry.with_retry`."""
 
+    Database: Any = SimpleNamespace(**{**vars(psycopg), "connect": EndingConnection.opened})
+    """The driver, whose connections end their waits."""
     _lock = threading.Lock()
     _away: "dict[str, tuple[float, str]]" = {}  # noqa: RUF012 - shared by the connections of all threads
+    """Why a server could not be used the last time, and until when no other attempt is made."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.commits = 0
+        self._key = ""
         self._standby: Standby | None = None
         self._is_unconfirmed = False
         self.execute_wrappers.append(self._confirmed)
@@ -42,20 +50,38 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: JSONObject) -> Any:
         """Connect; raise OperationalError if the server is unavailable, or a connection to it has just failed."""
         key = repr(sorted((name, str(value)) for name, value in conn_params.items() if name != "password"))
+        self._key = key
         with self._lock:
             until, reason = self._away.get(key, (0.0, ""))
-        if time.monotonic() < until:
-            raise OperationalError(reason)
+            if time.monotonic() < until:
+                raise OperationalError(reason)
+            if reason:  # one thread tries a server that was away, and no other waits with it
+                self._away[key] = (time.monotonic() + CONNECT_S, reason)
         try:
             connection = super().get_new_connection(conn_params)
         except self.Database.OperationalError as error:
-            with self._lock:
-                self._away[key] = (time.monotonic() + AWAY_S, str(error))
+            self._note_away(str(error))
             raise
+        with self._lock:
+            self._away.pop(key, None)
+        connection.on_silence = lambda: self._note_away(SILENCE)
         plain = {name: value for name, value in conn_params.items() if name not in {"context", "cursor_factory"}}
         self._standby = Standby.of(key, plain, STANDBY_WAIT_S)
         connection.add_notice_handler(self._hear)
         return connection
+
+    def _note_away(self, reason: str) -> None:
+        with self._lock:
+            self._away[self._key] = (time.monotonic() + AWAY_S, reason)
+
+    def is_usable(self) -> bool:
+        """Return whether the server answers on this connection; a silent one is waited for once, not by each thread."""
+        with self._lock:
+            is_away = self._key in self._away
+        if is_away:
+            return False
+        with patience.within(patience.SILENT_S):
+            return super().is_usable()
 
     def _hear(self, notice: Any) -> None:
         self._is_unconfirmed = self._is_unconfirmed or Standby.is_cancelled(notice)
@@ -70,6 +96,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             standby.check()
         self.commits += 1  # counted first: if the connection is lost, the outcome is unknown
         self._is_unconfirmed = False
+        began = time.monotonic()
         try:
             with standby.watched(self.connection) if standby is not None else nullcontext():
                 super()._commit()  # type: ignore[misc]  # private: not in the stubs
@@ -77,6 +104,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if is_rolled_back(error):
                 self.commits -= 1
             raise
+        finally:
+            commits.took(time.monotonic() - began)
         if self._is_unconfirmed and standby is not None:
             raise standby.fall_silent()
 

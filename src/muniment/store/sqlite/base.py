@@ -21,12 +21,12 @@ from django.db.backends.sqlite3 import base
 from django.db.utils import DatabaseError, OperationalError
 
 from muniment.kernel.json import JSONObject
-from muniment.store.database import handles
+from muniment.store.database import commits, handles, patience
 from muniment.store.database.reading import FROZEN, must_freeze
 from muniment.store.sqlite.lost import LostDatabase, require_present
 
 WAIT_S = 20.0
-"""Seconds a writer waits before the database counts as busy."""
+"""Seconds a writer waits before the database counts as busy; for a request less."""
 GIVE_WAY_S: Final = 1.0
 """Seconds that a writer with many transactions lets the others go first between two of them."""
 
@@ -46,11 +46,18 @@ class Waiting:
         self._path = path
         self._guard = threading.Lock()
         self._writers = 0
+        self._since: dict[int, float] = {}
         self._descriptor: int | None = None
+
+    @property
+    def oldest_s(self) -> float:
+        """Return for how long the oldest writer of this process has waited; 0 without one."""
+        return max((time.monotonic() - since for since in list(self._since.values())), default=0.0)
 
     def __enter__(self) -> None:
         with self._guard:
             self._writers += 1
+            self._since[threading.get_ident()] = time.monotonic()
             if self._writers == 1:
                 with contextlib.suppress(OSError):
                     self._descriptor = _opened_lock(self._path)
@@ -59,6 +66,7 @@ class Waiting:
     def __exit__(self, *_: object) -> None:
         with self._guard:
             self._writers -= 1
+            self._since.pop(threading.get_ident(), None)
             if not self._writers:
                 self._close()
 
@@ -82,6 +90,7 @@ class Waiting:
         """Reset it in a forked child, which waits for nothing."""
         self._guard = threading.Lock()
         self._writers = 0
+        self._since.clear()
         self._close()
 
     def _close(self) -> None:
@@ -100,6 +109,10 @@ class WriteLock:
         self._descriptor: int | None = None
         self._waiting = Waiting(f"{path}-waiting")
 
+    @property
+    def oldest_wait_s(self) -> float:
+        return self._waiting.oldest_s
+
     def enter(self) -> None:
         """
         Wait until no other thread or process writes.
@@ -110,8 +123,8 @@ class WriteLock:
             message = "this thread already has a transaction on this database through another connection"
             raise OperationalError(message)
         if not self._enter_at_once():
-            with self._waiting:
-                self._wait()
+            with self._waiting, patience.limited(WAIT_S) as wait_s:
+                self._wait(wait_s)
         self._owner = threading.get_ident()
 
     def give_way(self) -> bool:
@@ -151,14 +164,14 @@ class WriteLock:
             self._threads.release()
         return is_locked
 
-    def _wait(self) -> None:
-        deadline = time.monotonic() + WAIT_S
-        if not self._threads.acquire(timeout=WAIT_S):
-            self._refuse()
+    def _wait(self, wait_s: float) -> None:
+        deadline = time.monotonic() + wait_s
+        if not self._threads.acquire(timeout=wait_s):
+            self._refuse(wait_s)
         try:
             while not self._lock_file():
                 if time.monotonic() > deadline:
-                    self._refuse()
+                    self._refuse(wait_s)
                 time.sleep(random.uniform(0.0005, 0.003))  # noqa: S311 - jitter, not security
         except BaseException:
             self._threads.release()
@@ -176,8 +189,8 @@ class WriteLock:
             return True
         return False
 
-    def _refuse(self) -> None:
-        message = f"database is locked: waited {WAIT_S:.0f} seconds for other writers"
+    def _refuse(self, waited_s: float) -> None:
+        message = f"database is locked: waited {waited_s:.0f} seconds for other writers"
         raise OperationalError(message)
 
 
@@ -189,6 +202,11 @@ def write_lock_of(database: str) -> WriteLock:
     path = str(Path(database).resolve()) + "-writer"
     with _locks_guard:
         return _locks.setdefault(path, WriteLock(path))
+
+
+def oldest_wait_s() -> float:
+    """Return for how long the oldest writer of this process has waited; 0 without one."""
+    return max((lock.oldest_wait_s for lock in list(_locks.values())), default=0.0)
 
 
 def _reset_locks() -> None:
@@ -271,11 +289,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _commit(self) -> None:
         # A failed commit leaves the transaction open; the rollback that follows releases the lock.
+        began = time.monotonic()
         try:
             super()._commit()  # type: ignore[misc]  # private: not in the stubs
         except DatabaseError as error:
             self.refusal = error
             raise
+        finally:
+            commits.took(time.monotonic() - began)
         self.commits += 1
         self._release_lock()
 

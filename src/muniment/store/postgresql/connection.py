@@ -1,0 +1,113 @@
+"""
+Connections to PostgreSQL whose waits end: for a lock that is held too long, and for a server that is silent.
+
+A server that refuses is noticed at once. One that is stopped, or whose packets are dropped, says nothing: its machine
+may still acknowledge what it receives, so that no limit of TCP ends the wait, and no limit of the server itself.
+Only the client's clock tells it from one that works.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Generator
+from typing import Any, Final, Self, TypeVar
+
+import psycopg
+
+from muniment.store.database import patience
+
+EVERY_S: Final = 0.1
+"""Seconds between two looks at the clock during a wait."""
+CANCEL_S: Final = 1.0
+"""Seconds in which a server that works ends a statement that was cancelled."""
+COMMIT_S: Final = 13.0
+"""Seconds that a commit waits: longer than the limit of the wait for a standby, which tells more."""
+CONNECT_S: Final = 3
+"""Seconds that a connection may take."""
+SILENCE: Final = "the database server does not answer"
+
+R = TypeVar("R")
+
+
+class SilentServer(psycopg.OperationalError):
+    """The server neither answered a statement in time nor ended it when it was cancelled; the connection is closed."""
+
+
+class EndingConnection(psycopg.Connection[Any]):
+    """
+    A connection that waits for as long as its caller may, see :mod:`muniment.store.database.patience`.
+
+    When that is over, the statement is cancelled: the server then raises QueryCanceled, and nothing was changed. If the
+    server does not even do that, it is silent, and the connection is closed.
+    """
+
+    limit_s: float | None = None
+    """Seconds after which a wait ends without asking the server to cancel; for a connection of one owner."""
+    waits_since: float | None = None
+    """When the wait began in which nothing has been heard so far; None while nothing is awaited."""
+    on_silence: Callable[[], None] = staticmethod(lambda: None)
+    """Called when the server is found to be silent."""
+    _is_committing = False
+
+    def wait(self, gen: Generator[Any, Any, R], interval: float = EVERY_S, timeout: float | None = None) -> R:
+        with patience.limited(float("inf")) as left_s:
+            # A caller without patience left still asks: most statements are answered at once.
+            longest_s = left_s if self.limit_s is None else min(left_s, self.limit_s)
+            if self._is_committing:
+                longest_s = COMMIT_S
+            try:
+                if timeout is None:  # psycopg 3.2 has no such limit
+                    return super().wait(self._ending(gen, longest_s), interval)
+                return super().wait(self._ending(gen, longest_s), interval, timeout)
+            finally:
+                self.waits_since = None
+
+    def commit(self) -> None:
+        # A cancelled commit would count as one that no standby confirms, so it is only given up with its connection.
+        self._is_committing = True
+        try:
+            super().commit()
+        finally:
+            self._is_committing = False
+
+    def _ending(self, gen: Generator[Any, Any, R], longest_s: float) -> Generator[Any, Any, R]:
+        """Run *gen*, and end it when its wait is over."""
+        began = self.waits_since = time.monotonic()
+        ends_at = began + longest_s
+        has_cancelled = False
+        try:
+            ready = yield next(gen)
+            while True:
+                if ready:
+                    self.waits_since = time.monotonic()
+                elif time.monotonic() >= ends_at:
+                    if has_cancelled or self.limit_s is not None or self._is_committing:
+                        raise self._silent()
+                    has_cancelled = True
+                    with contextlib.suppress(psycopg.Error):
+                        self.cancel_safe(timeout=CANCEL_S)
+                    ends_at = time.monotonic() + CANCEL_S
+                ready = yield gen.send(ready)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    def _silent(self) -> SilentServer:
+        self.pgconn.finish()
+        self.on_silence()
+        return SilentServer(SILENCE)
+
+    @classmethod
+    def opened(cls, *arguments: Any, **options: Any) -> Self:
+        """Connect, as :meth:`connect` does, with the limits that find a lost network."""
+        return cls.connect(*arguments, **{**LIMITS, **options})
+
+
+LIMITS: Final = {
+    "connect_timeout": CONNECT_S,
+    # Data that the server has not acknowledged, and, where nothing is being sent, questions of TCP itself.
+    "tcp_user_timeout": 15_000,
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+}
+"""Without them, a network that drops every packet would block a thread for the minutes of the system's own limits."""
