@@ -94,15 +94,16 @@ class Identity:
     def catalog(self) -> JSONObject:
         return {
             "specVersion": "1.0",
-            "entries": [
-                {
-                    "identifier": f"urn:air:{self.host}:mcp:{'manage' if manage else 'registry'}",
-                    "displayName": self._common(manage=manage)["title"],
-                    "type": CARD_TYPE,
-                    "url": f"{self.base_url}{MANAGE_PATH if manage else PUBLIC_PATH}/server-card",
-                }
-                for manage in (False, True)
-            ],
+            "entries": [self._catalog_entry(manage=False), self._catalog_entry(manage=True)],
+        }
+
+    def _catalog_entry(self, *, manage: bool) -> JSONObject:
+        name, path = ("manage", MANAGE_PATH) if manage else ("registry", PUBLIC_PATH)
+        return {
+            "identifier": f"urn:air:{self.host}:mcp:{name}",
+            "displayName": self._common(manage=manage)["title"],
+            "type": CARD_TYPE,
+            "url": f"{self.base_url}{path}/server-card",
         }
 
 

@@ -41,10 +41,11 @@ def site(request: HttpRequest) -> dict[str, object]:
 def spoken() -> dict[str, object]:
     """Return the language of the page, its direction, and the languages to choose from if there are several."""
     code, known = language(), offered()
+    choices = known if len(known) > 1 else ()
     return {
         "language": code,
         "direction": base_direction(code),
-        "languages": [(each, own_name(each)) for each in known] if len(known) > 1 else (),
+        "languages": [(choice, own_name(choice)) for choice in choices],
     }
 
 

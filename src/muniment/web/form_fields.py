@@ -53,8 +53,10 @@ class NumberField(TextField):
 
     def clean(self, value: Any) -> Any:
         text = super().clean(value).strip()
+        if not text:
+            return ""
         try:
-            return number(float(text)) if text and not text.isdigit() else int(text) if text else ""
+            return int(text) if text.isdigit() else number(float(text))
         except ValueError:
             return text
 

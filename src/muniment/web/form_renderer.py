@@ -24,9 +24,10 @@ def _input(widget: dict[str, Any]) -> SafeString:
     shown = {"type": widget["type"], "name": widget["name"]}
     if widget["value"] is not None:
         shown["value"] = widget["value"]
-    attributes = "".join(
-        f" {name}" if value is True else f' {name}="{escape(str(value))}"'
-        for name, value in (*shown.items(), *widget["attrs"].items())
-        if value is not False
-    )
+    attributes = ""
+    for name, value in (*shown.items(), *widget["attrs"].items()):
+        if value is True:
+            attributes += f" {name}"
+        elif value is not False:
+            attributes += f' {name}="{escape(str(value))}"'
     return mark_safe(f"<input{attributes}>")  # noqa: S308 - every value is escaped, names are ours

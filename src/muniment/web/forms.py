@@ -50,7 +50,9 @@ class FormStep(forms.Form):
     @classmethod
     def schema_fields(cls) -> list[Field]:
         fields = settings.SCHEMA.company_change.by_name
-        further = [name for name in settings.SCHEMA.company.editable if name not in _NAMED] if cls.rest else []
+        further = []
+        if cls.rest:
+            further = [name for name in settings.SCHEMA.company.editable if name not in _NAMED]
         hidden = hidden_members()
         return [fields[name] for name in (*cls.names, *further) if name not in hidden]
 
@@ -80,7 +82,8 @@ class FormStep(forms.Form):
             return False
         shown = field.prepare_value(self.get_initial_for_field(field, name))
         ends = "\n" if isinstance(field.widget, forms.Textarea) else ""  # an input has one line
-        before, after = (re.sub(r"\r\n?|\n", ends, str(text)) for text in ("" if shown is None else shown, posted))
+        shown_text = "" if shown is None else str(shown)
+        before, after = (re.sub(r"\r\n?|\n", ends, text) for text in (shown_text, str(posted)))
         return before != after
 
     @classmethod

@@ -165,7 +165,11 @@ def _person(person: JSONObject, stored: JSONMapping) -> JSONObject:
     changed = {name for name in ("name", "slug") if person.get(name) != stored.get(name)}
     if not stored or changed == {"name", "slug"}:
         return person
-    former = "slug" if "name" in changed else "name" if person.get("slug") else ""
+    former = ""
+    if "name" in changed:
+        former = "slug"
+    elif person.get("slug"):
+        former = "name"
     return {name: value for name, value in person.items() if name != former}
 
 

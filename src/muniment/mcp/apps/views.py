@@ -67,5 +67,8 @@ def with_views(
 ) -> tuple[tuple[Tool, ...], tuple[TextResource, ...]]:
     """Return *tools* with the addresses of their views, and the views."""
     views = {name: view(name, base_url) for name in dict.fromkeys(names.values())}
-    shown = tuple(replace(tool, view=views[names[tool.name]].uri) if tool.name in names else tool for tool in tools)
-    return shown, tuple(views.values())
+    tools_with_views = []
+    for tool in tools:
+        has_view = tool.name in names
+        tools_with_views.append(replace(tool, view=views[names[tool.name]].uri) if has_view else tool)
+    return tuple(tools_with_views), tuple(views.values())

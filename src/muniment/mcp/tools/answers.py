@@ -297,9 +297,11 @@ FULL: Final = Form(full=True)
 
 
 def form_of(arguments: Arguments) -> Form:
+    is_full = arguments.get("detail") == "full"
     fields = arguments.get("fields")
-    named = None if fields is None else tuple(sorted({_FIELD_OF.get(name, name) for name in fields}))
-    return Form(arguments.get("detail") == "full", named)
+    if fields is None:
+        return Form(is_full)
+    return Form(is_full, tuple(sorted({_FIELD_OF.get(name, name) for name in fields})))
 
 
 class Members:
@@ -366,7 +368,9 @@ class Shape(Members):
         if form.fields is not None:
             self.check(items, form.fields)
             return [self._named(item, form.fields, full=form.full) for item in items]
-        return list(items) if form.full else [self._summary(item) for item in items]
+        if form.full:
+            return list(items)
+        return [self._summary(item) for item in items]
 
     def whole(self, item: JSONObject, form: Form) -> JSONObject:
         """Return a single item, whose texts stay whole. Raise BadRequest for a field that it cannot have."""
@@ -438,9 +442,14 @@ def pruned(value: JSONObject, left_out: frozenset[str]) -> JSONObject:
                 continue
             each = kept  # noqa: PLW2901 - the value without what is left out
         elif type(each) is list:
-            each = [pruned(row, left_out) if type(row) is dict else row for row in each]  # noqa: PLW2901 - as above
+            each = [_pruned_entry(entry, left_out) for entry in each]  # noqa: PLW2901 - as above
         found[name] = each
     return found
+
+
+def _pruned_entry(entry: Any, left_out: frozenset[str]) -> Any:
+    """Return an entry of a list, pruned if it is an object."""
+    return pruned(entry, left_out) if type(entry) is dict else entry
 
 
 def shortened(text: str, characters: int) -> str:

@@ -91,7 +91,9 @@ def form_options(schema: Schema) -> JSONObject:
 def _group(field: Field) -> int:
     """Order texts before amounts before objects."""
     kind = _item(field.kind)
-    return 2 if isinstance(kind, Record) else 1 if isinstance(kind, Money) else 0
+    if isinstance(kind, Record):
+        return 2
+    return 1 if isinstance(kind, Money) else 0
 
 
 def _item(kind: Kind) -> Kind:

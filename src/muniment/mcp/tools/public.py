@@ -85,13 +85,17 @@ def _tool(
     **arguments: Any,
 ) -> Tool:
     required = tuple(key for key in ("slug", "frameworkId", "query", "id", "since") if key in arguments)
+    # Beside its data, an answer may lack every other member.
+    promised: tuple[str, ...] = ("data",)
+    if "data" not in answer:
+        promised = tuple(member for member in answer if member not in _OPTIONAL)
     return Tool(
         name=name,
         title=title,
         description=description,
         arguments=arguments,
         required=required,
-        promised=("data",) if "data" in answer else tuple(member for member in answer if member not in _OPTIONAL),
+        promised=promised,
         answer=answer,
         handler=handler,
         keys=keys,
@@ -116,9 +120,14 @@ def _help_of(of: Criterion) -> JSONMapping:
 
 def _values_of(of: Criterion) -> JSONMapping:
     """Return the JSON Schema of an argument; words in place of patterns and formats, which models do not need."""
-    kind = of.schema["type"]
-    one = {"enum": of.schema["enum"]} if "enum" in of.schema else {"type": "string" if of.is_amount else kind}
-    return {"type": "array", "items": one} if of.several else one
+    value: JSONMapping
+    if "enum" in of.schema:
+        value = {"enum": of.schema["enum"]}
+    elif of.is_amount:
+        value = {"type": "string"}
+    else:
+        value = {"type": of.schema["type"]}
+    return {"type": "array", "items": value} if of.several else value
 
 
 def framework_tools(

@@ -335,7 +335,9 @@ def places(positions: list[JSONObject], by: Chosen) -> list[int]:
 
     def is_meant(value: str) -> bool:
         text = f" {singular(value)} "
-        return any(each in text if by.in_text else each == text for each in asked)
+        if by.in_text:
+            return any(name in text for name in asked)
+        return text in asked
 
     return [n for n, row in enumerate(positions) if any(map(is_meant, values_at(row, declared.member)))]
 
@@ -405,7 +407,9 @@ def _parsed(of: Criterion, given: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    return ("true" if value else "false") if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
 
 
 MAX_ENTRIES: Final = 100

@@ -238,7 +238,8 @@ def _said(value: Any) -> str:
         members = [(name, _said(member)) for name, member in value.items() if name != "id"]
         return ", ".join(f"{name} {text}" for name, text in members if text)
     if isinstance(value, list):
-        mark = "; " if any(isinstance(each, dict) for each in value) else ", "
+        holds_objects = any(isinstance(each, dict) for each in value)
+        mark = "; " if holds_objects else ", "  # the members of an object are separated by commas
         return mark.join(filter(None, map(_said, value[:MAX_ROWS])))
     return "" if value is None else str(value)
 

@@ -123,10 +123,12 @@ def findings_of(bundle: JSONMapping, today: str) -> list[Finding]:
         for name, words in NEEDED.items()
         if not facts.get(name)
     ]
+    # The team is beside the company in a bundle; all else that is recommended is a member of the company.
+    contents = {**facts, "positions": bundle.get("positions")}
     recommended = [
         Finding(str(words), place_of(name), is_advice=True)
         for name, words in _RECOMMENDED.items()
-        if not (bundle if name == "positions" else facts).get(name)
+        if not contents.get(name)
     ]
     return [*found, *unfinished_of(bundle, today), *recommended]
 

@@ -280,7 +280,9 @@ def _set_bands(made: JSONObject, fields: SpecificationFields, stored: JSONMappin
         bands.append({**band, "min": _kept_number(least, band.get("min")), "label": label})
     if bands != former:
         overall = {**(stored.get("overall") or {"method": "weighted_mean"}), "bands": bands}
-        made["overall"] = overall if bands else {name: each for name, each in overall.items() if name != "bands"}
+        if not bands:
+            del overall["bands"]
+        made["overall"] = overall
 
 
 def _section(fields: SectionFields, stored: JSONMapping) -> JSONObject:

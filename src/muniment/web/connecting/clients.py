@@ -32,18 +32,17 @@ def clients(public: ConnectableServer, manage: ConnectableServer) -> list[JSONOb
     def client(key: str, name: str, words: str, *snippets: tuple[str, str], needs: str = "") -> JSONObject:
         link = LINKS.get(key) if is_reachable or not needs else None
         texts = (gettext("Add the public server to %(client)s"), gettext("Add the owner server to %(client)s"))
+        links = []
+        if link:
+            for text, server in zip(texts, (public, manage), strict=True):
+                links.append({"text": text % {"client": name}, "href": link(server)})
         return {
             "id": key,
             "name": name,
             "needs": needs,
             "closed": closed if needs else "",
             "words": words,
-            "links": [
-                {"text": text % {"client": name}, "href": link(server)}
-                for text, server in zip(texts, (public, manage), strict=True)
-            ]
-            if link
-            else [],
+            "links": links,
             "snippets": [{"label": label, "text": text, "spoken": f"{name}: {label}"} for label, text in snippets],
         }
 

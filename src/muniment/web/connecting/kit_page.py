@@ -8,6 +8,8 @@ from markdown_it import MarkdownIt
 from muniment.web.connecting.clients import clients
 from muniment.web.connecting.links import ConnectableServer
 
+_ESCAPES: Final = str.maketrans({sign: f"\\{sign}" for sign in r"\`*_{}[]()#+-.!<>&|"})
+"""The signs that have a meaning in Markdown, each with a backslash, so that a name stays as it is."""
 _PUBLISH: Final = """
 ## Publish in an MCP registry
 
@@ -25,7 +27,7 @@ also offered at /connect.
 
 def as_markdown(public: ConnectableServer, manage: ConnectableServer, name: str) -> str:
     """Return the page for the registry called *name*."""
-    title = "".join(f"\\{sign}" if sign in r"\`*_{}[]()#+-.!<>&|" else sign for sign in " ".join(name.split()))
+    title = " ".join(name.split()).translate(_ESCAPES)
     lines = [f"# Connect to {title}", "", f"Public server: <{public.url}>", "", f"Owner server: <{manage.url}>", ""]
     for client in clients(public, manage):
         lines += [f"## {client['name']}", "", " ".join(filter(None, (client["needs"], client["words"]))), ""]

@@ -217,11 +217,13 @@ def _said_both(
 
 def _moved(before: list[Any], part: JSONMapping) -> str:
     """Return how many rows have another place, in words; nothing if none has."""
-    changed = {row["id"] for row in before} if part else set()
-    count = sum(each not in changed for run in part.get("from", ()) for each in run[3:])
-    return (
-        ngettext("(%(count)s moved row)", "(%(count)s moved rows)", count) % {"count": number(count)} if count else ""
-    )
+    if not part:
+        return ""
+    changed_ids = {row["id"] for row in before}
+    count = sum(row_id not in changed_ids for run in part.get("from", ()) for row_id in run[3:])
+    if not count:
+        return ""
+    return ngettext("(%(count)s moved row)", "(%(count)s moved rows)", count) % {"count": number(count)}
 
 
 def _changed_rows(rows: list[Any], others: list[Any], room: Room, kind: Kind | None) -> str:

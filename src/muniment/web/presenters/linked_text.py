@@ -57,15 +57,15 @@ def _rows(lines: Sequence[str]) -> SafeString:
 def coded_html(text: str) -> SafeString:
     """Return a text with what is between backquotes as code."""
     parts = text.split("`")
-    return format_html_join(
-        "", "{}", ((format_html("<code>{}</code>", part) if n % 2 else part,) for n, part in enumerate(parts))
-    )
+    parts[1::2] = [format_html("<code>{}</code>", code) for code in parts[1::2]]
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 def pathed_html(text: str) -> SafeString:
     """Return a text in which the addresses of the registry's own rooms are links."""
     parts = _ROOM.split(text)
-    return format_html_join("", "{}", ((_link(part) if place % 2 else part,) for place, part in enumerate(parts)))
+    parts[1::2] = [_link(room) for room in parts[1::2]]
+    return format_html_join("", "{}", ((part,) for part in parts))
 
 
 def _link(address: str) -> SafeString:

@@ -86,8 +86,10 @@ def _ask(call: HookCall, kind: str, document: Mapping[str, Any]) -> list[JSONObj
 
 def _shown(answer: Any) -> list[JSONObject]:
     """Return the sections of an answer as the template shows them; raise ValueError or TypeError for a wrong one."""
-    given: Iterable[Any] = () if answer is None else (answer,) if isinstance(answer, Section) else answer
-    return [_section(each) for each in list(given)[:MOST_SECTIONS]]
+    if answer is None:
+        return []
+    sections: Iterable[Any] = (answer,) if isinstance(answer, Section) else answer
+    return [_section(section) for section in list(sections)[:MOST_SECTIONS]]
 
 
 def _section(section: Any) -> JSONObject:
@@ -109,9 +111,12 @@ def _section(section: Any) -> JSONObject:
 def _fact(fact: SectionFact) -> JSONObject:
     address = str(fact.address)
     is_own = re.match(r"/(?![/\\])", address) and not re.search(r"[\s<>\"\\]", address)
+    if not is_own:
+        # Browsers take what begins with two slashes, or with a slash and a backslash, for an address elsewhere.
+        address = safe_link("" if address.startswith("/") else address)
     return {
         "label": str(fact.label)[:TITLE_CHARACTERS],
         "value": str(fact.value)[:VALUE_CHARACTERS],
-        "address": address if is_own else safe_link("" if address.startswith("/") else address),
+        "address": address,
         "outside": not is_own,
     }

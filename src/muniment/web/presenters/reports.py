@@ -158,7 +158,10 @@ def _labeled(record: Record, path: str) -> tuple[str, Kind | None]:
             break  # the label of the field says it
         field = inner.by_name.get(name) if isinstance(inner, Record) else None
         labels.append(gettext(field.label).partition(" (")[0] if field else words_of(name))
-        kind = kind_of(field) if record is settings.SCHEMA.company else field.kind if field else None
+        if record is settings.SCHEMA.company:
+            kind = kind_of(field)
+        else:
+            kind = field.kind if field else None
     return " · ".join(labels), kind
 
 
@@ -166,4 +169,6 @@ def _shown(value: str, kind: Kind | None) -> str:
     """Return a value of a snapshot in words."""
     if value in {"true", "false"}:
         return gettext("Yes") if value == "true" else gettext("No")
-    return said(value, kind.of if isinstance(kind, Items) else kind) if kind else day_or_text(value)
+    if not kind:
+        return day_or_text(value)
+    return said(value, kind.of if isinstance(kind, Items) else kind)

@@ -17,6 +17,8 @@ from muniment.web.presenters.company import day
 MAX_LABEL: Final = 40
 MAX_VALUE: Final = 24
 _WIDE: Final = frozenset("WF")
+_ESCAPES: Final = str.maketrans({sign: f"\\{sign}" for sign in r"\[]"})
+"""The signs that would end the text of a picture in Markdown, each with a backslash."""
 
 
 class Trend(NamedTuple):
@@ -96,8 +98,8 @@ def embed(base: str, company: str, framework_id: str, alt: str) -> Embed:
     page, picture = base + summary_path(company, framework_id), base + path
     said = escape(alt)
     html = f'<a href="{page}"><img src="{picture}" alt="{said}" height="20"></a>'
-    bare = "".join(f"\\{each}" if each in r"\[]" else each for each in alt)
-    return Embed(path, alt, html, f"[![{bare}]({picture})]({page})")
+    markdown_alt = alt.translate(_ESCAPES)
+    return Embed(path, alt, html, f"[![{markdown_alt}]({picture})]({page})")
 
 
 def badge_text(name: str, score: float | None, grade: str | None) -> tuple[str, str]:
@@ -122,4 +124,5 @@ def badge(left: str, right: str) -> str:
 
 
 def _width(text: str) -> int:
-    return 14 + sum(12 if unicodedata.east_asian_width(each) in _WIDE else 7 for each in text)
+    wide = sum(unicodedata.east_asian_width(character) in _WIDE for character in text)
+    return 14 + 12 * wide + 7 * (len(text) - wide)

@@ -144,11 +144,12 @@ def objects(document: JSONObject) -> tuple[ObjectGroup, ...]:
     found = document["components"]["schemas"]
     named = {name for words in GROUPS.values() for name in words}
     groups = {**GROUPS, OTHERS: {name: found[name].get("description", "") for name in sorted(found.keys() - named)}}
-    return tuple(
-        ObjectGroup(title, of)
-        for title, words in groups.items()
-        if (of := tuple(_object(name, text, found[name]) for name, text in words.items() if name in found))
-    )
+    object_groups = []
+    for title, words in groups.items():
+        described = tuple(_object(name, text, found[name]) for name, text in words.items() if name in found)
+        if described:
+            object_groups.append(ObjectGroup(title, described))
+    return tuple(object_groups)
 
 
 def _object(name: str, text: str, schema: JSONObject) -> Described:

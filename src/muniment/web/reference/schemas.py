@@ -73,16 +73,12 @@ def kind_of(schema: JSONMapping) -> SafeString:
 def members(schema: JSONMapping, *, depth: int = 0) -> tuple[Row, ...]:
     """Return the members of an object's schema, and down to *depth* those of the objects within."""
     required = set(schema.get("required", ()))
-    return tuple(
-        Row(
-            name,
-            kind_of(each),
-            inline(str(each.get("description", ""))),
-            "required" if name in required else "",
-            members(_inner(each), depth=depth - 1) if depth else (),
-        )
-        for name, each in schema.get("properties", {}).items()
-    )
+    rows = []
+    for name, member in schema.get("properties", {}).items():
+        note = "required" if name in required else ""
+        inner_rows = members(_inner(member), depth=depth - 1) if depth else ()
+        rows.append(Row(name, kind_of(member), inline(str(member.get("description", ""))), note, inner_rows))
+    return tuple(rows)
 
 
 def _inner(schema: JSONMapping) -> JSONMapping:
@@ -103,7 +99,9 @@ def _words(schema: JSONMapping) -> Iterator[str]:
     if "enum" in schema or "const" in schema:
         values = schema.get("enum", (schema.get("const"),))
         shown = ", ".join(f"<code>{escape(str(value))}</code>" for value in values[:_MAX_VALUES])
-        yield f"one of {shown}{' …' if len(values) > _MAX_VALUES else ''}" if len(values) > 1 else shown
+        if len(values) > _MAX_VALUES:
+            shown += " …"
+        yield f"one of {shown}" if len(values) > 1 else shown
         return
     yield " or ".join(_kind(kind, schema) for kind in _types(schema))
     yield _bounds(schema)

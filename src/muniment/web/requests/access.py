@@ -109,8 +109,11 @@ def confirmed(
     def decorate(view: View) -> View:
         @functools.wraps(view)
         def enter(request: HttpRequest, **where: Any) -> HttpResponse:
-            asked = confirm_first(request, page(**where) if page else "") if when(request) else None
-            return asked or view(request, **where)
+            if when(request):
+                confirmation = confirm_first(request, page(**where) if page else "")
+                if confirmation:
+                    return confirmation
+            return view(request, **where)
 
         return enter
 

@@ -109,7 +109,9 @@ def asks_for_json(request: HttpRequest) -> bool:
 
 def json_error(status: int, message: str, hint: str, problem: Problem | None) -> HttpResponse:
     """Return an error as the API gives it."""
-    code = problem.code if problem else _CODES.get(int(status), "bad_request" if status < 500 else "internal_error")
+    code: str = _CODES.get(int(status), "bad_request" if status < 500 else "internal_error")
+    if problem:
+        code = problem.code
     response = JsonResponse({"error": {"code": code, "message": str(message), "hint": str(hint)}}, status=int(status))
     headers = {**(problem.headers if problem else {}), "Cache-Control": "no-store", "Access-Control-Allow-Origin": "*"}
     for name, value in headers.items():

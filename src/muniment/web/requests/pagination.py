@@ -78,7 +78,9 @@ def pager(
     def to(number: int | None) -> str:
         if number is None:
             return ""
-        values = {key: str(number) if key == name else request.GET.get(key, "") for key in parameters}
+        values = {key: request.GET.get(key, "") for key in parameters}
+        if name in values:
+            values[name] = str(number)
         kept = {key: value for key, value in values.items() if value and (key, value) != (name, "1")}
         return f"{path}?{urlencode(kept)}" if kept else path
 

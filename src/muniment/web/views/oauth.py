@@ -59,6 +59,8 @@ View = Callable[[HttpRequest], HttpResponse]
 
 
 # Without form-action: some browsers apply it to the redirect to the app that follows the form.
+_STATUSES: Final = {"temporarily_unavailable": 429, "invalid_client": 401}
+"""The statuses of errors; of all others it is 400."""
 _CONSENT_POLICY: Final = without_form_action()
 
 
@@ -98,9 +100,9 @@ def _json(body: JSONObject, status: int = 200, *, kept: str = "no-store", wait_s
 
 def _refused(refusal: Refusal, status: int = 0) -> HttpResponse:
     """Return an error response (RFC 6749, section 5.2; RFC 7591, section 3.2.2)."""
-    too_many, unknown = refusal.error == "temporarily_unavailable", refusal.error == "invalid_client"
     body = {"error": refusal.error, "error_description": refusal.description}
-    answer = _json(body, status or (429 if too_many else 401 if unknown else 400), wait_s=600 if too_many else 0)
+    wait_s = 600 if refusal.error == "temporarily_unavailable" else 0
+    answer = _json(body, status or _STATUSES.get(refusal.error, 400), wait_s=wait_s)
     if answer.status_code == HTTPStatus.UNAUTHORIZED:
         answer["WWW-Authenticate"] = 'Basic realm="OAuth clients"'  # RFC 9110, section 15.5.2, requires a challenge
     return answer

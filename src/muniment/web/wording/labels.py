@@ -37,6 +37,9 @@ def labelled(name: str, value: str) -> str:
 
 def words_of(name: str) -> str:
     """Return the name of a member as words: ``treasuryNote`` as ``Treasury note``."""
-    words = _HUMP.sub(lambda hump: f" {hump[0].lower()}", name.replace("_", " ")).strip()
-    words = " ".join(word.upper() if word in _ACRONYMS else word for word in words.split())
-    return words[:1].upper() + words[1:]
+    words = _HUMP.sub(lambda hump: f" {hump[0].lower()}", name.replace("_", " ")).split()
+    for place, word in enumerate(words):
+        if word in _ACRONYMS:
+            words[place] = word.upper()
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]

@@ -45,8 +45,10 @@ def owner_framework_tools(
             if found is None:
                 raise Unavailable("The registry cannot be read at the moment.", "Try again in a few seconds.")
             fields = arguments.get("fields")
-            plain = arguments if fields is None else {**arguments, "fields": [each for each in fields if each != _COST]}
-            answer = handler_of(tools_of(found))(plain, caller)
+            public_arguments = arguments
+            if fields is not None:
+                public_arguments = {**arguments, "fields": [field for field in fields if field != _COST]}
+            answer = handler_of(tools_of(found))(public_arguments, caller)
             shown = await answer if inspect.isawaitable(answer) else answer
             return shown if fields is not None and _COST not in fields else await _with_costs(call, shown)
 

@@ -131,23 +131,39 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
         _refuse_the_rest(actor, slug, page)
     if page.form is not None:
         page.form.note_pending(_pending_notes(actor, mine))
+    return _edit_page(request, mine, step, page, mine.version if asked is None else asked, stale)
+
+
+def _edit_page(  # noqa: PLR0917 - what is edited, and how far
+    request: HttpRequest,
+    mine: OwnedCompany,
+    step: str,
+    page: form_pages.FormPage,
+    version: int,
+    stale: list[differences.DiffLine],
+) -> HttpResponse:
+    """Show one page of a listing; *stale* are the differences from what another owner has saved meanwhile."""
     is_new = "new" in request.GET
     context = {
         **frame(mine, "edit"),
         "step": step,
-        "preview_address": f"/manage/companies/{quote(slug, safe='')}/preview",
+        "preview_address": f"/manage/companies/{quote(mine.slug, safe='')}/preview",
         "step_title": TITLES[step],
         "next_title": TITLES[ORDER[ORDER.index(step) + 1]] if step != ORDER[-2] else "",
         "page": page,
         "lists": [
             (each, pager(request, page.parameters, each.found, name=each.page_parameter)) for each in page.editors
         ],
-        "version": mine.version if asked is None else asked,
+        "version": version,
         "stale": stale,
         "is_new": is_new,
-        "steps": steps_of(step, slug, new=is_new),
+        "steps": steps_of(step, mine.slug, new=is_new),
     }
-    status = 409 if stale else 422 if page.has_faults else 200
+    status = 200
+    if stale:
+        status = 409
+    elif page.has_faults:
+        status = 422
     return manage_page(request, "manage/edit.html", context, status=status)
 
 
@@ -243,9 +259,9 @@ def suggest_people(request: HttpRequest) -> HttpResponse:
     people = []
     if len(text) >= MIN_NAME_CHARACTERS or text > "\u02ff":  # one letter of a script without spaces is a word
         found = source.people(ListQuery(q=text, page_size=PEOPLE_SUGGESTED))
-        slugs = [_decode(item)["slug"] for item in found.items]
-        documents = source.documents([("person", slug) for slug in slugs])
-        people = [_decode(each.body)["data"] for slug in slugs if (each := documents.get(("person", slug)))]
+        names = [("person", _decode(item)["slug"]) for item in found.items]
+        documents = source.documents(names)
+        people = [_decode(documents[name].body)["data"] for name in names if name in documents]
     options = [
         {"slug": each["slug"], "name": each["name"], "place": _position_of(each), "picture": each.get("picture")}
         for each in people

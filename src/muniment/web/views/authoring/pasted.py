@@ -154,7 +154,9 @@ class _Candidates:
 
     def take(self, sure: str) -> int | None:
         """Return the first row that may be meant, which is then no candidate any more; None if there is none."""
-        queues = [self._by_sure[each] for each in (sure.casefold(), "")] if sure else [self._all]
+        queues = [self._all]
+        if sure:
+            queues = [self._by_sure[sure.casefold()], self._by_sure[""]]
         heads = [queue[0] for queue in map(self._untaken, queues) if queue]
         found = min(heads, default=None)
         if found is not None:
@@ -194,8 +196,10 @@ class Pasted:
         self._match()
         for row in self.rows:
             self._read(row)
-        named = {row.at for row in self.rows}
-        self.removed = [at for at in range(len(stored)) if at not in named] if is_whole else []
+        self.removed: list[int] = []
+        if is_whole:
+            named = {row.at for row in self.rows}
+            self.removed = [at for at in range(len(stored)) if at not in named]
 
     def _match(self) -> None:
         """Find the stored row that each row names: by everything that identifies one, else by its name alone."""
@@ -453,7 +457,10 @@ def _is_share(text: str) -> bool:
 
 def _once(names: Sequence[str]) -> list[str]:
     """Return *names* with each of them once: the first column that has it."""
-    return [name if name not in names[:at] else "" for at, name in enumerate(names)]
+    columns: list[str] = []
+    for name in names:
+        columns.append("" if name in columns else name)
+    return columns
 
 
 def _seen(pasted: Pasted, text: str) -> str:

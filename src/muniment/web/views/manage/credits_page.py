@@ -56,6 +56,18 @@ DRAWN: Final = 5
 LEFT: Final = ("wait", gettext_lazy("You left the payment page. You were not charged."))
 
 
+def _row_of(entry: Entry) -> JSONObject:
+    """Return an entry as the table shows it; the word for the starting credits says what their note would."""
+    return {
+        "at": entry.at,
+        "word": WORDS.get(entry.kind, entry.kind),
+        "note": "" if entry.kind == "start" else entry.note,
+        "run": entry.reference if entry.kind == "run" else "",
+        "amount": entry.amount,
+        "balance": entry.balance,
+    }
+
+
 @signed_in()
 @once
 def entries(request: HttpRequest) -> HttpResponse:
@@ -65,28 +77,12 @@ def entries(request: HttpRequest) -> HttpResponse:
     actor = actor_of(request)
     told = _told(request, actor)
     found = get_balance(actor)
-    shown = [
-        {
-            "at": entry.at,
-            "word": WORDS.get(entry.kind, entry.kind),
-            "note": "" if entry.kind == "start" else entry.note,
-            "run": entry.reference if entry.kind == "run" else "",
-            "amount": entry.amount,
-            "balance": entry.balance,
-        }
-        for entry in found.entries
-    ]
+    shown = [_row_of(entry) for entry in found.entries]
     points = [ChartSlice(date_format(entry.at, "j F Y, H:i"), entry.balance) for entry in reversed(found.entries)]
-    chart = (
-        sparkline(
-            gettext("Balance"),
-            gettext("The balance after each of the latest entries."),
-            points,
-            unit=gettext("Credits"),
-        )
-        if len(points) >= DRAWN
-        else ""
-    )
+    chart = ""
+    if len(points) >= DRAWN:
+        description = gettext("The balance after each of the latest entries.")
+        chart = sparkline(gettext("Balance"), description, points, unit=gettext("Credits"))
     packs = [(credits_, format_price(price_minor, settings.CURRENCY)) for credits_, price_minor in prices()]
     context = {
         "found": found,

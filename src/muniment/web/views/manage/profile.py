@@ -36,8 +36,10 @@ class ProfileForm(forms.Form):
         self.fields |= {name: form_field(each) for name, each in settings.SCHEMA.profile_change.by_name.items()}
 
     def to_change(self) -> ProfileChange:
-        data = self.cleaned_data
-        return ProfileChange({name: value if name == "name" else value or None for name, value in data.items()})
+        # An emptied field is cleared, but a name cannot be: the operation refuses an empty one.
+        change = {name: value or None for name, value in self.cleaned_data.items()}
+        change["name"] = self.cleaned_data["name"]
+        return ProfileChange(change)
 
 
 @signed_in()

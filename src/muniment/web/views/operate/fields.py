@@ -84,6 +84,8 @@ _CHECKS: Final = {
     "evm": gettext_lazy("Address of an EVM chain: 0x and 40 digits"),
     "contract": gettext_lazy("Address of a contract on any chain"),
 }
+_AS_DECLARED: Final = ("label", "kind", "help", "check", "key", "in_lists", "retired")
+"""The members of a declaration that the form has as they are."""
 _BUILT_IN: Final = {"in_lists": True, "retired": False}
 
 
@@ -166,10 +168,11 @@ class FieldForm(forms.Form):
         if said := " ".join(str(data["help"]).split()):
             found["help"] = said
         lines = str(data["choices"]).splitlines()
+        bounds = {name: str(data[name]).strip() for name in ("min", "max")}
         options: JSONObject = {
             "choices": [" ".join(line.split()) for line in lines if line.strip()],
             "check": data["check"],
-            **{name: _number(text) for name in ("min", "max") if (text := str(data[name]).strip())},
+            **{name: _number(text) for name, text in bounds.items() if text},
         }
         found |= {name: value for name, value in options.items() if data["kind"] in OPTIONS[name] and value != ""}
         return {**found, **{name: data[name] for name, value in _BUILT_IN.items() if data[name] != value}}
@@ -389,7 +392,10 @@ def _declared(preset: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a preset, with its label and its help in the language of the operator."""
     values: dict[str, Any] = {**preset}
     values |= {name: gettext(preset[name]) for name in ("label", "help") if name in preset}
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    for name, value in preset.items():
+        if isinstance(value, list):
+            values[name] = tuple(value)
+    return values
 
 
 def _address(of: str, key: str) -> str:
@@ -407,12 +413,12 @@ def _version(text: str) -> int:
 
 def values_of(declared: Declaration) -> JSONObject:
     """Return a declaration as the values of the form."""
-    bounds = {name: getattr(declared, name) for name in ("min", "max")}
-    return {
-        **{name: getattr(declared, name) for name in ("label", "kind", "help", "check", "key", "in_lists", "retired")},
-        "choices": "\n".join(declared.choices),
-        **{name: "" if value is None else f"{value:.15g}" for name, value in bounds.items()},
-    }
+    values = {name: getattr(declared, name) for name in _AS_DECLARED}
+    values["choices"] = "\n".join(declared.choices)
+    for name in ("min", "max"):
+        bound = getattr(declared, name)
+        values[name] = "" if bound is None else f"{bound:.15g}"
+    return values
 
 
 def key_of(label: str) -> str:

@@ -479,6 +479,9 @@ def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
 
 
 def _column(name: str, at: int, table: TableMapping, column: Column, known: JSONObject) -> ColumnField:
+    options = []
+    if table.kind != SKIP:
+        options = [_option(name, column, option) for option in _options_of(column.field)]
     return ColumnField(
         name,
         at + 1,
@@ -486,7 +489,7 @@ def _column(name: str, at: int, table: TableMapping, column: Column, known: JSON
         known["samples"],
         column.field,
         _groups(table.kind, column),
-        [_option(name, column, each) for each in _options_of(column.field)] if table.kind != SKIP else [],
+        options,
         column.check and table.kind != SKIP,
     )
 
@@ -521,7 +524,9 @@ def _is_gone(field: str) -> bool:
 
 def _option(name: str, column: Column, option: str) -> OptionField:
     stored = getattr(column, option)
-    value = "; ".join(f"{word} = {meaning}" for word, meaning in stored.items()) if option == "words" else str(stored)
+    value = str(stored)
+    if option == "words":
+        value = "; ".join(f"{word} = {meaning}" for word, meaning in stored.items())
     is_asked = value == (ASK if option != "unit" else "0")
     choices = [(code, str(label)) for code, label in _CHOICES.get(option, {}).items()]
     if choices and not is_asked and value not in dict(choices):

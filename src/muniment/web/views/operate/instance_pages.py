@@ -66,7 +66,9 @@ class ScheduleForm(forms.Form):
     def clean(self) -> JSONObject:
         """Put the numbers together as the setting writes them; require one of the newest if there are others."""
         super().clean()
-        numbers = {name: self.cleaned_data.pop(name, None) for name in PERIODS}
+        numbers = {}
+        for name in PERIODS:
+            numbers[name] = self.cleaned_data.pop(name, None)
         self.cleaned_data["keep"] = ",".join(f"{name}={number}" for name, number in numbers.items() if number)
         if self.cleaned_data["keep"] and not numbers["recent"] and "recent" not in self.errors:
             self.add_error("recent", gettext("Keep at least one of the newest backups."))

@@ -70,7 +70,11 @@ def _near(others: list[home.Framework], name: str) -> list[home.Framework]:
 
 def _natural(name: str) -> list[tuple[int, str]]:
     """Return a key by which numbers in names are sorted by their value."""
-    return [(int(each), "") if each.isdecimal() else (0, each.casefold()) for each in re.split(r"([0-9]{1,9})", name)]
+    return [_natural_part(text) for text in re.split(r"([0-9]{1,9})", name)]
+
+
+def _natural_part(text: str) -> tuple[int, str]:
+    return (int(text), "") if text.isdecimal() else (0, text.casefold())
 
 
 def framework_facts(framework: JSONObject) -> list[JSONObject]:

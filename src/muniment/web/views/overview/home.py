@@ -274,7 +274,8 @@ def facet_chart(
     Args:
         words: returns the names of values that are codes.
     """
-    counted = [each for each in (facet.values if facet else ()) if each.value]
+    values = facet.values if facet else ()
+    counted = [each for each in values if each.value]
     names = words() if counted else {}
     slices = [
         ChartSlice(

@@ -262,7 +262,8 @@ def _is_wide(character: str) -> bool:
 
 def _wide(text: str, letter: float) -> float:
     """Return about how wide a text is drawn."""
-    return round(letter * sum(2 if _is_wide(each) else 1 for each in text))
+    wide = sum(_is_wide(character) for character in text)  # each takes the room of two letters
+    return round(letter * (len(text) + wide))
 
 
 def _cut(text: str) -> str:

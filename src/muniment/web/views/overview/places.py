@@ -85,7 +85,8 @@ def world() -> World:
 
 def countries_of(facet: Facet | None) -> list[CountedCountry]:
     """Return the countries of a registry, those with the most companies first."""
-    counted = [each for each in (facet.values if facet else ()) if each.value and each.n]
+    values = facet.values if facet else ()
+    counted = [each for each in values if each.value and each.n]
     most = max((each.n for each in counted), default=1)
     names, drawn = country_names(), world().countries
     found = [

@@ -523,12 +523,14 @@ def _framework_row(found: _FrameworkItem) -> str:
     kinds = {"score": gettext("Score"), "program": gettext("Program")}
     kind = escape(kinds.get(found.kind, found.kind))
     operator = escape(found.company.name) if found.company else ""
-    is_told = found.kind == "program" or not found.is_open  # a score is open unless something is missing
+    pill = ""
+    if found.kind == "program" or not found.is_open:  # a score is open unless something is missing
+        pill = f" {pill_html('open' if found.is_open else 'not open')}"
     listing = _listing(
         f"/frameworks/{quote(found.framework_id)}",
         found.framework_name,
         mark_html(found.framework_name, key=(found.company and found.company.id) or found.framework_id),
-        f" {pill_html('open' if found.is_open else 'not open')}" if is_told else "",
+        pill,
         _summary(found.description) or gettext("No description yet."),
         f"{kind} · <bdi>{operator}</bdi>" if operator else kind,
     )

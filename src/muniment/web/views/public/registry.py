@@ -283,7 +283,9 @@ def json_for_script(value: object) -> str:
 def _without_note(facts: JSONObject) -> JSONObject:
     """Return the members of a company without the note of its treasury where the figure says it."""
     is_said = bool(facts.get("treasury")) and has_short_note(facts)
-    return {name: value for name, value in facts.items() if name != "treasuryNote"} if is_said else facts
+    if not is_said:
+        return facts
+    return {name: value for name, value in facts.items() if name != "treasuryNote"}
 
 
 def _chips(facts: JSONObject) -> list[dict[str, str]]:
@@ -318,17 +320,7 @@ def profile_of_company(
         "logo": _image(company.get("logo"), base),
         "address": next((_postal_address(place) for place in places_of(company)), None),
         "member": [
-            {
-                "@type": "OrganizationRole",
-                "roleName": position.get("title", ""),
-                "member": {
-                    "@type": "Person",
-                    "name": position["person"]["name"],
-                    **({"url": f"{base}/people/{quote(slug)}"} if (slug := position["person"].get("slug")) else {}),
-                },
-            }
-            for position in positions[:POSITIONS_DESCRIBED]
-            if position.get("person")
+            _organization_role(position, base) for position in positions[:POSITIONS_DESCRIBED] if position.get("person")
         ],
         "subjectOf": _whole_list(f"{base}/companies/{quote(company['id'])}/team", len(positions)),
     }
@@ -344,6 +336,15 @@ def _whole_list(page: str, total: int) -> JSONObject | None:
         "url": page,
         "mainEntity": {"@type": "ItemList", "numberOfItems": total},
     }
+
+
+def _organization_role(position: JSONObject, base: str) -> JSONObject:
+    """Describe a position and the person who has it; only people with a page have an address."""
+    person = {"@type": "Person", "name": position["person"]["name"]}
+    slug = position["person"].get("slug")
+    if slug:
+        person["url"] = f"{base}/people/{quote(slug)}"
+    return {"@type": "OrganizationRole", "roleName": position.get("title", ""), "member": person}
 
 
 def _image(logo: Any, base: str) -> JSONObject | None:

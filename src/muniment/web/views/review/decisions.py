@@ -75,7 +75,9 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     team = company_lists.team_of(plain(mine.bundle["positions"]))
     if len(team) <= TEAM_SHOWN and not any(each.more for each in team):
         shown.pop("positions", None)  # the team below shows all of it
-    text = {name: shown.pop(name) for name in ("body",) if name in shown}
+    text = {}
+    if "body" in shown:
+        text["body"] = shown.pop("body")
     context = {
         **_frame(actor, f"company:{slug}", mine.name),
         **_compared(actor, mine, shown, subject=f"company:{slug}"),

@@ -233,8 +233,12 @@ def edit(request: HttpRequest, framework: Framework, preview: Any) -> HttpRespon
     """
     draft = authoring.find_draft(actor_of(request), framework)
     current = authoring.current_specification(framework.slug)
-    document = draft.document if draft else (current.document if current else dict(EMPTY))
-    version = draft.version if draft else (current.version if current else 0)
+    if draft:
+        document, version = draft.document, draft.version
+    elif current:
+        document, version = current.document, current.version
+    else:
+        document, version = dict(EMPTY), 0
     asked = request.GET.get("section", "")
     if asked:
         if not (asked.isascii() and asked.isdigit() and len(asked) < 6 and int(asked) < len(document["sections"])):
