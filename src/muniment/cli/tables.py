@@ -200,7 +200,11 @@ def _import(prepared: "Prepared", options: "ImportOptions") -> None:
     _echo_losses(found)
     is_clean = not (found.summary.bad or found.summary.dropped)
     is_refused = options.strict and not is_clean
-    verb = "Would import" if options.dry_run else "Nothing imported" if is_refused else "Imported"
+    verb = "Imported"
+    if options.dry_run:
+        verb = "Would import"
+    elif is_refused:
+        verb = "Nothing imported"
     click.echo(f"{verb} in {time.monotonic() - started:.1f} s: {found.summary}.")
     if found.summary.is_empty:
         click.echo(EMPTY, err=True)
@@ -223,10 +227,14 @@ def list_runs() -> None:
     """Print the imports, latest first."""
     from muniment.registry.imports.undoing import list_imports
 
-    for each in list_imports():
-        state = f"\tundone by {each.undone_by}" if each.undone_by else f"\tundoes {each.undoes}" if each.undoes else ""
-        result = each.result or "not finished"
-        click.echo(f"{each.key}\t{each.started_at:%Y-%m-%d %H:%M}\t{each.files}\t{result}{state}")
+    for run in list_imports():
+        undo = ""
+        if run.undone_by:
+            undo = f"\tundone by {run.undone_by}"
+        elif run.undoes:
+            undo = f"\tundoes {run.undoes}"
+        result = run.result or "not finished"
+        click.echo(f"{run.key}\t{run.started_at:%Y-%m-%d %H:%M}\t{run.files}\t{result}{undo}")
 
 
 def undo(key: int) -> None:

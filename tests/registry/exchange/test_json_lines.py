@@ -45,7 +45,8 @@ def test_a_line_of_a_hundred_megabytes_is_a_bad_row_in_bounded_memory(tmp_path, 
     bad = bring(file)[1]
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert [(each.line, each.reason) for each in bad] == [(1, "has more than 8,388,608 bytes in one line")]
+    assert [each.line for each in bad] == [1]
+    assert bad[0].reason.startswith("has more than 8,388,608 bytes in one line. Put long lists of a company into")
     assert keys("company") == ["small"]
     assert peak < 60_000_000
 

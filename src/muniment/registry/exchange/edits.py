@@ -52,7 +52,10 @@ def fingerprint(member: str, value: Any) -> Fingerprint:
 def _plain(value: Any) -> Any:
     """Return *value* without the ids of rows: the importer chooses them, so they say nothing about an edit."""
     if isinstance(value, list):
-        return [_without(row, "id") if isinstance(row, dict) else row for row in value]
+        rows = []
+        for row in value:
+            rows.append(_without(row, "id") if isinstance(row, dict) else row)
+        return rows
     if isinstance(value, dict):
         # Only lists have rows: an object in the object keeps its members.
         return value | {name: _plain(member) for name, member in value.items() if isinstance(member, list)}

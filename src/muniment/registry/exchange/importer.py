@@ -202,7 +202,9 @@ def _batch_run(options: ImportOptions, actor: Actor, folder: Path, *, dry: bool)
 def _recorded(import_pass: "_Pass", sources: list[Source], options: ImportOptions) -> Summary:
     """Write the rows of *sources*, with a record of the import that an undo finds them by."""
     actor, summary = import_pass.state.actor, import_pass.summary
-    files = [options.origin] if options.origin else [source.path.name for source in sources]
+    files = [source.path.name for source in sources]
+    if options.origin:
+        files = [options.origin]
     key = options.restores or options.resumes
     if not key:
         key = ImportRun.objects.create(

@@ -52,7 +52,10 @@ def place_key(place: PositionRow) -> tuple[Any, ...]:
 
 def part_on_wire(part: Iterable[Any], funding_round: Record) -> list[Any]:
     """Return the rows of a list in wire form."""
-    return [row.to_document(funding_round) if isinstance(row, RoundRow) else row for row in part]
+    rows = []
+    for row in part:
+        rows.append(row.to_document(funding_round) if isinstance(row, RoundRow) else row)
+    return rows
 
 
 # ---------------------------------------------------------------------- ids

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from muniment.kernel.json import JSONObject
 from muniment.registry.company.parts import PositionRow, RoundRow
@@ -73,16 +74,23 @@ def read_company(line: JSONObject, schema: Schema, validation: Validation) -> Co
     columns["listed_month_only"] = bool(columns["listed_on"] and not found["company"].get("listedAt"))
     if "distribution" in line:
         columns["distribution"] = found.get("distribution")
-    parts = ("positions", "proposals", "capTable", "fundingRounds")
-    given = {name: found.get(name, []) if name in line else None for name in parts}
-    positions, rounds = given["positions"], given["fundingRounds"]
+    # A list that the line does not name stays as it is stored.
+    lists: dict[str, list[Any] | None] = dict.fromkeys(("positions", "proposals", "capTable", "fundingRounds"))
+    for name in lists:
+        if name in line:
+            lists[name] = found.get(name, [])
+    positions, rounds = lists["positions"], lists["fundingRounds"]
+    if positions is not None:
+        positions = [PositionRow.from_document(position) for position in positions]
+    if rounds is not None:
+        rounds = [RoundRow.from_document(document, schema.funding_round) for document in rounds]
     return CompanyRow(
         columns.pop("slug"),
         columns,
-        None if positions is None else [PositionRow.from_document(each) for each in positions],
-        given["proposals"],
-        given["capTable"],
-        None if rounds is None else [RoundRow.from_document(each, schema.funding_round) for each in rounds],
+        positions,
+        lists["proposals"],
+        lists["capTable"],
+        rounds,
         found.get("updatedAt") or updated_at,
         line if broken else {},
         broken,

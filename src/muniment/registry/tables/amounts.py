@@ -239,7 +239,8 @@ def currency_in_heading(heading: str) -> tuple[str, int]:
     """
     text = unicodedata.normalize("NFKC", heading[:_MAX_CHARACTERS]).casefold()
     inner = re.search(r"[(\[](.*?)[)\]]|\b(?:in|en|w|i|v|em)\s+(.*)$", text)
-    said = next((each for each in inner.groups() if each), "") if inner else ""
+    groups = inner.groups() if inner else ()
+    said = next(filter(None, groups), "")
     said = said or [*re.split(r"[\s_]+", text, maxsplit=1), ""][1]
     said = said.replace("_", " ").strip()
     if not inner and not currency_in(said):

@@ -201,7 +201,9 @@ def _found(fields: Sequence[str], heading: str) -> Match:
     titles = {each for each in fields if each.startswith("people:")}
     if len(titles) > 1:
         own = f"people:{' '.join(_bare(heading).split())}"
-        fields = [*dict.fromkeys(own if each in titles else each for each in fields)]
+        others = [field for field in fields if field not in titles]
+        first = next(place for place, field in enumerate(fields) if field in titles)
+        fields = [*dict.fromkeys([*fields[:first], own, *others[first:]])]
     return Match(tuple(fields))
 
 

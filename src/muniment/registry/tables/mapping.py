@@ -15,6 +15,7 @@ import msgspec
 
 from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest
+from muniment.kernel.texts import printable
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.dates import ORDERS, SERIALS
 from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, fields_of
@@ -217,7 +218,7 @@ def _column_lines(column: Column, example: str) -> Iterator[str]:
 def _example(sheet: Sheet | None, table: TableMapping, at: int) -> str:
     rows = sheet.rows[table.header :] if sheet else ()
     found = next((row[at] for row in rows if at < len(row) and row[at]), "")
-    return "".join(each if each.isprintable() else " " for each in found)[:50].strip()
+    return printable(found)[:50].strip()
 
 
 def _toml(value: Any) -> str:
