@@ -1,5 +1,5 @@
 """
-Check what linters do not: names, machine-specific text, environment access, unexplained waivers, stale locks.
+Check what linters do not: names, machine-specific text, environment access, waivers, dense expressions, stale locks.
 
 Prints each fault with its place and exits with 1 if there is one. Reads committed files only.
 """
@@ -129,6 +129,42 @@ def bare_waivers(files: list[Path]) -> Iterator[str]:
                 yield f"{file.relative_to(ROOT)}:{number}: no reason is given for {token.string}"
 
 
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def dense_expressions(files: list[Path]) -> Iterator[str]:
+    """Find comprehensions and conditional expressions of the product that do more than one thing."""
+    for file in files:
+        place = file.relative_to(ROOT)
+        if file.suffix != ".py" or place.parts[0] != "src" or "migrations" in place.parts:
+            continue
+        for node in ast.walk(ast.parse(file.read_text())):
+            if fault := _density(node):
+                yield f"{place}:{node.lineno}: {fault}: write it in steps"  # type: ignore[attr-defined] # it is an expression
+
+
+def _density(node: ast.AST) -> str:
+    """Return what makes an expression hard to read; empty for none, and for every other node."""
+    within = [inner for inner in ast.walk(node) if inner is not node]
+    holds_condition = any(isinstance(inner, ast.IfExp) for inner in within)
+    fault = ""
+    if isinstance(node, COMPREHENSIONS):
+        if any(isinstance(inner, ast.NamedExpr) for inner in within):
+            fault = "an assignment within a comprehension"
+        elif holds_condition:
+            fault = "a conditional expression within a comprehension"
+        elif any(isinstance(inner, ast.Attribute) and inner.attr == "pop" for inner in within):
+            fault = "a pop within a comprehension"
+    elif isinstance(node, ast.IfExp):
+        if node.lineno != node.end_lineno:
+            fault = "a conditional expression over more than one line"
+        elif holds_condition:
+            fault = "a conditional expression within another"
+        elif any(isinstance(inner, COMPREHENSIONS) for inner in within):
+            fault = "a comprehension within a conditional expression"
+    return fault
+
+
 def _names_of_settings(tree: ast.Module) -> Iterator[ast.AST]:
     """Find where DJANGO_SETTINGS_MODULE is set, which Django reads from the environment only."""
     for node in ast.walk(tree):
@@ -209,6 +245,7 @@ def main() -> int:
         *foreign_words(files),
         *environment_readers(files),
         *bare_waivers(files),
+        *dense_expressions(files),
         *stale_locks(),
         *loose_locks(),
         *loose_installs(files),

@@ -51,6 +51,48 @@ def test_a_waiver_without_a_reason_is_found_with_its_place(bare_waivers, waiver)
     ]
 
 
+@pytest.fixture
+def dense_expressions(tmp_path):
+    def found(text):
+        file = tmp_path / "src" / "module.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        return list(house["dense_expressions"]([file]))
+
+    house = runpy.run_path(str(CHECKS / "house.py"))
+    house["dense_expressions"].__globals__["ROOT"] = tmp_path
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "names = [row.name for row in rows if row.listed]\n",
+        "lists = {key: [row.name for row in rows] for key, rows in groups.items()}\n",
+        "price = 0 if free else cost\n",
+        "if match := pattern.match(text):\n    kept.pop(0)\n",
+    ],
+)
+def test_an_expression_that_does_one_thing_passes(dense_expressions, text):
+    assert dense_expressions(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("x = [y for row in rows if (y := row.name)]\n", "an assignment within a comprehension"),
+        ("x = [row.name if row.name else 1 for row in rows]\n", "a conditional expression within a comprehension"),
+        ("x = {row: ids.pop(0) for row in rows}\n", "a pop within a comprehension"),
+        ("x = (\n    1 if a\n    else 2\n)\n", "a conditional expression over more than one line"),
+        ("x = 1 if a else 2 if b else 3\n", "a conditional expression within another"),
+        ("x = [y for y in z] if z else None\n", "a comprehension within a conditional expression"),
+    ],
+)
+def test_an_expression_that_does_two_things_is_found(dense_expressions, text, fault):
+    (found,) = dense_expressions(text)
+    assert fault in found
+
+
 HASH = "    --hash=sha256:" + "a" * 64
 
 
