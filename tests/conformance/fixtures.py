@@ -18,9 +18,8 @@ from muniment.kernel.problems import BadRequest
 from muniment.mcp.declarations import Declarations, Prompt, Report, ResourceTemplate, Tool
 from muniment.mcp.extensions import TextResource
 from muniment.mcp.protocol.http import OriginPolicy
-from muniment.mcp.protocol.lookups import Lookup
 from muniment.mcp.protocol.messages import INVALID_PARAMS, CallParams, Fault, fault_reply, result
-from muniment.mcp.protocol.transport import ToolCall, ToolServer
+from muniment.mcp.protocol.transport import Lookup, ToolCall, ToolServer
 
 MISSING_CAPABILITY = -32021
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"

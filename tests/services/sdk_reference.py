@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from muniment.kernel.problems import Problem
 from muniment.mcp.declarations import Caller
-from muniment.mcp.protocol import lookups
+from muniment.mcp.protocol import transport
 from muniment.mcp.protocol.messages import INVALID_PARAMS, RESOURCE_NOT_FOUND, Fault
 from muniment.mcp.protocol.transport import ToolServer
 from services.mcp import Answer, Headers, ask
@@ -112,19 +112,19 @@ class Reference:
         bound = self.front.tools.get(params.name)
         if bound is None:
             with as_errors():
-                raise lookups.unknown_tool(params.name, self.front.offer)
+                raise transport.unknown_tool(params.name, self.front.offer)
         try:
             found = bound.tool.handler(bound.check(params.arguments or {}), CALLER)
             if asyncio.isfuture(found) or asyncio.iscoroutine(found):
                 found = await found
-            answer, failed = lookups.encoded(found), False
+            answer, failed = transport.encoded(found), False
         except Problem as problem:
             answer, failed = self.front._failure(problem, bound, CALLER), True
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.content.decode())],
             structured_content=msgspec.json.decode(answer.content),
             is_error=failed,
-            _meta=lookups.meta(answer) or None,
+            _meta=transport.meta(answer) or None,
         )
 
     async def list_resources(
@@ -147,7 +147,7 @@ class Reference:
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         with as_errors(is_modern=modern):
-            found = lookups.read_resource(self.front.offer, params.uri, CALLER)
+            found = transport.read_resource(self.front.offer, params.uri, CALLER)
         return types.ReadResourceResult.model_validate(found)
 
     async def list_prompts(self, _: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -157,21 +157,21 @@ class Reference:
 
     async def get_prompt(self, _: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         with as_errors():
-            found = lookups.get_prompt(self.front.offer, params.name, params.arguments)
+            found = transport.get_prompt(self.front.offer, params.name, params.arguments)
         return types.GetPromptResult.model_validate(found)
 
     async def list_skills(self, _: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
         one_page(params)
         offer = self.front.offer
         skills = [skill.to_wire() for skill in offer.skills]
-        return {"resultType": "complete", "skills": skills, **lookups.kept(offer)}
+        return {"resultType": "complete", "skills": skills, **transport.kept(offer)}
 
     async def get_skill(self, _: Context, params: SkillParams) -> dict[str, Any]:
         with as_errors():
-            return lookups.get_skill(self.front.offer, params.uri)
+            return transport.get_skill(self.front.offer, params.uri)
 
     async def complete(self, _: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Return completions of a template's variable or a prompt's argument."""
         asked = params.argument
-        found = lookups.complete(self.front.offer, params.ref, asked.name, asked.value)
+        found = transport.complete(self.front.offer, params.ref, asked.name, asked.value)
         return types.CompleteResult.model_validate(found)
