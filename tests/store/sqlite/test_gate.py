@@ -125,7 +125,7 @@ def test_the_database_keeps_its_promises():
         assert cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert cursor.execute("PRAGMA synchronous").fetchone() == (2,)
         assert cursor.execute("PRAGMA foreign_keys").fetchone() == (1,)
-        assert cursor.execute("PRAGMA busy_timeout").fetchone() == (20000,)
+        assert cursor.execute("PRAGMA busy_timeout").fetchone() == (10000,)
     assert isinstance(connection.connection, sqlite3.Connection)
 
 

@@ -340,7 +340,7 @@ def _write_database() -> None:
     from django.db import OperationalError, connection, transaction
 
     from muniment.store.database.form import require_known
-    from muniment.store.database.retry import is_lock_timeout
+    from muniment.store.database.retry import is_given_up, is_lock_timeout
 
     with _connected(STUCK_S + PROBE_EVERY_S):
         require_known()
@@ -353,7 +353,8 @@ def _write_database() -> None:
                 cursor.execute("SELECT value FROM published_edition FOR UPDATE")
                 transaction.set_rollback(True)
         except OperationalError as error:
-            if not is_lock_timeout(error):
+            # Behind the probe of another process, this one waits twice, and its patience ends before the second wait.
+            if not is_lock_timeout(error) and not is_given_up(error):
                 raise
             message = f"another session has held the edition for {STUCK_S:g} seconds"
             raise TimeoutError(message) from None
