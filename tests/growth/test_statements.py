@@ -23,7 +23,8 @@ from muniment.web.requests import page_cache
 from services.manage import manage
 from services.mcp import public_server
 
-pytestmark = pytest.mark.django_db(transaction=True)
+# The instructions that are counted are SQLite's.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 
 FEW, TIMES = 20, 10
 MANY = FEW * TIMES

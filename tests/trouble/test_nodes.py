@@ -240,7 +240,12 @@ def stopped(pair, postgres, seconds, threads):
                 assert page.status == 503, page
                 assert int(page.headers["retry-after"]) >= 1
                 assert node.get("/companies", Cookie=session).status == 200, "who is signed in reads on too"
-                assert node.get("/readyz").json()["status"].startswith("reads only")
+                # It answers from what its probes know, which ask once per second.
+                wait_until(
+                    lambda node=node: node.get("/readyz").json()["status"].startswith("reads only"),
+                    within_s=30,
+                    what="the node to say that its database is away",
+                )
                 check_error(node.get("/readyz?writes"), 503, "internal_error")
                 assert node.get("/healthz").status == 200
             while time.monotonic() < until:
