@@ -1,5 +1,5 @@
 """
-Check that nothing grows faster than its data: `python bench/growth.py [--only WORD] [--rows N]`, or `make growth`.
+Check that nothing grows faster than its data: `python bench/growth.py [--part registry|busy]`, or `make growth`.
 
 Every row does the same work on a small and on a ten times larger instance, and fails if the larger one costs more
 CPU than ten times the smaller and 30 % (work on all data), or half as much again (work on a page of it). Registries
@@ -212,11 +212,6 @@ def commands(folder: Path, count: int) -> dict[str, float]:
     costs["backup"] = command_ms(data, "backup", str(folder / "backup.zip"))
     costs["restore"] = command_ms(folder / "restored", "restore", str(folder / "backup.zip"))
     return costs
-
-
-def moved(folder: Path, url: str) -> float:
-    """Return what moving the instance of *folder* to PostgreSQL costs; the other server's part is not counted."""
-    return command_ms(folder / "data", "move", "--to", url)
 
 
 # Work on a page of the data: requests to a server.
