@@ -299,87 +299,11 @@ def fill(rows: int) -> None:
     cli.use_django()
     from django.db import transaction
 
-    from make.reports import finished
-    from muniment.accounts.models import Account, PersonalToken
-    from muniment.accounts.security.models import SecurityEvent
-    from muniment.assessments.models import Report, ReportRun
-    from muniment.credits.models import LedgerAccount, Transfer
-    from muniment.credits.operations import get_balance
-    from muniment.documents.models import Document
-    from muniment.kernel.ids import new_id, now
-    from muniment.registry.models import Company, HistoryEntry, Ownership, Petition
-    from muniment.searches.models import SavedSearch
+    from make.skewed import grow_account
+    from muniment.accounts.models import Account
 
-    busy = Account.objects.get(email=EMAIL)
-    get_balance(busy.actor("web"))
     with transaction.atomic():
-        listings = list(Company.objects.order_by("pk")[:rows])
-        Ownership.objects.bulk_create([Ownership(account=busy, company=listing) for listing in listings])
-        listing = Company.objects.get(slug="company-1")
-        first = finished(busy.actor("web"), listing.slug)
-        specification = first.run.specification
-        Document.objects.bulk_create(
-            Document(
-                company=listing,
-                account=busy,
-                via="web",
-                filename=f"Minutes {number}.txt",
-                content_type="text/plain",
-                size_bytes=1000,
-                state="ready",
-                text_state="extracted",
-                blob_key=f"blobs/{number}",
-            )
-            for number in range(rows)
-        )
-        runs = ReportRun.objects.bulk_create(
-            ReportRun(
-                company=listing,
-                framework=specification.framework,
-                specification=specification,
-                account=busy,
-                via="web",
-                cost=1,
-                state="succeeded",
-                expires_at=now(),
-            )
-            for _ in range(rows)
-        )
-        Report.objects.bulk_create(Report(run=run, document=first.document) for run in runs)
-        PersonalToken.objects.bulk_create(
-            PersonalToken(account=busy, name=f"Script {number}", digest=f"{number:064x}", scopes="", revoked_at=now())
-            for number in range(rows)
-        )
-        SavedSearch.objects.bulk_create(
-            SavedSearch(account=busy, name=f"Search {number}", list="companies", query=f"q=water+{number}")
-            for number in range(rows)
-        )
-        SecurityEvent.objects.bulk_create(
-            [
-                SecurityEvent(event="signed_in", account=busy, actor=busy, via="web", is_audited=True)
-                for _ in range(rows)
-            ]
-        )
-        HistoryEntry.objects.bulk_create(
-            HistoryEntry(
-                company=listing,
-                action="updated",
-                account=busy,
-                via="web",
-                before={"teamSize": number},
-                after={"teamSize": number + 1},
-                changed=["teamSize"],
-            )
-            for number in range(rows)
-        )
-        mine = LedgerAccount.objects.get(account=busy)
-        theirs = LedgerAccount.objects.exclude(pk=mine.pk).filter(may_go_negative=True).order_by("pk")[0]
-        Transfer.objects.bulk_create(
-            Transfer(id=new_id(), debit=theirs, credit=mine, amount=1, kind="grant") for _ in range(rows)
-        )
-        Petition.objects.bulk_create(
-            Petition(kind="suggestion", account=busy, company=each, text="The city is another.") for each in listings
-        )
+        grow_account(Account.objects.get(email=EMAIL), 0, rows)
 
 
 @contextmanager

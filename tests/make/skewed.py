@@ -62,7 +62,7 @@ def grow(folder: Path, busy: Account, first: int, end: int) -> None:
     lines(folder / "frameworks.jsonl")
     _, bad, _ = bring(folder)
     assert not bad
-    _grow_account(busy, first, end)
+    grow_account(busy, first, end)
 
 
 def rename(folder: Path, name: str) -> None:
@@ -73,7 +73,8 @@ def rename(folder: Path, name: str) -> None:
     assert not bad
 
 
-def _grow_account(busy: Account, first: int, end: int) -> None:
+def grow_account(busy: Account, first: int, end: int) -> None:
+    """Let what belongs to the account *busy*, and to the listing company-1, grow by rows *first* to *end*."""
     numbers = range(first, end)
     listings = list(Company.objects.order_by("pk")[first:end])
     Ownership.objects.bulk_create(Ownership(account=busy, company=listing) for listing in listings)

@@ -78,13 +78,13 @@ def test_other_errors(error):
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_process_ends_wherever_the_error_comes_up(place):
-    script = f"{BEGIN}{PLACES[place]}\nprint('goes on')"
+    script = f"{BEGIN}{PLACES[place]}\nprint('continues')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
     assert LAST_WORDS in done.stderr
 
 
 def test_a_process_continues_after_another_error():
-    script = f"{BEGIN}{PLACES['logged'].replace('fail()', 'raise ValueError')}\nprint('goes on')"
+    script = f"{BEGIN}{PLACES['logged'].replace('fail()', 'raise ValueError')}\nprint('continues')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, done.stdout) == (0, "goes on\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "continues\n"), done.stderr
