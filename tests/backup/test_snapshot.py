@@ -40,13 +40,6 @@ from muniment.store.database.snapshots import snapshot
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _no_blobs_stay():
-    instances.without_blobs()
-    yield
-    instances.without_blobs()
-
-
 def parts():
     return RunningInstance(config.current(), "default", storage()).parts()
 

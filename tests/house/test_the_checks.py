@@ -9,15 +9,18 @@ CHECKS = Path(__file__).parents[2] / "checks"
 
 
 @pytest.fixture
-def bare_waivers(tmp_path):
-    def found(text):
-        file = tmp_path / "module.py"
-        file.write_text(text)
-        return list(house["bare_waivers"]([file]))
-
+def faults_of(tmp_path):
+    """Let a check of house.py examine one file of the product with this text."""
     house = runpy.run_path(str(CHECKS / "house.py"))
-    house["bare_waivers"].__globals__["ROOT"] = tmp_path
-    return found
+
+    def examined(check, text):
+        file = tmp_path / "src" / "module.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        house[check].__globals__["ROOT"] = tmp_path
+        return list(house[check]([file]))
+
+    return examined
 
 
 @pytest.mark.parametrize(
@@ -30,8 +33,8 @@ def bare_waivers(tmp_path):
         "text = 'import brush  # noqa: F401'\n",
     ],
 )
-def test_a_waiver_passes_with_a_reason_beside_it_or_above(bare_waivers, text):
-    assert bare_waivers(text) == []
+def test_a_waiver_passes_with_a_reason_beside_it_or_above(faults_of, text):
+    assert faults_of("bare_waivers", text) == []
 
 
 @pytest.mark.parametrize(
@@ -45,23 +48,10 @@ def test_a_waiver_passes_with_a_reason_beside_it_or_above(bare_waivers, text):
         "# type: ignore[import-untyped]  # noqa: F401",
     ],
 )
-def test_a_waiver_without_a_reason_is_found_with_its_place(bare_waivers, waiver):
-    assert bare_waivers(f"x = 1  # a word\nimport brush  {waiver}\n") == [
-        f"module.py:2: no reason is given for {waiver}"
+def test_a_waiver_without_a_reason_is_found_with_its_place(faults_of, waiver):
+    assert faults_of("bare_waivers", f"x = 1  # a word\nimport brush  {waiver}\n") == [
+        f"src/module.py:2: no reason is given for {waiver}"
     ]
-
-
-@pytest.fixture
-def dense_expressions(tmp_path):
-    def found(text):
-        file = tmp_path / "src" / "module.py"
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
-        return list(house["dense_expressions"]([file]))
-
-    house = runpy.run_path(str(CHECKS / "house.py"))
-    house["dense_expressions"].__globals__["ROOT"] = tmp_path
-    return found
 
 
 @pytest.mark.parametrize(
@@ -73,8 +63,8 @@ def dense_expressions(tmp_path):
         "if match := pattern.match(text):\n    kept.pop(0)\n",
     ],
 )
-def test_an_expression_that_does_one_thing_passes(dense_expressions, text):
-    assert dense_expressions(text) == []
+def test_an_expression_that_does_one_thing_passes(faults_of, text):
+    assert faults_of("dense_expressions", text) == []
 
 
 @pytest.mark.parametrize(
@@ -88,8 +78,8 @@ def test_an_expression_that_does_one_thing_passes(dense_expressions, text):
         ("x = [y for y in z] if z else None\n", "a comprehension within a conditional expression"),
     ],
 )
-def test_an_expression_that_does_two_things_is_found(dense_expressions, text, fault):
-    (found,) = dense_expressions(text)
+def test_an_expression_that_does_two_things_is_found(faults_of, text, fault):
+    (found,) = faults_of("dense_expressions", text)
     assert fault in found
 
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from make import backups, documents, instances, registry
+from make import backups, documents, registry
 from muniment import config
 from muniment.backup import container
 from muniment.backup.container import Damaged
@@ -23,18 +23,6 @@ from muniment.kernel.problems import BadRequest, Conflict, Unavailable
 from services.s3 import S3
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def _no_blobs_stay():
-    instances.without_blobs()
-    yield
-    instances.without_blobs()
-
-
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "place"
 
 
 def files(place):

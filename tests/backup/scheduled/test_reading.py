@@ -18,23 +18,11 @@ from services.s3 import S3
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _no_blobs_stay():
-    instances.without_blobs()
-    yield
-    instances.without_blobs()
-
-
 def named_person():
     """Publish a person and return the slug."""
     person = {"title": "Chair", "person": {"name": "Ottoline Ferrisbrook"}}
     registry.published(registry.owner(), name="Pier", positions=[person])
     return "ottoline-ferrisbrook"
-
-
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "place"
 
 
 def restored(place, at=None):
