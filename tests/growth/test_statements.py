@@ -149,7 +149,7 @@ def rounds(busy, tmp_path):
 
 
 def answered(executed):
-    """Return how many rows a statement returned, and how many values it was given."""
+    """Return the number of rows that a statement returned, and of values that it was given."""
     values = len(LITERALS.findall(executed.example))
     if not executed.example.startswith(("SELECT", "WITH")):
         return values

@@ -12,7 +12,7 @@ from django.db import connection
 from muniment.store.database import handles
 
 STEP: Final = 10
-"""Instructions between two looks at a statement: fewer cost more time than they tell."""
+"""Instructions between two counts; with fewer, counting itself takes too long."""
 LITERALS: Final = re.compile(r"[xX]?'(?:[^']|'')*'|(?<![\w\"])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\b|\bNULL\b")
 _LISTS: Final = re.compile(r"\(\s*\?(?:\s*,\s*\?)*\s*\)(?:\s*,\s*\(\s*\?(?:\s*,\s*\?)*\s*\))*")
 _SAVEPOINTS: Final = re.compile(r"SAVEPOINT \S+")

@@ -1,4 +1,4 @@
-"""What says nothing: a socket that accepts and never answers, and processes that are stopped."""
+"""Silent services: a socket that accepts and never answers, and stopped processes."""
 
 import contextlib
 import os

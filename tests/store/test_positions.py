@@ -106,7 +106,7 @@ def test_items_without_a_number_come_last_and_a_wrong_number_of_a_cursor_is_none
 
 @pytest.fixture
 def many(publisher, reader):
-    """A registry whose active companies are so many that the start of a sorted list is found alone."""
+    """A registry with so many active companies that the start of a sorted list is found without sorting all."""
     publisher.publish(
         *(
             company(

@@ -426,7 +426,7 @@ class _Reading:
         blobs = self._blobs.count(), self._blob_bytes
         if self.header.files != BESIDE and (manifest.blobs, manifest.blob_bytes) != blobs:
             raise Damaged(f"{path}: the document files do not match its manifest.")
-        # A document whose file was lost or damaged is not in the backup with what its row says.
+        # A backup lacks the file of a document that is lost, and has other content than the row says if it is damaged.
         is_whole = not (manifest.lost or manifest.damaged)
         if is_whole and self._wanted.count() != manifest.blobs:
             raise Damaged(f"{path}: documents and files do not match.")

@@ -73,7 +73,7 @@ def restore(config: Config, path: Path, *, tell: Tell = lambda _: None) -> Loade
 
 @contextmanager
 def empty_instance(config: Config) -> Iterator[None]:
-    """Keep the database file of an instance for a restore meanwhile; raise Conflict unless the instance is unused."""
+    """Reserve the database file of an instance for a restore; raise Conflict unless the instance is unused."""
     if config.on_postgresql:
         require_empty()
         yield

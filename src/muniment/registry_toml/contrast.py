@@ -76,7 +76,7 @@ def _luminance(color: str) -> float:
 
 
 def _linear(part: float) -> float:
-    """Return the light of a part of a color, which sRGB writes in steps that the eye sees as equal."""
+    """Return the linear light of a color channel, from its sRGB value."""
     return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
 
 

@@ -89,7 +89,7 @@ def _reseal_factors(keys: list[str]) -> int:
 
 
 def _replaced(value: Any, again: dict[str, str]) -> Any:
-    """Return *value* with each sealed text in it as *again* has it."""
+    """Return *value* with each sealed text replaced by its new form in *again*."""
     if isinstance(value, dict):
         return {name: _replaced(member, again) for name, member in value.items()}
     if isinstance(value, list):

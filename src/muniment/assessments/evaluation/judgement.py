@@ -259,7 +259,7 @@ def aggregate(specification: JSONMapping, settled: Mapping[str, JSONMapping]) ->
             "score": score,
             "band": _band(specification, score),
             "coverage": _rounded(overall.judged / overall.weight, _DIGITS) if overall.weight else 0,
-            # Of what was judged: a criterion without evidence makes the others no less certain.
+            # The mean of what was judged: a criterion without evidence does not make the others less certain.
             "confidence": _rounded(overall.confidence / overall.judged, _DIGITS) if overall.judged else 0,
         },
         "sections": sections,

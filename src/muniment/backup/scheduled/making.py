@@ -371,7 +371,7 @@ def _check_files(place: Place, index: Index, at: str, due: str, budget: int) -> 
 
 
 def digest_at_end_of(place: Place, record: BackupRecord) -> str:
-    """Return the SHA-256 of an archive before its trailer; of an archive without one, of another text."""
+    """Return the SHA-256 of an archive without its trailer; an archive that has none never matches."""
     digest, held = hashlib.sha256(), b""
     for piece in place.store.stream(f"{record.name}{ARCHIVE}"):
         held += piece

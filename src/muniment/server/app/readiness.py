@@ -125,7 +125,7 @@ class Probe:
             answer = self._questions.get()
             try:
                 self._ask()
-            except BaseException as error:  # noqa: BLE001 - the one who asks hears of it
+            except BaseException as error:  # noqa: BLE001 - the caller gets it from the future
                 answer.set_exception(error)
             else:
                 answer.set_result(None)

@@ -15,7 +15,7 @@ from typing import Final
 from muniment.server.process.exit_status import FAILED
 
 _LAST_WORDS: Final = b"This process cannot get memory and ends. Give it more, or limit what else runs beside it.\n"
-"""Encoded in advance: to encode it may need memory, too."""
+"""Encoded in advance, because encoding may need memory."""
 _NO_THREAD: Final = "can't start new thread"
 _NO_LIBRARY: Final = "failed to map segment"
 _STANDARD_ERROR: Final = 2

@@ -26,7 +26,7 @@ PROBE_BYTES: Final = 64 << 10
 damage_seen: Final = threading.Event()
 """Whether this process has read damage in the published file; cleared by the one that builds it again."""
 _UNDECODED: Final = "Could not decode to UTF-8"
-"""How sqlite3 says that a text is none; such an error has no code."""
+"""The message of sqlite3 for text that is not UTF-8; this error has no code."""
 
 _BY_ERRNO: Final = {
     errno.ENOSPC: FULL,

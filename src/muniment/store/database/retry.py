@@ -37,7 +37,7 @@ RETRY_AFTER_S: Final = 5
 _ROLLED_BACK: Final = frozenset({"40001", "40P01"})
 _LOCK_TIMEOUT: Final = "55P03"
 _GIVEN_UP: Final = frozenset({"57014", _LOCK_TIMEOUT})
-"""SQLSTATEs of a statement that was cancelled, and of a lock that was not had in time: nothing was changed."""
+"""SQLSTATEs of a canceled statement, and of a lock that was not granted in time: nothing was changed."""
 _SYMPTOMS: Final = frozenset({FAILED, READ_ONLY, UNOPENED})
 _AWAY: Final = ("08", "57", "53", "25006")
 """SQLSTATE prefixes: no connection, operator intervention, no resources, a server demoted to a replica."""

@@ -15,7 +15,7 @@ from muniment.store.lists.finding import Matches, find, find_start, sort_key
 from muniment.store.queries import Mark, Selection
 
 STARTS: Final = 200
-"""Documents of a sorted list that are found without the rest: eight pages of 25."""
+"""Documents at the start of a sorted list that are found without sorting the rest: eight pages of 25."""
 _BYTES_OF_START: Final = STARTS * 8
 
 

@@ -18,7 +18,7 @@ from muniment.store.database import patience
 EVERY_S: Final = 0.1
 """Seconds between two looks at the clock during a wait."""
 CANCEL_S: Final = 1.0
-"""Seconds in which a server that works ends a statement that was cancelled."""
+"""Seconds within which a working server ends a canceled statement."""
 COMMIT_S: Final = 13.0
 """Seconds that a commit waits: longer than the limit of the wait for a standby, which tells more."""
 CONNECT_S: Final = 3
@@ -29,14 +29,14 @@ R = TypeVar("R")
 
 
 class SilentServer(psycopg.OperationalError):
-    """The server neither answered a statement in time nor ended it when it was cancelled; the connection is closed."""
+    """The server neither answered a statement in time nor ended it when it was canceled; the connection is closed."""
 
 
 class EndingConnection(psycopg.Connection[Any]):
     """
     A connection that waits for as long as its caller may, see :mod:`muniment.store.database.patience`.
 
-    When that is over, the statement is cancelled: the server then raises QueryCanceled, and nothing was changed. If the
+    When that is over, the statement is canceled: the server then raises QueryCanceled, and nothing was changed. If the
     server does not even do that, it is silent, and the connection is closed.
     """
 
@@ -62,7 +62,7 @@ class EndingConnection(psycopg.Connection[Any]):
                 self.waits_since = None
 
     def commit(self) -> None:
-        # A cancelled commit would count as one that no standby confirms, so it is only given up with its connection.
+        # A canceled commit would count as one that no standby confirms, so it is only given up with its connection.
         self._is_committing = True
         try:
             super().commit()

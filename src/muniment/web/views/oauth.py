@@ -60,7 +60,7 @@ View = Callable[[HttpRequest], HttpResponse]
 
 # Without form-action: some browsers apply it to the redirect to the app that follows the form.
 _STATUSES: Final = {"temporarily_unavailable": 429, "invalid_client": 401}
-"""The statuses of errors; of all others it is 400."""
+"""The HTTP status of each error; all others are 400."""
 _CONSENT_POLICY: Final = without_form_action()
 
 
