@@ -91,51 +91,62 @@ def _quoted(text: str) -> str:
 
 
 def form_field(field: Field) -> forms.Field:
-    said: JSONObject = {
+    kind = field.kind
+    wording: JSONObject = {
         "label": gettext(field.label),
         "help_text": gettext(field.help) if field.help else "",
         "required": field.required,
     }
-    kind = field.kind
     if isinstance(kind, Choice):
-        choices = [("", gettext("Not specified"))]
-        for value in kind.values:
-            choices.append((value, gettext(value.capitalize()) if value.islower() else value))
-        return forms.ChoiceField(choices=choices, **said)
+        return _choice_field(kind, wording)
     if isinstance(kind, Country | Number | Date) and field.is_additional:
-        return _declared_field(kind, said)
+        return _declared_field(kind, wording)
     if isinstance(kind, Integer):
-        return forms.IntegerField(widget=forms.NumberInput({"min": 0}), **said)
+        return forms.IntegerField(widget=forms.NumberInput({"min": 0}), **wording)
     if isinstance(kind, Items):
-        return ListField(
-            **{
-                **said,
-                "help_text": gettext("Separate them with commas. Use double quotes around a text that has a comma."),
-            }
-        )
+        return _list_field(wording)
     if isinstance(kind, Link | Email | Profile):
-        return _address_field(kind, said, has_help=field.is_additional and bool(field.help))
+        return _address_field(kind, wording, has_help=field.is_additional and bool(field.help))
+    return TextField(widget=_text_input(field), **wording)
+
+
+def _choice_field(kind: Choice, wording: JSONObject) -> forms.Field:
+    choices = [("", gettext("Not specified"))]
+    for value in kind.values:
+        # A value in lower case is a word of the schema, which has a translation; any other one is written as it is.
+        label = gettext(value.capitalize()) if value.islower() else value
+        choices.append((value, label))
+    return forms.ChoiceField(choices=choices, **wording)
+
+
+def _list_field(wording: JSONObject) -> ListField:
+    separators = gettext("Separate them with commas. Use double quotes around a text that has a comma.")
+    return ListField(**{**wording, "help_text": separators})
+
+
+def _text_input(field: Field) -> forms.Widget:
+    """Return the input of a text: with suggestions, of several lines, or of a single one."""
+    kind = field.kind
     limit = {"maxlength": kind.max} if isinstance(kind, Text | Money) and kind.max else {}
-    widget: forms.Widget = forms.TextInput(limit)
     if isinstance(kind, Text) and kind.suggest:
-        widget = Suggesting(suggested(field.name, kind.suggest), limit)
-    elif isinstance(kind, Text) and kind.lines > 1:
-        widget = forms.Textarea({"rows": kind.lines, **limit})
-    return TextField(widget=widget, **said)
+        return Suggesting(suggested(field.name, kind.suggest), limit)
+    if isinstance(kind, Text) and kind.lines > 1:
+        return forms.Textarea({"rows": kind.lines, **limit})
+    return forms.TextInput(limit)
 
 
-def _declared_field(kind: Country | Number | Date, said: JSONObject) -> forms.Field:
+def _declared_field(kind: Country | Number | Date, wording: JSONObject) -> forms.Field:
     if isinstance(kind, Country):
-        return forms.ChoiceField(choices=[("", gettext("Not specified")), *country_names().items()], **said)
+        return forms.ChoiceField(choices=[("", gettext("Not specified")), *country_names().items()], **wording)
     if isinstance(kind, Number):
-        return NumberField(widget=forms.TextInput({"inputmode": "decimal"}), **said)
-    return TextField(widget=DayInput(), **said)
+        return NumberField(widget=forms.TextInput({"inputmode": "decimal"}), **wording)
+    return TextField(widget=DayInput(), **wording)
 
 
-def _address_field(kind: Link | Email | Profile, said: JSONObject, *, has_help: bool) -> AddressField:
+def _address_field(kind: Link | Email | Profile, wording: JSONObject, *, has_help: bool) -> AddressField:
     """Return a field with the keyboard that phones have for its kind; the validation judges it, not the browser."""
     typed = "email" if isinstance(kind, Email) else "url"
     attributes = {"maxlength": kind.max, "inputmode": typed, "autocapitalize": "none", "spellcheck": "false"}
     if isinstance(kind, Link) and not has_help:
-        said = {**said, "help_text": gettext("For example example.org. https:// is added if it is missing.")}
-    return AddressField(kind=kind, widget=forms.TextInput(attributes), **said)
+        wording = {**wording, "help_text": gettext("For example example.org. https:// is added if it is missing.")}
+    return AddressField(kind=kind, widget=forms.TextInput(attributes), **wording)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.http import QueryDict
 from django.utils.translation import gettext, ngettext
@@ -69,6 +69,40 @@ class EditedRow:
     place: str = ""
 
 
+class SubmittedRow(NamedTuple):
+    """
+    A row as the browser sent it.
+
+    Args:
+        id: the id of the stored row that was shown; empty for a new row.
+        cells: its texts.
+        shown_cells: the fingerprint of the cells that were shown.
+        place: the number of its place, as it was typed.
+        shown_place: the number that was shown.
+        remove: the box to remove it is checked.
+        choice: the chosen person of the name, or NEW for a different one.
+    """
+
+    id: str
+    cells: Cells
+    shown_cells: str
+    place: str
+    shown_place: str
+    remove: bool
+    choice: str
+
+    @property
+    def has_text(self) -> bool:
+        return any(text.strip() for text in self.cells.values())
+
+    @property
+    def new_place(self) -> str:
+        """The number that the row is to have in the list; empty if it stays where it is."""
+        number = re.sub(r"[.,’\s]", "", self.place)
+        is_changed = bool(self.shown_place) and number != self.shown_place
+        return number if is_changed and re.fullmatch(r"[1-9]\d{0,5}", number) else ""
+
+
 class RowEditor:
     """
     One list on a page of the listing's form.
@@ -115,61 +149,74 @@ class RowEditor:
     def read(self, post: QueryDict) -> None:
         """Read the rows of a submitted form; one that still says what was shown is not edited."""
         self.typed_search = _words(post.get(self.search_parameter, self.search))
-        places: dict[str, list[int]] = defaultdict(list)
-        for index, row in enumerate(self.stored):
-            places[row.get("id", "")].append(index)
+        places_by_id: dict[str, list[int]] = defaultdict(list)
+        for index, stored in enumerate(self.stored):
+            places_by_id[stored.get("id", "")].append(index)
+        for number in self._numbers(post):
+            submitted = self._submitted(post, number)
+            places = places_by_id.get(submitted.id, [])
+            if not submitted.id:
+                self._read_new(submitted)
+            elif submitted.remove or fingerprint(submitted.cells) != submitted.shown_cells:
+                self._read_stored(submitted, places)
+            elif places:
+                self._read_moved(submitted, places)
+
+    def _numbers(self, post: QueryDict) -> list[int]:
+        """Return the numbers of the submitted rows, in order."""
         matches = (re.match(rf"{self.name}-(\d{{1,4}})-", key) for key in post)
         numbers = {int(match[1]) for match in matches if match}
-        for number in sorted(numbers):
-            cells = {
-                column.name: one_line_end(post.get(f"{self.name}-{number}-{column.name}", ""))
-                for column in self.list.columns
-            }
-            choice = post.get(f"{self.name}-{number}-choice", "")
-            if choice and choice != NEW and "slug" in cells:
-                cells["slug"] = choice
-            shown, _, key = post.get(f"{self.name}-{number}-row", "").partition(" ")
-            shown, _, was = shown.partition(".")
-            remove = f"{self.name}-{number}-remove" in post
-            place = post.get(f"{self.name}-{number}-place", "").strip()
-            if not key:
-                if any(text.strip() for text in cells.values()):
-                    self._keep(EditedRow(None, cells, is_edited=True, choice=choice), self._new)
-            elif remove or fingerprint(cells) != shown:
-                self._read_stored(cells, shown, places.get(key, []), remove=remove, choice=choice)
-                if places.get(key):
-                    self._read_place(self.edited[-1], place, was)
-            elif key in places:
-                at = self._at(places[key], shown)
-                moved = EditedRow(at, self.list.cells(self.stored[at]), is_edited=True)
-                if self._read_place(moved, place, was):
-                    self.edited.append(moved)
+        return sorted(numbers)
 
-    @staticmethod
-    def _read_place(row: EditedRow, place: str, shown: str) -> bool:
-        """Read the number that a row is to have, and return whether it is another one than was *shown*."""
-        number = re.sub(r"[.,’\s]", "", place)
-        if shown and number != shown and re.fullmatch(r"[1-9]\d{0,5}", number):
-            row.place = number
-        return bool(row.place)
+    def _submitted(self, post: QueryDict, number: int) -> SubmittedRow:
+        key = f"{self.name}-{number}"
+        cells = {column.name: one_line_end(post.get(f"{key}-{column.name}", "")) for column in self.list.columns}
+        choice = post.get(f"{key}-choice", "")
+        if choice and choice != NEW and "slug" in cells:
+            cells["slug"] = choice
+        mark, _, row_id = post.get(f"{key}-row", "").partition(" ")
+        shown_cells, _, shown_place = mark.partition(".")
+        return SubmittedRow(
+            id=row_id,
+            cells=cells,
+            shown_cells=shown_cells,
+            place=post.get(f"{key}-place", "").strip(),
+            shown_place=shown_place,
+            remove=f"{key}-remove" in post,
+            choice=choice,
+        )
 
-    def _at(self, places: list[int], shown: str) -> int:
-        """Return the stored row that was *shown*, among those with its id."""
-        return next((n for n in places if fingerprint(self.list.cells(self.stored[n])) == shown), places[0])
+    def _read_new(self, submitted: SubmittedRow) -> None:
+        """Read a row that the list does not have yet; a blank one is left out."""
+        if submitted.has_text:
+            row = EditedRow(None, submitted.cells, is_edited=True, choice=submitted.choice)
+            self._keep(row, self._new)
 
-    def _read_stored(self, cells: Cells, shown: str, places: list[int], *, remove: bool, choice: str) -> None:
+    def _read_stored(self, submitted: SubmittedRow, places: list[int]) -> None:
         """Read an edited row; *places* are the stored rows with its id."""
         if not places:
-            if not remove:
+            if not submitted.remove:
                 note = gettext("This row was removed in the meantime. Save to add it again, or empty its fields.")
-                self._keep(EditedRow(None, cells, is_edited=True, note=note), self._new)
+                self._keep(EditedRow(None, submitted.cells, is_edited=True, note=note), self._new)
             return
-        at = self._at(places, shown)
-        row = EditedRow(at, cells, is_edited=True, remove=remove, choice=choice)
-        if not remove and not any(text.strip() for text in cells.values()):
+        at = self._at(places, submitted.shown_cells)
+        row = EditedRow(at, submitted.cells, is_edited=True, remove=submitted.remove, choice=submitted.choice)
+        row.place = submitted.new_place
+        if not submitted.remove and not submitted.has_text:
             row.note = gettext("This row is empty. To remove it, select Remove.")
             self.sentences.append(f"{self.label}: {row.note}")
-        self._keep(row, self._removed if remove else self._set)
+        self._keep(row, self._removed if submitted.remove else self._set)
+
+    def _read_moved(self, submitted: SubmittedRow, places: list[int]) -> None:
+        """Read a row whose cells are as they were shown: it is edited if it gets another place."""
+        if submitted.new_place:
+            at = self._at(places, submitted.shown_cells)
+            row = EditedRow(at, self.list.cells(self.stored[at]), is_edited=True, place=submitted.new_place)
+            self.edited.append(row)
+
+    def _at(self, places: list[int], shown_cells: str) -> int:
+        """Return the stored row whose cells were shown, among those with its id."""
+        return next((n for n in places if fingerprint(self.list.cells(self.stored[n])) == shown_cells), places[0])
 
     def _keep(self, row: EditedRow, among: list[EditedRow]) -> None:
         among.append(row)
@@ -246,13 +293,20 @@ class RowEditor:
         if row is None:
             self.sentences.append(f"{self.label}: {said}" if index is None else stated(fault.sentence))
             return
-        column = next((each for each in self.list.columns if member and each.name == member.rpartition(".")[2]), None)
-        column = column or next((each for each in self.list.columns if each.member.name == member), None)
+        column = self._column_of(member)
         if column is None:
             row.note = said if not member else f"{member}: {said}"
         else:
             row.faults[column.name] = said
             row.choices = fault.choices if isinstance(fault, ChoiceFault) else ()
+
+    def _column_of(self, member: str) -> Column | None:
+        """Return the column of a fault's member: of its last name, or else of the whole member of a row."""
+        last_name = member.rpartition(".")[2]
+        for column in self.list.columns:
+            if column.name == last_name:
+                return column
+        return next((column for column in self.list.columns if column.member.name == member), None)
 
     def _row_of(self, operation: str | None, index: int) -> EditedRow | None:
         """Return the submitted row of a fault's path: ``set[0]``, or the index in the list after the change."""
@@ -363,24 +417,14 @@ class RowEditor:
         return f"{fingerprint(self.list.cells(stored))}.{at + 1} {stored.get('id', '')}"
 
     def _cell(self, key: str, place: str, column: Column, row: EditedRow, stored: JSONObject) -> JSONObject:
-        kind: Any = column.field.kind
         text, was = row.cells[column.name], column.text(stored)
-        choices: dict[str, str] = {}
-        if isinstance(kind, Country):
-            choices |= country_names()
-        elif isinstance(kind, Choice):
-            for value in kind.values:
-                choices[value] = outcome(value) if value in STATES else value
-        if choices:
-            # What is stored or was submitted stays, though it is none of them.
-            choices |= {value: value for value in sorted({text, was} - {*choices, ""})}
         is_date = column.is_day and all(_DAY.fullmatch(value) for value in (text, was))
         return {
             "id": f"{key}-{column.name}",
             "label": gettext(column.field.label),
             "place": place,
             "value": text,
-            "choices": choices,
+            "choices": _choices(column, text, was),
             "numeric": column.is_number,
             "type": "date" if is_date else "text",
             "example": EXAMPLES.get(column.name, "") if row.at is None else "",
@@ -388,6 +432,21 @@ class RowEditor:
             "lines": text.count("\n") + 1 if "\n" in text or "\n" in was else 0,
             "fault": row.faults.get(column.name, ""),
         }
+
+
+def _choices(column: Column, text: str, was: str) -> dict[str, str]:
+    """Return the values to choose from, by the value; none for a column of texts."""
+    kind: Any = column.field.kind
+    choices: dict[str, str] = {}
+    if isinstance(kind, Country):
+        choices |= country_names()
+    elif isinstance(kind, Choice):
+        for value in kind.values:
+            choices[value] = outcome(value) if value in STATES else value
+    if choices:
+        # What is stored or was submitted stays, though it is none of them.
+        choices |= {value: value for value in sorted({text, was} - {*choices, ""})}
+    return choices
 
 
 def _chosen(row: EditedRow, members: JSONObject) -> JSONObject:

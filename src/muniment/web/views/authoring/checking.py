@@ -36,14 +36,21 @@ def check(request: HttpRequest, slug: str) -> HttpResponse:
     bundle = as_published(mine)
     facts = mine.bundle["company"]
     pending = {key: {"before": facts.get(key), "after": value} for key, value in mine.pending_changes.items()}
-    findings = [*checks.findings_of(bundle, company_lists.today()), *_stored(actor, mine, bundle)]
     is_new = mine.state in {*SUBMITTABLE, "submitted"}
+    faults, warnings, advice = [], [], []
+    for finding in (*checks.findings_of(bundle, company_lists.today()), *_stored(actor, mine, bundle)):
+        if finding.is_advice:
+            advice.append(finding)
+        elif finding.is_fault and is_new:
+            faults.append(finding)
+        else:
+            warnings.append(finding)
     reviewed = [name for name, field in settings.SCHEMA.company.editable.items() if field.review]
     context = {
         **frame(mine, "check"),
-        "faults": [each for each in findings if each.is_fault and is_new],
-        "warnings": [each for each in findings if not each.is_advice and not (each.is_fault and is_new)],
-        "advice": [each for each in findings if each.is_advice],
+        "faults": faults,
+        "warnings": warnings,
+        "advice": advice,
         "shown_steps": checks.values_of(bundle, TITLES),
         "duplicates": _duplicates(actor, mine, bundle["company"]) if is_new else [],
         "pending": differences.lines_of(pending),

@@ -60,31 +60,42 @@ def new(request: HttpRequest) -> HttpResponse:
     duplicates: list[Any] = []
     if request.method == "POST" and form.is_valid():
         change = CompanyChange(form.to_wire())
+        is_different = request.POST.get("different") == "yes"
         try:
-            # first: a long text makes the search fail in the database
-            edit = read_change(change, settings.SCHEMA, is_new=True)
-            parts = [edit.get(name) or "" for name in ("name", "website", "symbol")]
-            duplicates = likely_duplicates(actor, *parts)
-            if not duplicates or request.POST.get("different") == "yes":
+            duplicates = _duplicates_of(actor, change)
+            if is_different or not duplicates:
                 made = listings.create_company(actor, change, slug=slug)
                 messages.success(request, gettext("%(name)s saved as a draft.") % {"name": made.name})
                 return HttpResponseRedirect(f"/manage/companies/{made.slug}/edit/about?new=1")
         except BadFields as refusal:
             form.put(refusal.faults)
     elif request.method == "POST":
-        try:
-            read_change(form.to_wire(), settings.SCHEMA, is_new=True)
-        except BadFields as refusal:
-            form.put(fault for fault in refusal.faults if fault.field not in form.errors)
+        _refuse_more(form)
     context = {
         "form": form,
         "slug": slug,
         "suggested": slug_from_name(str(form["name"].value() or "")[:200]),
-        "slug_faults": [e for e in form.non_field_errors() if str(e).startswith("slug")],
+        "slug_faults": [error for error in form.non_field_errors() if str(error).startswith("slug")],
         "duplicates": duplicates,
         "steps": steps_of("basics", ""),
     }
     return manage_page(request, "manage/new.html", context, status=200 if request.method == "GET" else 422)
+
+
+def _duplicates_of(actor: Actor, change: CompanyChange) -> list[Any]:
+    """Return listings that may be the one that the change creates; raise BadFields if its values are invalid."""
+    # Values are read before the search: a text that is too long makes the search fail in the database.
+    edit = read_change(change, settings.SCHEMA, is_new=True)
+    name, website, symbol = (edit.get(field) or "" for field in ("name", "website", "symbol"))
+    return likely_duplicates(actor, name, website, symbol)
+
+
+def _refuse_more(form: FormStep) -> None:
+    """Show what the rules say of the values that an invalid form accepts, so that all is mended at once."""
+    try:
+        read_change(form.to_wire(), settings.SCHEMA, is_new=True)
+    except BadFields as refusal:
+        form.put(fault for fault in refusal.faults if fault.field not in form.errors)
 
 
 @signed_in("GET", "HEAD")
@@ -107,8 +118,9 @@ def edit(request: HttpRequest, slug: str, step: str) -> HttpResponse:
     page = page_of(actor, mine, step, request.GET)
     stale: list[differences.DiffLine] = []
     typed = form_data(request)
-    asked = mine.version if typed is None else version_of(typed)
+    asked: int | None = mine.version
     if typed is not None:
+        asked = version_of(typed)
         page.read(typed)
     if request.method == "POST" and page.is_valid():
         change = CompanyChange(page.to_wire())
@@ -221,14 +233,28 @@ def _after(
     request: HttpRequest, slug: str, step: str, page: form_pages.FormPage, done: listings.CompanyUpdate | None
 ) -> str:
     """Add a message about what was saved, and return the next address: of a button, a next step, or this page."""
-    going = request.POST.get("go")
-    here, is_new = (request.GET if going is None else QueryDict(going.partition("?")[2])), "new" in request.GET
-    query, anchor = page.next_query(here, shows_added=going is None and not (is_new or "then" in request.POST))
-    if done or (going is None and not anchor):
+    going = request.POST.get("go")  # the page of a list, by one of its buttons
+    is_new = "new" in request.GET
+    is_continued = is_new or "then" in request.POST
+    here = request.GET if going is None else QueryDict(going.partition("?")[2])
+    query, anchor = page.next_query(here, shows_added=going is None and not is_continued)
+    is_whole_page = going is None and not anchor
+    if done or is_whole_page:
         say(request, done)
-    if (is_new or ("then" in request.POST and step != ORDER[-2])) and going is None and not anchor:
+    # The last step of the form leads on to the check of a new listing only.
+    has_next = is_new or step != ORDER[-2]
+    if is_whole_page and is_continued and has_next:
         return step_address(slug, ORDER[ORDER.index(step) + 1], "?new=1" if is_new else "")
-    return f"{step_address(slug, step, '')}{'?' if query else ''}{urlencode(query)}{'#' if anchor else ''}{anchor}"
+    return _with_rows(step_address(slug, step, ""), query, anchor)
+
+
+def _with_rows(address: str, query: Mapping[str, str], anchor: str) -> str:
+    """Return the address of a page of the form that shows the rows of *query*, at *anchor*."""
+    if query:
+        address += f"?{urlencode(query)}"
+    if anchor:
+        address += f"#{anchor}"
+    return address
 
 
 def page_of(actor: Actor, mine: OwnedCompany, step: str, query: Mapping[str, str]) -> form_pages.FormPage:

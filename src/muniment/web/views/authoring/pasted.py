@@ -279,9 +279,12 @@ class Pasted:
                 self.sentences.append(stated(fault.sentence))
                 continue
             member = (match[3] or "").rpartition(".")[2] if match else ""
-            label = next((each.field.label for each in self.list.columns if each.name == member), member)
+            label = self._label_of(member)
             row.faults.append(f"{label}: {stated(fault.reason)}" if label else stated(fault.reason))
             row.choices = fault.choices if isinstance(fault, ChoiceFault) else row.choices
+
+    def _label_of(self, member: str) -> str:
+        return next((column.field.label for column in self.list.columns if column.name == member), member)
 
     def _row_of(self, operation: str | None, index: int, left: Sequence[int]) -> PastedRow | None:
         """
@@ -310,30 +313,27 @@ def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     mine = listings.get_company(actor, slug)
     rows = _list(name)
     typed = form_data(request)
-    text = (typed.get("table", "") if typed else "").replace("\r\n", "\n")
+    text = _table_text(typed)
     pasted = None
-    if typed is not None and text.strip():
-        if len(text) > MAX_CHARACTERS:
-            text, pasted = text[:MAX_CHARACTERS], None
-            messages.error(
-                request,
-                gettext("The table is too long: at most %(count)s characters.") % {"count": number(MAX_CHARACTERS)},
-            )
-        else:
-            pasted = _pasted(rows, mine, text, typed)
-            is_confirmed = request.method == "POST" and typed.get("do") == "save"
-            is_confirmed = is_confirmed and typed.get("seen") == _seen(pasted, text)
-            done = _apply(request, actor, mine, pasted, is_dry=not is_confirmed)
-            if done is not None and is_confirmed:
-                say(request, done, _saved(pasted))
-                return HttpResponseRedirect(_back(request, mine, rows))
+    if len(text) > MAX_CHARACTERS and text.strip():
+        text = text[:MAX_CHARACTERS]
+        refusal = gettext("The table is too long: at most %(count)s characters.")
+        messages.error(request, refusal % {"count": number(MAX_CHARACTERS)})
+    elif typed is not None and text.strip():
+        pasted = _pasted(rows, mine, text, typed)
+        is_confirmed = _is_confirmed(request, typed, _seen(pasted, text))
+        done = _apply(request, actor, mine, pasted, is_dry=not is_confirmed)
+        if done is not None and is_confirmed:
+            say(request, done, _saved(pasted))
+            return HttpResponseRedirect(_back(request, mine, rows))
+    labels = [gettext(column.field.label) for column in rows.columns]
     context = {
         **frame(mine, "edit"),
         "rows": rows,
         "list_label": gettext(rows.label),
         "text": text,
-        "example": _EXAMPLES.get(rows.name, "\t".join(gettext(column.field.label) for column in rows.columns)),
-        "column_names": ", ".join(gettext(column.field.label) for column in rows.columns),
+        "example": _EXAMPLES.get(rows.name, "\t".join(labels)),
+        "column_names": ", ".join(labels),
         "is_whole": bool(typed and "whole" in typed),
         "back": _back(request, mine, rows),
         "step_title": TITLES[_STEPS.get(rows.name, "token")],
@@ -343,6 +343,17 @@ def paste(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     }
     status = 422 if pasted and pasted.has_faults else 200
     return manage_page(request, "manage/paste.html", context, status=status)
+
+
+def _table_text(typed: QueryDict | None) -> str:
+    """Return the submitted table with the line ends that every other surface uses; empty before one is."""
+    text = typed.get("table", "") if typed else ""
+    return text.replace("\r\n", "\n")
+
+
+def _is_confirmed(request: HttpRequest, typed: QueryDict, seen: str) -> bool:
+    """Return whether the owner saves exactly the change that the page has shown; *seen* is its digest."""
+    return request.method == "POST" and typed.get("do") == "save" and typed.get("seen") == seen
 
 
 def _list(name: str) -> RowList:

@@ -1,6 +1,6 @@
 """An owner's listings: overview, creating one in short steps, editing, history, funding."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from django.contrib import messages
@@ -229,28 +229,28 @@ def version_of(form: QueryDict) -> int | None:
 
 def say(request: HttpRequest, done: listings.CompanyUpdate | None, said: str = "") -> None:
     said = said or gettext("Saved.")
-    if done and done.withdrawn:
-        names = ", ".join(differences.label_of(key).lower() for key in done.withdrawn)
-        messages.warning(request, gettext("Your request to change %(fields)s was withdrawn.") % {"fields": names})
-    if done and done.replaced:
-        names = ", ".join(differences.label_of(key).lower() for key in done.replaced)
-        messages.warning(
-            request, gettext("Your earlier request to change %(fields)s was replaced.") % {"fields": names}
-        )
-    if done and done.awaiting_people:
-        asked = {"slugs": ", ".join(done.awaiting_people)}
-        messages.info(
-            request, gettext("Asked to confirm their position: %(slugs)s. Until then only the name is shown.") % asked
-        )
     if done is None:
         messages.info(request, gettext("No changes to save."))
-    elif done.awaiting_review:
-        names = ", ".join(differences.label_of(key).lower() for key in done.awaiting_review)
+        return
+    if done.withdrawn:
+        withdrawn = gettext("Your request to change %(fields)s was withdrawn.")
+        messages.warning(request, withdrawn % {"fields": _labels(done.withdrawn)})
+    if done.replaced:
+        replaced = gettext("Your earlier request to change %(fields)s was replaced.")
+        messages.warning(request, replaced % {"fields": _labels(done.replaced)})
+    if done.awaiting_people:
+        asked = gettext("Asked to confirm their position: %(slugs)s. Until then only the name is shown.")
+        messages.info(request, asked % {"slugs": ", ".join(done.awaiting_people)})
+    if done.awaiting_review:
         pending = ngettext(
             "Your new %(fields)s is pending review.", "Pending review: %(fields)s.", len(done.awaiting_review)
         )
-        messages.warning(request, f"{said} {pending % {'fields': names}}")
+        messages.warning(request, f"{said} {pending % {'fields': _labels(done.awaiting_review)}}")
     elif done.applied or done.withdrawn:
         messages.success(request, said)
     else:
         messages.info(request, gettext("No changes to save."))
+
+
+def _labels(fields: Iterable[str]) -> str:
+    return ", ".join(differences.label_of(field).lower() for field in fields)

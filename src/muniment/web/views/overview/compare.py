@@ -132,34 +132,62 @@ _Told = Callable[[Side], object]
 @published("c", "add", "only", daily=True)
 def compare(request: HttpRequest) -> HttpResponse:
     """Compare organizations; ``add`` searches one by name."""
-    asked = list(dict.fromkeys(filter(None, request.GET.getlist("c"))))[:MOST]
-    bundles = _bundles(asked)
-    slugs = [slug for slug in asked if slug in bundles]
+    requested = list(dict.fromkeys(filter(None, request.GET.getlist("c"))))[:MOST]
+    bundles = _bundles(requested)
+    slugs = [slug for slug in requested if slug in bundles]
+    missing = [slug[:WORDS] for slug in requested if slug not in bundles]
     words = " ".join(request.GET.get("add", "").replace("\0", " ").split())[:WORDS]
     has_room = len(slugs) < MOST
-    matches = _found(words, slugs) if has_room else []
-    # A single match, or one of that very name, is what was meant: it is added without a question.
-    is_meant = len(matches) == 1 or (bool(matches) and fold(matches[0].name) == fold(words))
-    if words and is_meant:
-        return HttpResponseRedirect(_address([*slugs, matches[0].id]))
+    matches = _matches(words, slugs) if has_room else []
+    meant = _meant(words, matches)
+    if meant is not None:
+        return HttpResponseRedirect(_address([*slugs, meant.id]))
     sides = [Side(bundles[slug]) for slug in slugs]
     context = {
         "room": "companies",
-        "chosen": [(side, _address([slug for slug in slugs if slug != side.slug])) for side in sides],
+        "chosen": _removable(sides, slugs),
         "slugs": slugs,
-        "missing": [slug[:WORDS] for slug in asked if slug not in bundles],
+        "missing": missing,
         "has_room": has_room,
         "is_possible": bool(slugs) or reader().count("company") > 1,
         "words": words,
-        "found": [Choice(each, _address([*slugs, each.id])) for each in matches],
-        "near": _near(sides[0].company, slugs) if sides and has_room and not words else [],
-        "starts": [] if words or sides else _starts(),
+        "found": [Choice(match, _address([*slugs, match.id])) for match in matches],
+        **_suggestions(words, sides, slugs),
         **_compared(sides, wants_differences=request.GET.get("only") == "differences"),
         "all_address": _address(slugs),
         "short_address": f"{_address(slugs)}&only=differences",
         "canonical": f"{registry_address(request)}{_address(slugs)}",
     }
     return TemplateResponse(request, "registry/compare.html", context)
+
+
+def _meant(words: str, matches: Sequence[home.Item]) -> home.Item | None:
+    """Return the match that is added without a question: the only one, or the first if it has that very name."""
+    if not matches:
+        return None
+    first = matches[0]
+    is_sure = len(matches) == 1 or fold(first.name) == fold(words)
+    return first if is_sure else None
+
+
+def _removable(sides: Sequence[Side], slugs: Sequence[str]) -> list[tuple[Side, str]]:
+    """Return each organization with the address of the comparison without it."""
+    removable = []
+    for side in sides:
+        others = [slug for slug in slugs if slug != side.slug]
+        removable.append((side, _address(others)))
+    return removable
+
+
+def _suggestions(words: str, sides: Sequence[Side], slugs: Sequence[str]) -> JSONObject:
+    """Return organizations to begin with, or to add to the first one; none beside the matches of a search."""
+    starts: list[Choice] = []
+    near: list[Choice] = []
+    if not words and not sides:
+        starts = _starts()
+    elif not words and len(slugs) < MOST:
+        near = _near(sides[0].company, slugs)
+    return {"starts": starts, "near": near}
 
 
 def _compared(sides: Sequence[Side], *, wants_differences: bool) -> JSONObject:
@@ -186,7 +214,7 @@ def _bundles(slugs: Sequence[str]) -> dict[str, JSONObject]:
     return {key: msgspec.json.decode(each.body)["data"] for (_, key), each in found.items()}
 
 
-def _found(words: str, slugs: Sequence[str]) -> list[home.Item]:
+def _matches(words: str, slugs: Sequence[str]) -> list[home.Item]:
     if not words:
         return []
     items = reader().companies(ListQuery(q=words, page_size=FOUND_SHOWN + MOST)).items

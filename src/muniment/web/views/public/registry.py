@@ -106,19 +106,11 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     home = home or f"/companies/{quote(facts['id'])}"
     positions, holders = bundle.get("positions") or [], bundle.get("capTable") or []
     proposals, rounds = bundle.get("proposals") or [], rounds_of(bundle)
+    has_lists = any((positions, holders, proposals, rounds, bundle.get("distribution")))
     members = lists.team_of(positions)
-    description = facts.get("description") or ""
-    text = lists.text_beyond(facts.get("body") or "", description if len(description) <= LEAD_CHARACTERS else "")
-    has_lists = bool(positions or proposals or holders or rounds or bundle.get("distribution"))
-    is_short = has_lists or text.count("\n- ") > ITEMS_OF_TEXT
-    body = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if is_short else BODY_CHARACTERS)
-    links = links_of(facts)
-    is_team_first = bool(description)  # it says what the organization is; without it, the text does
-    changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
     assessments = scores.assessments(facts)
-    tiles, known = company_tiles(bundle, home, len(members)), company_facts(facts, facts["updatedAt"])
-    if len(tiles) == 1:  # a figure alone is a fact
-        tiles, known = [], [*tiles, *known]
+    links = links_of(facts)
+    changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
     context = {
         "room": "companies",
         "has_claims": True,
@@ -127,15 +119,11 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
         "company": facts,
         "chips": _chips(facts),
-        "tiles": tiles,
-        "facts": known,
+        **_figures(bundle, home, len(members)),
         "links": links,
-        "website": next((each for each in links if each["address"] == safe_link(facts.get("website"))), None),
+        "website": _website(facts, links),
         "further": further_fields(_without_note(facts), settings.SCHEMA.company),
-        "lead": lists.lead_of(description, text),
-        "body": body[0],
-        "is_team_first": is_team_first,
-        "has_more_body": len(body) > 1,
+        **_text(facts, has_lists=has_lists),
         "assessments": assessments[:ASSESSMENTS_SHOWN],
         "assessments_total": len(assessments),
         "members": members[:MEMBERS_SHOWN],
@@ -144,6 +132,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "proposals": [proposal_row(row) for row in lists.by_relevance(proposals, lists.today())[:PROPOSALS_SHOWN]],
         "proposals_total": len(proposals),
         "rounds": rounds[:ROUNDS_SHOWN],
+        "rounds_total": len(rounds),
         "has_more_rounds": len(rounds) > ROUNDS_SHOWN,
         "holders": lists.holders_shown(holders[:HOLDERS_SHOWN], facts.get("symbol") or ""),
         "holders_total": len(holders),
@@ -160,22 +149,57 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "changes": changes[:CHANGES_SHOWN],
         "has_more_changes": len(changes) > CHANGES_SHOWN,
     }
+    return {**context, "sections": _sections(context)}
+
+
+def _figures(bundle: JSONObject, home: str, team_size: int) -> JSONObject:
+    """Return the tiles and the facts of a company."""
+    facts = bundle["company"]
+    tiles = company_tiles(bundle, home, team_size)
+    rows = company_facts(facts, facts["updatedAt"])
+    if len(tiles) == 1:  # a figure alone is a fact
+        return {"tiles": [], "facts": [*tiles, *rows]}
+    return {"tiles": tiles, "facts": rows}
+
+
+def _website(facts: JSONObject, links: list[JSONObject]) -> JSONObject | None:
+    website = safe_link(facts.get("website"))
+    return next((link for link in links if link["address"] == website), None)
+
+
+def _text(facts: JSONObject, *, has_lists: bool) -> JSONObject:
+    """Return the summary of a company, and the beginning of its text."""
+    description = facts.get("description") or ""
+    # The page cuts a longer description, so the text keeps a paragraph that says it whole.
+    whole_lead = description if len(description) <= LEAD_CHARACTERS else ""
+    text = lists.text_beyond(facts.get("body") or "", whole_lead)
+    is_list = text.count("\n- ") > ITEMS_OF_TEXT
+    parts = lists.parts_of(text, BODY_CHARACTERS_BEFORE_LISTS if has_lists or is_list else BODY_CHARACTERS)
+    return {
+        "lead": lists.lead_of(description, text),
+        "body": parts[0],
+        "has_more_body": len(parts) > 1,
+        "is_team_first": bool(description),  # it says what the organization is; without it, the text does
+    }
+
+
+def _sections(context: JSONObject) -> list[tuple[str, str, int]]:
+    """Return the sections of a company's page that have content: the anchor, the title, and the number of rows."""
     sections: list[tuple[str, str, object, int]] = [
-        ("about", gettext("About"), body[0], 0),
-        ("team", gettext("Team"), positions, len(members)),
-        ("assessments", gettext("Assessments"), assessments, len(assessments)),
-        ("proposals", gettext("Proposals"), proposals, len(proposals)),
+        ("about", gettext("About"), context["body"], 0),
+        ("team", gettext("Team"), context["members"], context["members_total"]),
+        ("assessments", gettext("Assessments"), context["assessments"], context["assessments_total"]),
+        ("proposals", gettext("Proposals"), context["proposals"], context["proposals_total"]),
         ("distribution", gettext("Token distribution"), context["distribution"], 0),
-        ("cap-table", gettext("Cap table"), holders, len(holders)),
-        ("funding", gettext("Funding"), rounds, len(rounds)),
+        ("cap-table", gettext("Cap table"), context["holders"], context["holders_total"]),
+        ("funding", gettext("Funding"), context["rounds"], context["rounds_total"]),
         ("related", gettext("Related organizations"), context["related"], 0),
-        ("history", gettext("History"), changes, 0),
+        ("history", gettext("History"), context["changes"], 0),
     ]
-    if is_team_first:
+    if context["is_team_first"]:
         about, team, *others = sections
         sections = [team, about, *others]
-    context["sections"] = [(anchor, label, count) for anchor, label, content, count in sections if content]
-    return context
+    return [(anchor, title, count) for anchor, title, content, count in sections if content]
 
 
 @published()

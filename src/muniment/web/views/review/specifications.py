@@ -58,6 +58,8 @@ _PLACE: Final = re.compile(r"sections\[([0-9]+)\](?:\.criteria\[([0-9]+)\])?")
 SECTIONS_SHOWN: Final = 50
 FAULTS_SHOWN: Final = 20
 CRITERIA_PREVIEWED: Final = 100
+SHOWING_FAULTS: Final = {"preview", "publish"}
+"""Buttons that need a valid document: after them, the page shows its faults."""
 _MOVE: Final = re.compile(r"(remove|up)-(band|section|criterion):([0-9]{1,5})")
 
 
@@ -244,10 +246,12 @@ def edit(request: HttpRequest, framework: Framework, preview: Any) -> HttpRespon
         if not (asked.isascii() and asked.isdigit() and len(asked) < 6 and int(asked) < len(document["sections"])):
             raise NotFound(gettext("The draft has no such section."), gettext("Its sections are on its own page."))
         return _section(request, framework, draft, document, version)
-    return _overview(request, framework, draft, document, version, preview)
+    if request.method == "POST":
+        return _changed_overview(request, framework, draft, document, version, preview)
+    return _overview(request, framework, draft, document, version)
 
 
-def _overview(  # noqa: PLR0917 - what is edited, and where it is from
+def _changed_overview(  # noqa: PLR0917 - what is edited, and where it is from
     request: HttpRequest,
     framework: Framework,
     draft: SpecificationDraft | None,
@@ -255,34 +259,59 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
     version: int,
     preview: Any,
 ) -> HttpResponse:
-    shown, typed = None, None
-    if request.method == "POST":
-        do, typed = request.POST.get("do", ""), typed_fields(request.POST)
-        if do == "discard":
-            authoring.discard_draft(actor_of(request), framework)
-            messages.success(request, gettext("Draft discarded."))
-            return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
-        try:
-            changed = _rearranged(with_general(document, typed), do)
-            draft = _stored(request, framework, changed, document, draft, version)
-            document = draft.document if draft else changed
-            if do == "publish" and not faults_of(document):
-                made = authoring.author_framework(actor_of(request), framework.slug, document, expected_version=version)
-                authoring.discard_draft(actor_of(request), framework)
-                messages.success(request, gettext("Version %(number)s published.") % {"number": made.version})
-                return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
-        except (BadFields, BadRequest, Conflict) as refusal:
-            show_problem(request, refusal)
-        else:
-            typed = None
-            if do == "preview" and not faults_of(document):
-                shown = _of_sections(preview(request, document))
-            elif do == "add-section":
-                return HttpResponseRedirect(f"{_home(framework)}?section={len(document['sections']) - 1}")
-            elif do not in {"preview", "publish"}:
-                return HttpResponseRedirect(_home(framework))
+    """Answer the submitted form of the overview: its general values, and buttons for the document and its sections."""
+    do, typed = request.POST.get("do", ""), typed_fields(request.POST)
+    if do == "discard":
+        authoring.discard_draft(actor_of(request), framework)
+        messages.success(request, gettext("Draft discarded."))
+        return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
+    try:
+        changed = _rearranged(with_general(document, typed), do)
+        draft = _stored(request, framework, changed, document, draft, version)
+        document = draft.document if draft else changed
+        if do == "publish" and not faults_of(document):
+            return _published(request, framework, document, version)
+    except (BadFields, BadRequest, Conflict) as refusal:
+        show_problem(request, refusal)
+        return _overview(request, framework, draft, document, version, typed=typed)
+    if do == "add-section":
+        new_place = len(document["sections"]) - 1
+        return HttpResponseRedirect(f"{_home(framework)}?section={new_place}")
+    if do not in SHOWING_FAULTS:
+        return HttpResponseRedirect(_home(framework))
+    report = None
+    if do == "preview" and not faults_of(document):
+        report = _of_sections(preview(request, document))
+    return _overview(request, framework, draft, document, version, report=report)
+
+
+def _published(request: HttpRequest, framework: Framework, document: JSONObject, version: int) -> HttpResponse:
+    """Publish the draft as the next version, and return to its framework."""
+    made = authoring.author_framework(actor_of(request), framework.slug, document, expected_version=version)
+    authoring.discard_draft(actor_of(request), framework)
+    messages.success(request, gettext("Version %(number)s published.") % {"number": made.version})
+    return HttpResponseRedirect(f"/review/frameworks/{framework.slug}")
+
+
+def _overview(
+    request: HttpRequest,
+    framework: Framework,
+    draft: SpecificationDraft | None,
+    document: JSONObject,
+    version: int,
+    *,
+    typed: SpecificationFields | None = None,
+    report: JSONObject | None = None,
+) -> HttpResponse:
+    """
+    Show the general part of a specification and the list of its sections.
+
+    Args:
+        typed: the fields of a form that was refused, shown instead of the document's.
+        report: the preview that the form asks for.
+    """
     faults = faults_of(document)
-    asked_for = request.method == "POST" and request.POST.get("do") in {"preview", "publish"}
+    shows_faults = request.POST.get("do") in SHOWING_FAULTS
     rows = [
         {"place": place, "section": section, "address": f"{_home(framework)}?section={place}"}
         for place, section in enumerate(document["sections"])
@@ -293,14 +322,14 @@ def _overview(  # noqa: PLR0917 - what is edited, and where it is from
         "fields": typed or fields_of({**document, "sections": []}),
         "rows": page.items,
         "pager": lists.pager(_home(framework), page),
-        "criteria_total": sum(len(each["criteria"]) for each in document["sections"]),
+        "criteria_total": sum(len(section["criteria"]) for section in document["sections"]),
         "faults": _faults(framework, faults[:FAULTS_SHOWN]),
         "faults_more": len(faults[FAULTS_SHOWN:]),
-        "was_asked_for": asked_for,
-        "preview": shown,
+        "was_asked_for": shows_faults,
+        "preview": report,
         "listing": request.POST.get("listing", ""),
     }
-    status = 422 if faults and asked_for else 0
+    status = 422 if faults and shows_faults else 0
     return _parts_page(request, framework, version, "review/specification_parts.html", context, status)
 
 
