@@ -154,3 +154,16 @@ def test_pages_from_the_start_and_behind_it_join(many):
         return found
 
     assert walk(100) == walk(30)
+
+
+@pytest.mark.parametrize("count", [module.STARTS - 1, module.STARTS, module.STARTS + 1])
+@pytest.mark.parametrize("sort", ["name", "treasury"])
+def test_lists_about_as_long_as_a_start_end_with_their_last_document(publisher, reader, count, sort):
+    publisher.publish(*(company(number, name="Harbour", treasuryMinor=None) for number in range(1, count + 1)))
+    reader.refresh()
+    expected = [f"company-{number}" for number in range(1, count + 1)]
+    found = [ids(reader.companies(companies_by(sort=sort, page=page, page_size=50))) for page in range(1, 7)]
+    walked = pages(reader, sort=sort, page_size=50)
+    assert len(found[5]) == 0
+    assert [each for page in found for each in page] == [each for page in walked for each in page]
+    assert sorted(each for page in walked for each in page) == sorted(expected)

@@ -1,10 +1,12 @@
 """Long lists of companies in files of their own: what is imported, what is said of bad rows, what is exported."""
 
+import gzip
 import json
 
 import pytest
 
-from make.registry import bring, document, lines, owner, published
+from make.registry import bring, document, lines, owner, published, reviewer
+from make.spreadsheets import zipped
 from muniment.accounts.models import Account
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company.changes import CompanyChange
@@ -14,7 +16,11 @@ from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.imports.undoing import undo_import
 from muniment.registry.models import Company, GivenSlug, HistoryEntry, ImportRun, Person
+from muniment.registry.people import positions, profiles
+from muniment.registry.people.erasing import erase_person
 from muniment.registry.review.pruning import plan_pruning
+from muniment.registry.tables.operations import is_table, prepare_file
+from muniment.registry.tables.reading import TableFile
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +70,93 @@ def test_the_lists_of_a_folder_are_those_of_its_companies(folder):
     assert (acme["company"]["updatedAt"], reef["company"]["updatedAt"]) == (UPDATED, UPDATED)
     again, _, _ = bring(folder)
     assert {(counts.new, counts.changed) for counts in again.counts.values()} == {(0, 0)}
+
+
+def test_a_list_of_a_line_is_ignored_if_a_file_has_the_list_of_its_company(folder):
+    acme = {**company("acme"), "capTable": [{"name": "Own line"}], "proposals": []}
+    reef = {**company("reef"), "capTable": [{"name": "Own line"}]}
+    lines(folder / "companies.jsonl", acme, reef)
+    lines(folder / "captable.jsonl", *holders("acme", "Ada"))
+    lines(folder / "proposals.jsonl", {"company": "acme", "proposal": {"title": "Plant willows", "status": "passed"}})
+    for _ in range(2):
+        summary, bad, warnings = bring(folder)
+        assert (bad, cap_table("acme"), cap_table("reef")) == ([], ["Ada"], ["Own line"])
+        assert [(each.file, each.line, each.field) for each in warnings] == [("companies.jsonl", 1, "capTable")]
+    # Neither the line nor the file takes back what the other one wrote.
+    assert {(counts.new, counts.changed) for counts in summary.counts.values()} == {(0, 0)}
+    lines(folder / "captable.jsonl", *holders("acme", "Bo"), b'{"company": "acme", "holder": 1}\n')
+    bring(folder)
+    assert cap_table("acme") == ["Ada"]
+
+
+def test_lists_that_an_interrupted_import_lacks_keep_the_time_of_their_line(folder, tmp_path):
+    bring(folder)  # and was ended before the lists
+    place = {"company": "acme", "position": {"title": "Chair", "person": {"name": "Ada Moss"}}}
+    lines(folder / "captable.jsonl", *holders("acme", "Ada"))
+    lines(folder / "positions.jsonl", place)
+    bring(folder)
+    assert document("company", "acme")["company"]["updatedAt"] == UPDATED
+    # A list that another one replaces was changed since.
+    lines(folder / "captable.jsonl", *holders("acme", "Bo"))
+    bring(folder)
+    assert document("company", "acme")["company"]["updatedAt"] > UPDATED
+
+
+def test_each_position_is_told_with_its_own_line_also_after_others_were_left_out(folder):
+    bring(folder)
+    places = [
+        {"title": "Clerk", "person": {"slug": "cy-erased", "name": "Cy Erased"}},
+        {"title": "Chair", "person": {"slug": "ada-moss", "name": "Ada Moss"}},
+        {"title": "Cook", "person": {"slug": "bo-reef", "name": "Bo Reef"}},
+    ]
+    file = folder / "positions.jsonl"
+    bring(lines(file, *({"company": "acme", "position": place} for place in places)))
+    me = owner()
+    profiles.join_person(reviewer(), "ada-moss", me.account_id)
+    (position,) = positions.list_positions(me)
+    positions.answer_positions(me, end=[position.id])
+    erase_person(reviewer(), "cy-erased")
+    warned = [(each.line, each.field) for each in bring(file)[2]]
+    assert warned == [(1, "position.person"), (2, "position")]
+    assert [each["title"] for each in document("company", "acme")["positions"]] == ["Cook"]
+    places[2]["person"] = {"slug": "nobody"}
+    told = [
+        (each.line, each.field) for each in bring(lines(file, *({"company": "acme", "position": p} for p in places)))[1]
+    ]
+    assert told == [(3, "position.person.slug")]
+    assert [each["title"] for each in document("company", "acme")["positions"]] == ["Cook"]
+
+
+@pytest.mark.parametrize("name", ["captable.jsonl", "captable.jsonl.gz"])
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", []),
+        (b"{broken\n", [(1, "")]),
+        (b'{"company": {"id": "acme"}, "holder": {"name": "Ada"}}\n', [(1, "company")]),
+        (b'{"holder": {"name": "Ada"}}\n', [(1, "company")]),
+    ],
+)
+def test_a_file_with_the_name_of_lists_is_one_whatever_its_first_line_is(folder, tmp_path, name, content, told):
+    file = tmp_path / name
+    file.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert not is_table(file)
+    assert [(each.line, each.field) for each in bring(file)[1]] == told
+    assert plan_pruning(file).rows == []
+
+
+@pytest.mark.parametrize("name", ["positions.json", "lists.zip"])
+def test_a_file_of_lists_is_not_read_as_a_table(tmp_path, name):
+    place = {"company": "acme", "position": {"title": "Chair", "person": {"name": "Ada Moss"}}}
+    file = lines(tmp_path / "positions.jsonl", place, place)
+    content = file.read_bytes()
+    if name == "lists.zip":
+        content = zipped({"companies.csv": "name\nAcme\n", "positions.jsonl": content})
+    with pytest.raises(BadRequest, match="has the rows of companies' lists") as refused:
+        prepare_file(TableFile(name, content))
+    assert "muniment import FOLDER" in refused.value.hint
+    table = {"company": "Acme", "position": {"title": "Chair"}, "name": "Ada Moss"}
+    assert prepare_file(TableFile("table.json", json.dumps([table]).encode())).sheets
 
 
 def test_a_file_of_lists_alone_replaces_whole_lists_and_nothing_else(folder, tmp_path):

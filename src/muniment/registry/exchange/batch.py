@@ -66,9 +66,11 @@ class BatchRun:
         partial: members that a row lacks keep what is stored; otherwise they are cleared.
         restores: the values are those of before an import, and replace whole ones.
         import_run: the key of the record of this import.
-        has_lists: lists of companies follow in files of their own.
+        lists_in_files: the companies whose lists follow in files of their own, by the name of the list in their line.
         dated: the companies that this import has written with the time of change of their row, if lists follow: those
             lists are part of the same change.
+        dated_before: those that are stored as their row is, with its time of change, if lists follow. What an
+            interrupted import has not written of their lists is part of that change too.
     """
 
     actor: Actor
@@ -86,8 +88,9 @@ class BatchRun:
     drop: Report = lambda _line, _fault: None
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     settled: set[str] = field(default_factory=set)
-    has_lists: bool = False
+    lists_in_files: dict[str, set[str]] = field(default_factory=dict)
     dated: set[str] = field(default_factory=set)
+    dated_before: set[str] = field(default_factory=set)
 
     def settle(self, row: PersonRow) -> None:
         """Record that a person's row has a time of change."""

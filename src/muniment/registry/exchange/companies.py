@@ -82,6 +82,8 @@ _LISTS: Final[tuple[tuple[str, str, type[models.Model]], ...]] = (
     ("funding_rounds", "fundingRounds", FundingRound),
 )
 """The lists of a row without positions: their names in the row and on the wire, and their tables."""
+_NAMES_IN_FILES: Final = (("positions", "positions"), ("proposals", "proposals"), ("cap_table", "capTable"))
+"""The lists that can be in files of their own: their names in a row and on the wire."""
 _DATES: Final = ("listed_on", "listed_month_only")
 """Two columns, which the history shows as one value."""
 
@@ -135,6 +137,7 @@ class _CompanyBatch:
             of_run = HistoryEntry.objects.filter(import_run_id=self.run.import_run, company__in=stored.values())
             self.entries_of_run = {entry.company_id or 0: entry for entry in of_run.order_by("-pk")}
         rows = self._corrected(rows, stored, parts)
+        self._leave_lists_to_files(rows)
         self.answers = PositionAnswers.read(stored.values())
         people = NamedPeople.read(self.run, _slugs_of_people(rows, parts["positions"].values()))
         keep_private(self.run, rows, people, parts["positions"], stored)
@@ -143,8 +146,8 @@ class _CompanyBatch:
             if row.only_lists and company is None:
                 self._count_lists_of_new(line, row)
                 continue
-            if row.positions and company:
-                row.positions = self.answers.without_refused(company, row.positions, self.run, line)
+            if company:
+                self.answers.leave_out_refused(company, row, self.run, line)
             if company is None:
                 self._new(line, row, people)
             elif self.run.skips(line, company):
@@ -167,6 +170,19 @@ class _CompanyBatch:
         ignore_erased_people(self.run, rows)
         follow_merges(rows)
         return rows
+
+    def _leave_lists_to_files(self, rows: list[tuple[int, CompanyRow]]) -> None:
+        """Ignore the lists of companies that have a file of their own, which otherwise would be written twice."""
+        for line, row in rows:
+            if row.only_lists:
+                continue
+            for name, member in _NAMES_IN_FILES:
+                if row.slug not in self.run.lists_in_files.get(member, ()):
+                    continue
+                if getattr(row, name):
+                    said = "is ignored, because the list of this company is in a file of its own"
+                    self.run.warn(line, Fault(member, said))
+                setattr(row, name, None)
 
     def on_wire(self, company: Company | None, parts: StoredParts) -> JSONObject:
         """Return a stored listing in the form of its line; empty for a new one."""
@@ -220,7 +236,7 @@ class _CompanyBatch:
             return
         self.counts.new += 1
         self.run.names["company"].add(row.slug)
-        self._remember_date(row)
+        self._remember_date(row, self.run.dated)
         self.made.append(company)
         self.order.append(company)
         self.new_parts.append((company, row, places))
@@ -246,11 +262,12 @@ class _CompanyBatch:
         former = update_row(company, columns, row.updated_at, other_changes=bool(after))
         if former is None:
             self.counts.unchanged += 1
+            if row.updated_at == updated_at:
+                self._remember_date(row, self.run.dated_before)
             return
-        if not row.only_lists:
-            self._remember_date(row)
-        elif row.slug in self.run.dated:
+        if self._belongs_to_row(row, before):
             company.updated_at = updated_at
+        self._remember_date(row, self.run.dated)
         self.counts.changed += 1
         self.changed.append(company)
         self.order.append(company)
@@ -263,9 +280,15 @@ class _CompanyBatch:
         if {*REFERENCE, "description"} & former.keys():
             self.described.append(company.pk)
 
-    def _remember_date(self, row: CompanyRow) -> None:
-        if row.updated_at and self.run.has_lists:
-            self.run.dated.add(row.slug)
+    def _remember_date(self, row: CompanyRow, dated: set[str]) -> None:
+        if row.updated_at and self.run.lists_in_files:
+            dated.add(row.slug)
+
+    def _belongs_to_row(self, row: CompanyRow, before: JSONObject) -> bool:
+        """Return whether *row* has only lists, which are part of the change that the line of the company brought."""
+        is_first = not any(before.values())
+        is_of_line = row.slug in self.run.dated or (is_first and row.slug in self.run.dated_before)
+        return row.only_lists and is_of_line
 
     def _changed_lists(
         self, row: CompanyRow, company: Company, parts: StoredParts, before: JSONObject, after: JSONObject

@@ -28,8 +28,8 @@ from muniment.registry.declared.current import refresh
 from muniment.registry.exchange.batch import BatchCounts, BatchRun
 from muniment.registry.exchange.companies import import_companies
 from muniment.registry.exchange.frameworks import import_frameworks
-from muniment.registry.exchange.json_lines import ImportLine
-from muniment.registry.exchange.list_files import LISTS, place_of
+from muniment.registry.exchange.json_lines import ImportLine, read_lines
+from muniment.registry.exchange.list_files import LISTS, companies_of, place_of
 from muniment.registry.exchange.people import import_people
 from muniment.registry.exchange.reading import (
     BATCH_LINES,
@@ -280,7 +280,10 @@ class _Pass:
     """Rows of the next transaction."""
 
     def run(self, sources: list[Source]) -> Summary:
-        self.state.has_lists = any(source.kind in LISTS for source in sources)
+        for kind, path in sources:
+            if kind in LISTS:
+                of_file = companies_of(kind, read_lines(path))
+                self.state.lists_in_files.setdefault(LISTS[kind].member, set()).update(of_file)
         for source in sources:
             with BatchReader(source) as batches:
                 for read in batches:

@@ -36,12 +36,31 @@ _UNREAD_NAME: Final = "-"
 _ROW: Final = re.compile(r"(?P<member>\w+)\[(?P<index>\d+)\](?P<rest>.*)")
 
 
-def list_kind_of(first: JSONMapping) -> str:
-    """Return the kind of the file whose first line is *first*; empty if it is no file of lists."""
+def list_kind_of(first: JSONMapping, name: str) -> str:
+    """
+    Return the kind of a file; empty if it is no file of lists.
+
+    Args:
+        first: its first object; empty if no line has one.
+        name: its name, which says what an invalid line should be.
+    """
     for kind, (_, row) in LISTS.items():
-        if isinstance(first.get("company"), str) and isinstance(first.get(row), dict):
+        is_named = name in {f"{kind}.jsonl", f"{kind}.jsonl.gz"}
+        has_company = isinstance(first.get("company"), str)
+        has_row = isinstance(first.get(row), dict)
+        if (is_named and not first) or (has_row and (has_company or is_named)):
             return kind
     return ""
+
+
+def companies_of(kind: str, lines: Iterable[ImportLine]) -> set[str]:
+    """Return the companies whose lists a file has, also those of which a line is invalid."""
+    companies: set[str] = set()
+    for line in lines:
+        value: JSONObject = line.value or {}
+        if LISTS[kind].row in value and isinstance(value.get("company"), str):
+            companies.add(value["company"])
+    return companies
 
 
 def line_of(kind: str, company: str, row: Any) -> JSONObject:

@@ -97,12 +97,16 @@ def ignore_erased_people(run: BatchRun, rows: Rows) -> None:
     suppressed = Suppressions()
     for line, row in rows if suppressed else ():
         kept = []
+        left_out = []
         for index, place in enumerate(row.positions or ()):
             if suppressed.has_place(row.slug, place.slug, place.name):
-                run.warn(line, Fault(f"positions[{index}].person", "was erased; the position is ignored"))
+                place_in_file = row.place_in_file(index)
+                run.warn(line, Fault(f"positions[{place_in_file}].person", "was erased; the position is ignored"))
+                left_out.append(place_in_file)
             else:
                 kept.append(place)
         row.positions = kept if row.positions is not None else None
+        row.left_out_places += left_out
 
 
 def follow_merges(rows: Rows) -> None:
@@ -132,8 +136,10 @@ def keep_private(
         stored_positions = positions[company.pk] if company else ()
         linked = {place.slug for place, person_key in stored_positions if person_key}
         kept = []
+        left_out = []
         for index, place in enumerate(row.positions):
-            path = f"positions[{index}].person.slug"
+            place_in_file = row.place_in_file(index)
+            path = f"positions[{place_in_file}].person.slug"
             if place.slug not in private or place.slug in linked:
                 kept.append(place)
             elif place.name.strip():
@@ -142,7 +148,9 @@ def keep_private(
                 kept.append(place._replace(slug="", item_id=document["id"]))
             else:
                 run.warn(line, Fault(path, "is a private profile; it is ignored"))
+                left_out.append(place_in_file)
         row.positions = kept
+        row.left_out_places += left_out
 
 
 def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Rows:
@@ -159,7 +167,7 @@ def without_unknown_people(run: BatchRun, rows: Rows, people: NamedPeople) -> Ro
             elif people.unknown(place):
                 faults.append((index, Phrase("is unknown: no person has the slug {slug!r}", slug=place.slug)))
         for index, reason in faults:
-            run.tell(line, Fault(f"positions[{index}].person.slug", reason))
+            run.tell(line, Fault(f"positions[{row.place_in_file(index)}].person.slug", reason))
         if not faults:
             kept.append((line, row))
     return kept
@@ -187,20 +195,23 @@ class PositionAnswers:
                 answers.waiting[company][item] = (key, slug)
         return answers
 
-    def without_refused(
-        self, company: Company, places: list[PositionRow], run: BatchRun, line: int
-    ) -> list[PositionRow]:
-        """Return *places* without those that their person declined or ended, which are reported."""
+    def leave_out_refused(self, company: Company, row: CompanyRow, run: BatchRun, line: int) -> None:
+        """Leave out the positions of a row that their person declined or ended, and report them."""
         refused = self.refused.get(company.pk)
-        if not refused:
-            return places
+        if not refused or not row.positions:
+            return
         kept = []
-        for index, place in enumerate(places):
+        left_out = []
+        for index, place in enumerate(row.positions):
             if any(_is_same(place, answered) for answered in refused):
-                run.warn(line, Fault(f"positions[{index}]", "was declined or ended by the person and is left out"))
+                place_in_file = row.place_in_file(index)
+                reason = "was declined or ended by the person and is left out"
+                run.warn(line, Fault(f"positions[{place_in_file}]", reason))
+                left_out.append(place_in_file)
             else:
                 kept.append(place)
-        return kept
+        row.positions = kept
+        row.left_out_places += left_out
 
     def settle(self, written: Iterable[tuple[Company, list[PositionRow]]]) -> None:
         """Record that the operator confirmed a requested position; withdraw requests whose position is gone."""

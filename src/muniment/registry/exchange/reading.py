@@ -68,7 +68,11 @@ def sources_of(path: Path) -> list[Source]:
         found = [Source(kind, file) for kind, file in files if file.is_file()]
         if not found:
             raise BadRequest(
-                Phrase("{path} contains none of companies.jsonl, people.jsonl and frameworks.jsonl.", path=path),
+                Phrase(
+                    "{path} contains none of companies.jsonl, people.jsonl, frameworks.jsonl, captable.jsonl,"
+                    " positions.jsonl and proposals.jsonl.",
+                    path=path,
+                ),
                 "Give a folder with at least one of them (or .jsonl.gz), or one such file.",
             )
         return found
@@ -83,15 +87,16 @@ def _kind_of(path: Path) -> str:
         if path.name.startswith(kind):
             return kind
     first: JSONObject = next((line.value for line in read_lines(path) if line.value is not None), {})
-    list_kind = list_kind_of(first)
+    list_kind = list_kind_of(first, path.name)
     if list_kind:
         return list_kind
     for kind, member in (("companies", "company"), ("frameworks", "framework"), ("people", "slug")):
         if member in first:
             return kind
     raise BadRequest(
-        Phrase("{path} has no line that is a company, a person or a framework.", path=path),
-        "Rename the file to companies.jsonl, people.jsonl or frameworks.jsonl.",
+        Phrase("{path} has no line that is a company, a person, a framework or a row of a company's list.", path=path),
+        "Rename the file to companies.jsonl, people.jsonl, frameworks.jsonl, captable.jsonl, positions.jsonl or"
+        " proposals.jsonl.",
     )
 
 

@@ -34,6 +34,16 @@ class CompanyRow:
     broken: list[Breach] = field(default_factory=list)
     given: frozenset[str] = frozenset()
     only_lists: bool = False
+    left_out_places: list[int] = field(default_factory=list)
+    """The places in the file of the positions that are left out."""
+
+    def place_in_file(self, index: int) -> int:
+        """Return the place in the file of the position that is at *index* among those that remain."""
+        place = index
+        for left_out in sorted(self.left_out_places):
+            if left_out <= place:
+                place += 1
+        return place
 
 
 @dataclass(slots=True)

@@ -12,11 +12,11 @@ import msgspec
 from muniment import config
 from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Counted, Joined
+from muniment.kernel.phrases.phrase import Counted, Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
 from muniment.registry.exchange.json_lines import read_lines
-from muniment.registry.exchange.list_files import list_kind_of
+from muniment.registry.exchange.list_files import LISTS, list_kind_of
 from muniment.registry.exchange.reading import KINDS, RowFault
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.mapping import FileMapping, read_mapping, write_mapping
@@ -71,7 +71,7 @@ def is_table(path: Path) -> bool:
 def _has_registry_row(path: Path) -> bool:
     """Return whether the first object of a file of JSON lines is a row of a registry."""
     first: JSONObject = next((line.value for line in read_lines(path) if line.value is not None), {})
-    if list_kind_of(first):
+    if list_kind_of(first, path.name):
         return True
     return any(isinstance(first.get(member), dict) for member in _MEMBERS) or {"slug", "name"} <= first.keys()
 
@@ -99,7 +99,29 @@ def prepare_file(file: TableFile, mapping: str = "") -> Prepared:
     """
     given = read_mapping(mapping) if mapping else None
     sheets = read_file(file, encoding=given.encoding if given else "", delimiter=given.delimiter if given else "")
+    if given is None:
+        _refuse_lists(sheets)
     return Prepared(file, sheets, given or propose(sheets, file.name), is_proposed=given is None)
+
+
+def _refuse_lists(sheets: Iterable[Sheet]) -> None:
+    """Refuse files of companies' lists: as a table, each of their rows would be a company with an id for its name."""
+    for sheet in sheets:
+        if _has_lists(sheet):
+            raise BadRequest(
+                Phrase(
+                    "{name} is not a table: it has the rows of companies' lists, as an export has.", name=sheet.name
+                ),
+                "Import the unpacked file, or its folder, on the command line: muniment import FOLDER.",
+            )
+
+
+def _has_lists(sheet: Sheet) -> bool:
+    """Return whether a sheet was made of a file of companies' lists: a company and one row are all that a line has."""
+    is_json = bool(sheet.encoding) and not sheet.delimiter
+    # The headings of an object's members begin with its name and a dot.
+    members = {"".join(heading.partition(".")[:2]) for heading in sheet.rows[0]}
+    return is_json and members in [{"company", f"{row}."} for _, row in LISTS.values()]
 
 
 def import_table(prepared: Prepared, options: ImportOptions = _AS_USUAL, **reports: Any) -> TableImport:

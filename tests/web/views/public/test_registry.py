@@ -228,6 +228,23 @@ def test_json_ld_describes_the_first_positions_and_names_the_page_of_all(visitor
     assert "subjectOf" not in described(visitor, "/companies/narrow")
 
 
+@pytest.mark.parametrize("count", [49, 50, 51])
+def test_json_ld_names_the_page_of_all_positions_beyond_the_fiftieth(visitor, publisher, count):
+    team = [{"title": f"Seat {n}", "person": {"name": f"Person {n}"}} for n in range(count)]
+    publisher.publish(
+        company(60, "wide", positions=team),
+        person(60, "busy", positions=tuple(("Seat", f"c-{n}") for n in range(count))),
+    )
+    page_cache.pages.clear()
+    for path, member, page in (("/companies/wide", "member", "team"), ("/people/busy", "worksFor", "positions")):
+        profile = described(visitor, path)
+        assert len(profile[member]) == min(count, 50)
+        assert ("subjectOf" in profile) == (count == 51)
+        if count == 51:
+            assert profile["subjectOf"]["url"].endswith(f"{path}/{page}")
+            assert profile["subjectOf"]["mainEntity"] == {"@type": "ItemList", "numberOfItems": 51}
+
+
 def test_search_and_filters_lead_to_the_same_companies_as_the_reader(visitor):
     html = text(visitor, "/companies?q=harb")
     assert "1 company" in html
