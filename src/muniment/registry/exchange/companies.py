@@ -133,9 +133,8 @@ class _CompanyBatch:
         self.is_checked = not is_unchecked(self.run)
         stored = existing_rows(Company, (row.slug for _, row in rows), lock=not self.run.dry)
         parts = stored_parts([company.pk for company in stored.values()])
-        if any(row.only_lists for _, row in rows) and self.run.import_run:
-            of_run = HistoryEntry.objects.filter(import_run_id=self.run.import_run, company__in=stored.values())
-            self.entries_of_run = {entry.company_id or 0: entry for entry in of_run.order_by("-pk")}
+        if self.run.import_run and any(row.only_lists for _, row in rows):
+            self.entries_of_run = self._entries_of(self.run.import_run, stored.values())
         rows = self._corrected(rows, stored, parts)
         self._leave_lists_to_files(rows)
         self.answers = PositionAnswers.read(stored.values())
@@ -143,20 +142,21 @@ class _CompanyBatch:
         keep_private(self.run, rows, people, parts["positions"], stored)
         for line, row in without_unknown_people(self.run, rows, people):
             company = stored.get(row.slug)
-            if row.only_lists and company is None:
+            if company is not None:
+                self._compare(line, row, company, parts, people)
+            elif row.only_lists:
                 self._count_lists_of_new(line, row)
-                continue
-            if company:
-                self.answers.leave_out_refused(company, row, self.run, line)
-            if company is None:
-                self._new(line, row, people)
-            elif self.run.skips(line, company):
-                self.counts.unchanged += 1
             else:
-                self._change(line, row, company, parts, people)
+                self._new(line, row, people)
         if not self.run.dry:
             self._write(people)
         return self.counts
+
+    def _entries_of(self, import_run: int, companies: Iterable[Company]) -> dict[int, HistoryEntry]:
+        """Return the first entry that an import has made of each company, by the company's key."""
+        entries = HistoryEntry.objects.filter(import_run_id=import_run, company__in=companies)
+        # Of several entries of a company, the first one is last here and stays.
+        return {entry.company_id or 0: entry for entry in entries.order_by("-pk")}
 
     def _corrected(
         self, rows: list[tuple[int, CompanyRow]], stored: Mapping[str, Company], parts: StoredParts
@@ -241,6 +241,14 @@ class _CompanyBatch:
         self.order.append(company)
         self.new_parts.append((company, row, places))
 
+    def _compare(self, line: int, row: CompanyRow, company: Company, parts: StoredParts, people: NamedPeople) -> None:
+        """Change a stored company, unless drafts leave it as it is."""
+        self.answers.leave_out_refused(company, row, self.run, line)
+        if self.run.skips(line, company):
+            self.counts.unchanged += 1
+        else:
+            self._change(line, row, company, parts, people)
+
     def _change(self, line: int, row: CompanyRow, company: Company, parts: StoredParts, people: NamedPeople) -> None:
         of_company = {name: parts_by_key[company.pk] for name, parts_by_key in parts.items()}
         columns = self._settle(line, row, company, of_company, people)
@@ -254,7 +262,7 @@ class _CompanyBatch:
             places = None
         if places is not None:
             before["positions"] = [place.to_document() for place, _ in stored]
-            after["positions"] = [place._replace(name=people.name_of(place)).to_document() for place in places]
+            after["positions"] = _on_wire(places, people)
             self.stale[Position].append(company.pk)
             self._affect(stored)
         changed_lists = self._changed_lists(row, company, parts, before, after)
@@ -273,6 +281,10 @@ class _CompanyBatch:
         self.order.append(company)
         self.new_parts.append((company, changed_lists, places))
         self._remember_change(company, columns, former, before, after)
+        self._add_affected(company, former, stored)
+
+    def _add_affected(self, company: Company, former: JSONObject, stored: StoredPositions) -> None:
+        """Remember the proofs and other documents that depend on columns whose *former* values changed."""
         if "website" in former:
             self.moved.append(company.pk)
         if REFERENCE & former.keys():
@@ -344,7 +356,7 @@ class _CompanyBatch:
         """Return the lists that a row gives, in wire form."""
         lists: JSONObject = {}
         if places is not None:
-            lists["positions"] = [place._replace(name=people.name_of(place)).to_document() for place in places]
+            lists["positions"] = _on_wire(places, people)
         for name, member, _ in _LISTS:
             part = getattr(row, name)
             if part is not None:
@@ -477,6 +489,10 @@ def _slugs_of_people(rows: Iterable[tuple[int, CompanyRow]], stored: Iterable[St
     for places in stored:
         slugs.update(place.slug for place, _ in places)
     return slugs
+
+
+def _on_wire(places: Iterable[PositionRow], people: NamedPeople) -> list[JSONObject]:
+    return [place._replace(name=people.name_of(place)).to_document() for place in places]
 
 
 def _is_same_team(places: Iterable[PositionRow], stored: StoredPositions) -> bool:

@@ -99,10 +99,10 @@ class Edits:
         """
         if member not in self.brought:
             return given
-        brought, rows = self.brought[member], ROWS.get(member)
-        if rows and given and isinstance(brought, list):
-            given = _with_ids(rows, brought, current or [], given)
-        stored, wanted = fingerprint(member, current), fingerprint(member, given)
+        brought = self.brought[member]
+        given = _numbered(member, brought, current, given)
+        stored = fingerprint(member, current)
+        wanted = fingerprint(member, given)
         if stored == wanted:  # the person and the file changed it alike
             if brought != wanted:
                 self._remember(member, wanted)
@@ -110,9 +110,8 @@ class Edits:
         if overwrite or stored == brought:
             self._remember(member, None)
             return given
-        value = current
-        if rows and isinstance(brought, list) and isinstance(stored, list) and isinstance(wanted, list):
-            value = _merge_rows(brought, rows.with_ids(current or []), rows.with_ids(given or []))
+        is_by_row = isinstance(stored, list) and isinstance(wanted, list)
+        value = _merged(member, brought, current, given) if is_by_row else current
         settled = fingerprint(member, value)
         if settled != wanted:
             self.kept.append(member)
@@ -128,6 +127,22 @@ class Edits:
             del self.memory[member]
         else:
             self.memory[member] = brought
+
+
+def _numbered(member: str, brought: Fingerprint, current: Any, given: Any) -> Any:
+    """Return the file's value of a member; its rows, if it has any, with the ids of the rows that they mean."""
+    rows = ROWS.get(member)
+    if rows is None or not given or not isinstance(brought, list):
+        return given
+    return _with_ids(rows, brought, current or [], given)
+
+
+def _merged(member: str, brought: Fingerprint, current: Any, given: Any) -> Any:
+    """Return the rows of a stored and a given list that are to be stored; *current* if the import brought no rows."""
+    rows = ROWS.get(member)
+    if rows is None or not isinstance(brought, list):
+        return current
+    return _merge_rows(brought, rows.with_ids(current or []), rows.with_ids(given or []))
 
 
 def _with_ids(
@@ -170,9 +185,9 @@ def _merge_rows(
     merged = []
     for row in stored_rows:
         file_row = of_file.get(row["id"])
-        if brought_digests.get(row["id"]) != _row_digest(row):  # a person added or changed it
-            is_link = file_row is not None and _is_confirmed(row, file_row)
-            merged.append(file_row if file_row and is_link else row)
+        is_edited = brought_digests.get(row["id"]) != _row_digest(row)  # a person added or changed it
+        if is_edited and not (file_row and _is_confirmed(row, file_row)):
+            merged.append(row)
         elif file_row is not None:
             merged.append(file_row)
     stored_ids = {row["id"] for row in stored_rows}

@@ -76,33 +76,41 @@ class PageAnswers:
     ) -> tuple[KeptPage, Response] | None:
         """Return the page at *target* and its response to these headers, or None if it is not kept or has ended."""
         page = self._pages.get(target)
+        if page is not None and page.spoken is not None:
+            language = self._preferred.get(accept_language)
+            # A language that the visitor has chosen comes before those of the browser.
+            if language is None or LANGUAGE_COOKIE in cookie:
+                language = self._language(accept_language, cookie, page.stamp.languages)
+            page = page.spoken.get(language)
         if page is None:
             return None
-        if page.spoken is not None:
-            if LANGUAGE_COOKIE in cookie:
-                before, _, rest = cookie.partition(LANGUAGE_COOKIE)
-                is_usual = not before or before.endswith(b"; ")
-                code = self._codes.get(rest.partition(b";")[0]) if is_usual else None
-            else:
-                code = self._preferred.get(accept_language)
-            page = page.spoken.get(code or self._chosen(accept_language, cookie, page.stamp.languages))
-            if page is None:
-                return None
         stamp = page.stamp
-        has_ended = stamp.version is not None and stamp.version != self._reader.version
-        if has_ended or (stamp.until and time.time() >= stamp.until):
+        if self._has_ended(stamp):
             self._drop(target)
             return None
         encoding = negotiated(accept_encoding) if page.is_encoded and accept_encoding else b""
-        forms = page.unchanged if if_none_match and is_known(stamp.tag, if_none_match) else page.full
-        response = forms.get(encoding)
+        responses = page.unchanged if if_none_match and is_known(stamp.tag, if_none_match) else page.full
+        response = responses.get(encoding)
         return None if response is None else (page, response)
 
-    def _chosen(self, accept_language: bytes, cookie: bytes, languages: tuple[str, ...]) -> str:
-        """Return the language of a visitor; what a common header means is remembered."""
-        code = chosen(accept_language, cookie, languages)
-        is_usual = languages == self._languages and len(accept_language) <= MAX_REMEMBERED_BYTES
-        if is_usual and LANGUAGE_COOKIE not in cookie:
+    def _has_ended(self, stamp: PageStamp) -> bool:
+        """Return whether a page shows an earlier version of the published file, or its time is over."""
+        is_outdated = stamp.version is not None and stamp.version != self._reader.version
+        return is_outdated or 0 < stamp.until <= time.time()
+
+    def _language(self, accept_language: bytes, cookie: bytes, languages: tuple[str, ...]) -> str:
+        """Return the language of a visitor: the chosen one, which a cookie names, else the preferred one."""
+        if LANGUAGE_COOKIE not in cookie:
+            return self._preference(accept_language, languages)
+        before, _, rest = cookie.partition(LANGUAGE_COOKIE)
+        is_usual = not before or before.endswith(b"; ")
+        code = self._codes.get(rest.partition(b";")[0]) if is_usual else None
+        return code or chosen(accept_language, cookie, languages)
+
+    def _preference(self, accept_language: bytes, languages: tuple[str, ...]) -> str:
+        """Return the language that a header prefers, and remember what a common header means."""
+        code = chosen(accept_language, b"", languages)
+        if languages == self._languages and len(accept_language) <= MAX_REMEMBERED_BYTES:
             if len(self._preferred) >= MAX_PREFERENCES:
                 self._preferred.clear()
             self._preferred[accept_language] = code
@@ -117,16 +125,15 @@ class PageAnswers:
         is_repeated = len(named) != len(headers)
         if encoding is None or is_repeated or not _is_plain(target) or not _is_for_everyone(named, stamp):
             return
-        is_whole = named.get(b"content-length") == b"%d" % len(body)
-        if status == 200 and (len(body) > LARGEST_BYTES or not is_whole):
+        if status == 200 and not _is_whole(named, body):
             return
         page = self._page(target, stamp, surface, bool(encoding) or len(body) >= SMALLEST_ENCODED, status)
         if page is None:
             return
-        head = status_line(status) + b"".join(b"%s: %s\r\n" % line for line in headers)
-        forms = page.full if status == 200 else page.unchanged
-        if encoding not in forms:
-            forms[encoding] = Response(status, head, body)
+        responses = page.full if status == 200 else page.unchanged
+        if encoding not in responses:
+            head = _head(status, headers)
+            responses[encoding] = Response(status, head, body)
             grown_bytes = len(head) + len(body) + OVERHEAD_BYTES
             page.size_bytes += grown_bytes
             self.size_bytes += grown_bytes
@@ -135,27 +142,31 @@ class PageAnswers:
 
     def _page(self, target: bytes, stamp: PageStamp, surface: str, is_long: bool, status: int) -> KeptPage | None:  # noqa: FBT001 - private
         """Return the page that a response belongs to; None for a 304 of a page whose size is not known."""
-        first = self._pages.get(target)
-        spoken = first.spoken if first is not None else None
-        page = first if spoken is None else spoken.get(stamp.language)
+        page = self._pages.get(target)
+        if page is not None and page.spoken is not None:
+            page = page.spoken.get(stamp.language)
         if page is not None and page.stamp == stamp:
             return page
         if status == 304:
             return None  # its size, which decides whether it is encoded, is not known
-        is_outdated = page is not None or (first is not None and not _goes_with(first.stamp, stamp))
-        if is_outdated:
-            self._drop(target)
-            spoken = None
         self._forget_others(stamp.version)
         if stamp.languages != self._languages and stamp.languages:
             self._languages, self._preferred = stamp.languages, {}
             self._codes = {each.encode(): each for each in stamp.languages}
         page = KeptPage(stamp, surface, stamp.is_compressible and is_long)
-        if stamp.language:
-            page.spoken = spoken if spoken is not None and target in self._pages else {}
-            page.spoken[stamp.language] = page
-        self._pages.setdefault(target, page)
+        self._add(target, page)
         return page
+
+    def _add(self, target: bytes, page: KeptPage) -> None:
+        """Add a page to its translations, or in the place of a page that it does not go with."""
+        first = self._pages.get(target)
+        if first is not None and not _is_translation(page.stamp, first):
+            self._drop(target)
+            first = None
+        if page.stamp.language:
+            page.spoken = first.spoken if first is not None and first.spoken is not None else {}
+            page.spoken[page.stamp.language] = page
+        self._pages.setdefault(target, page)
 
     def _forget_others(self, version: int | None) -> None:
         """Drop the pages of other versions of the file, which are not sent again."""
@@ -182,6 +193,15 @@ def _is_plain(target: bytes) -> bool:
     return len(target) <= MAX_TARGET_BYTES and b"%" not in target and b"//" not in target
 
 
+def _is_whole(headers: dict[bytes, bytes], body: bytes) -> bool:
+    """Return whether a body is all of its response, and small enough to be kept."""
+    return len(body) <= LARGEST_BYTES and headers.get(b"content-length") == b"%d" % len(body)
+
+
+def _head(status: int, headers: list[Header]) -> bytes:
+    return status_line(status) + b"".join(b"%s: %s\r\n" % line for line in headers)
+
+
 def _is_for_everyone(headers: dict[bytes, bytes], stamp: PageStamp) -> bool:
     """Return whether a response with *headers* may be sent to another visitor, chosen as the stamp says."""
     if not _FORBIDDEN.isdisjoint(headers) or not headers.get(b"cache-control", b"").startswith(b"public"):
@@ -192,9 +212,11 @@ def _is_for_everyone(headers: dict[bytes, bytes], stamp: PageStamp) -> bool:
     return varies_by == vary
 
 
-def _goes_with(one: PageStamp, other: PageStamp) -> bool:
-    """Return whether two pages of a target are the same in two languages: of one edition, for the same visitors."""
-    return one.version == other.version and one.languages == other.languages
+def _is_translation(stamp: PageStamp, first: KeptPage) -> bool:
+    """Return whether a page is a kept one in another language: of the same edition, for the same visitors."""
+    if first.spoken is None or stamp.language in first.spoken:
+        return False
+    return stamp.version == first.stamp.version and stamp.languages == first.stamp.languages
 
 
 def _encoding(tag: bytes, shown: bytes) -> bytes | None:

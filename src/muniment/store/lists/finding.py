@@ -258,19 +258,11 @@ def within(bounds: Bounds, position: str) -> tuple[str, list[object]]:
 def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, values: Sequence[_Values]) -> "array[int]":
     """Select among a few given keys with one look-up each."""
     assert chosen.ids is not None  # noqa: S101 - the only caller has checked
-    held = [within(bounds, "d.position") for bounds in chosen.ranges]
-    of_value = f"EXISTS (SELECT 1 FROM published_facet WHERE value_id IN ({_LISTED}) AND position = d.position)"
-    held += [(of_value, [each.ids]) for each in values]
-    conditions = ["d.kind = ?", "d.key = ?", *(condition for condition, _ in held)]
-    statement = f"SELECT d.position FROM published_document AS d WHERE {' AND '.join(conditions)}"
-    given = [value for _, parameters in held for value in parameters]
+    statement, parameters = _look_up(chosen, values)
+    ranks = _ranks(planned)
     keyed: list[tuple[Any, int]] = []
-    ranked = [*planned.first]
-    if not planned.is_wide:
-        ranked += planned.hits
-    ranks = {position: rank for rank, position in enumerate(dict.fromkeys(ranked))}
     for key in dict.fromkeys(chosen.ids):
-        row = connection.execute(statement, (chosen.kind, key, *given)).fetchone()
+        row = connection.execute(statement, (chosen.kind, key, *parameters)).fetchone()
         if row is None:
             continue
         (position,) = row
@@ -285,6 +277,29 @@ def _among(connection: sqlite3.Connection, chosen: Selection, planned: Plan, val
     else:
         keyed.sort(key=_falling, reverse=True)
     return array("q", (position for _, position in keyed))
+
+
+def _look_up(chosen: Selection, values: Sequence[_Values]) -> tuple[str, list[object]]:
+    """Return the query for the document of a kind and a key that passes the filters, and its further parameters."""
+    conditions = ["d.kind = ?", "d.key = ?"]
+    parameters: list[object] = []
+    for bounds in chosen.ranges:
+        condition, limits = within(bounds, "d.position")
+        conditions.append(condition)
+        parameters += limits
+    for value in values:
+        of_value = f"SELECT 1 FROM published_facet WHERE value_id IN ({_LISTED}) AND position = d.position"
+        conditions.append(f"EXISTS ({of_value})")
+        parameters.append(value.ids)
+    return f"SELECT d.position FROM published_document AS d WHERE {' AND '.join(conditions)}", parameters
+
+
+def _ranks(planned: Plan) -> dict[int, int]:
+    """Return the ranks by relevance of the positions that a plan lists; of a wide search, of the first ones only."""
+    positions = dict.fromkeys(planned.first)
+    if not planned.is_wide:
+        positions |= dict.fromkeys(planned.hits)
+    return {position: rank for rank, position in enumerate(positions)}
 
 
 def _sort_value(connection: sqlite3.Connection, chosen: Selection, ranks: dict[int, int], position: int) -> Any:

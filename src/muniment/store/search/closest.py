@@ -77,30 +77,35 @@ def closest_of(
     """
     if not q:
         return ()
-    held = set(found)
-    why = dict.fromkeys((position for position in planned.former if position in held), "")
-    why |= {position: _similar(q, planned.close[position]) for position in near}
-    if not held:
-        left_out = f"Matches {_shown(q)}, but not the filters."
-        why |= dict.fromkeys((*planned.first, *planned.hits[:MAX_CLOSEST]), left_out)
-    if not why and not held:
-        others = list(planned.close)[:MAX_CLOSEST]
-        why = {each: f"{_similar(q, planned.close[each])} The filters leave it out." for each in others}
+    matches = set(found)
+    had_name = [position for position in planned.former if position in matches]
+    reasons = dict.fromkeys(had_name, f"Formerly {_shown(q)}.")
+    reasons |= {position: _similar(q, planned.close[position]) for position in near}
     names_within: Sequence[int] = ()
-    if not why and not held:
-        names_within, sharing_words = in_part(connection, kind, q, MAX_CLOSEST)
-        why = dict.fromkeys(names_within, f"Its name is in {_shown(q)}.")
-        why |= dict.fromkeys(sharing_words, f"Has only some of the words {_shown(q)}.")
-    rows = [_named(connection, kind, position) for position in list(why)[:MAX_CLOSEST]]
+    if not matches:
+        left_out = f"Matches {_shown(q)}, but not the filters."
+        reasons |= dict.fromkeys((*planned.first, *planned.hits[:MAX_CLOSEST]), left_out)
+        reasons = reasons or _similar_left_out(q, planned)
+        if not reasons:
+            names_within, sharing_words = in_part(connection, kind, q, MAX_CLOSEST)
+            reasons = dict.fromkeys(names_within, f"Its name is in {_shown(q)}.")
+            reasons |= dict.fromkeys(sharing_words, f"Has only some of the words {_shown(q)}.")
     of_names = {*planned.former, *planned.close}
-    close = []
-    for position, key, item in rows:
+    closest = []
+    for position in list(reasons)[:MAX_CLOSEST]:
+        key, item = _named(connection, kind, position)
         former = _former(q, item) if position in of_names else ""
-        said = former or why[position] or f"Formerly {_shown(q)}."
+        why = former or reasons[position]
+        is_former = bool(former) or position in had_name
         similarity = planned.close.get(position, 0.0)
-        is_former = bool(former) or not why[position]
-        close.append(Closest(key, item.shown, said, is_former, position in names_within, similarity))
-    return tuple(close)
+        closest.append(Closest(key, item.shown, why, is_former, position in names_within, similarity))
+    return tuple(closest)
+
+
+def _similar_left_out(q: str, planned: Plan) -> dict[int, str]:
+    """Return the documents that are similar to a query but do not pass the filters, each with the reason."""
+    similar = list(planned.close.items())[:MAX_CLOSEST]
+    return {position: f"{_similar(q, similarity)} The filters leave it out." for position, similarity in similar}
 
 
 def _similar(q: str, similarity: float) -> str:
@@ -135,21 +140,41 @@ def hint_of(
     Args:
         corrected: the query with words of the registry.
     """
-    unmet = list(filter(None, (_unmet(connection, kind, chosen) for chosen in filters)))
-    if unmet:
-        return _within(unmet)
-    if q and not (filters or ranges):
-        other = f"Did you mean {_shown(corrected)}?" if corrected else "Use fewer or other words."
-        return f"No {kind} matches {_shown(q)}. {other}"
-    bounds = [name for each in ranges for name in each.parameters or (each.name,)]
-    names = [*(["q"] if q else []), *(each.name for each in filters), *bounds]
-    if not names:
-        return ""
-    if len(names) == len(bounds) and len(ranges) == 1:
-        return f"No {kind} matches {' and '.join(bounds)}. Leave out {' or '.join(bounds)}."
-    alone = [f"{_of(each)} matches {_matching(connection, kind, each)}" for each in filters]
-    counts = f" Alone, {', '.join(alone)}." if alone else ""
-    return _within([f"No {kind} matches all of {', '.join(names)}.", counts.strip()])
+    unmet = [_unmet(connection, kind, chosen) for chosen in filters]
+    if any(unmet):
+        return _within([sentence for sentence in unmet if sentence])
+    if not (filters or ranges):
+        return _hint_of_words(kind, q, corrected) if q else ""
+    limits = _parameters(ranges)
+    if len(ranges) == 1 and not (q or filters):
+        return f"No {kind} matches {' and '.join(limits)}. Leave out {' or '.join(limits)}."
+    return _hint_of_all(connection, kind, q, filters, limits)
+
+
+def _hint_of_all(
+    connection: sqlite3.Connection, kind: str, q: str, filters: Sequence[Chosen], limits: Sequence[str]
+) -> str:
+    """Return that nothing meets all conditions, and how many documents each of the filters matches alone."""
+    conditions = [*(chosen.name for chosen in filters), *limits]
+    if q:
+        conditions.insert(0, "q")
+    counts = [f"{_of(chosen)} matches {_matching(connection, kind, chosen)}" for chosen in filters]
+    alone = f"Alone, {', '.join(counts)}." if counts else ""
+    return _within([f"No {kind} matches all of {', '.join(conditions)}.", alone])
+
+
+def _hint_of_words(kind: str, q: str, corrected: str) -> str:
+    """Return that nothing matches the words of a query, and which words to use instead."""
+    advice = f"Did you mean {_shown(corrected)}?" if corrected else "Use fewer or other words."
+    return f"No {kind} matches {_shown(q)}. {advice}"
+
+
+def _parameters(ranges: Sequence[Bounds]) -> list[str]:
+    """Return the names of the parameters that set the limits of *ranges*."""
+    parameters: list[str] = []
+    for bounds in ranges:
+        parameters += bounds.parameters or (bounds.name,)
+    return parameters
 
 
 def _within(sentences: Sequence[str]) -> str:
@@ -262,13 +287,14 @@ def _shown(text: str) -> str:
     return f'"{without_controls(text)[:MAX_SHOWN]}"'
 
 
-def _named(connection: sqlite3.Connection, kind: str, position: int) -> tuple[int, str, "_Item"]:
+def _named(connection: sqlite3.Connection, kind: str, position: int) -> tuple[str, "_Item"]:
+    """Return the key of a document, and its names."""
     (key, item) = connection.execute(
         f"SELECT d.key, i.item FROM published_document d JOIN published_item_{kind} i ON i.position = d.position"
         " WHERE d.kind = ? AND d.position = ?",
         (kind, position),
     ).fetchone()
-    return position, key, msgspec.json.decode(item, type=_Item)
+    return key, msgspec.json.decode(item, type=_Item)
 
 
 class _FormerName(msgspec.Struct):

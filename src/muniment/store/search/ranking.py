@@ -92,42 +92,83 @@ class Plan(NamedTuple):
         return tuple(position for position, tier in upto if tier == Tier.FORMER)
 
 
+class _NameMatches(NamedTuple):
+    """The documents that a query names: now, in the past, and with the beginning of a name."""
+
+    exact: list[int]
+    former: list[int]
+    begun: list[int]
+
+    def tiers(self, texts: Iterable[int] = ()) -> dict[int, Tier]:
+        """Return these documents in order with their tiers, then those whose *texts* match."""
+        names = ((Tier.EXACT, self.exact), (Tier.FORMER, self.former), (Tier.BEGUN, self.begun))
+        return _tiers(*names, (Tier.TEXT, texts))
+
+
 def plan(connection: sqlite3.Connection, kind: str, q: str) -> Plan:
     typed = terms(q)[:MAX_TERMS]
     if not typed:
         return Plan(None)
-    key = keys.asked(q)
-    is_address = bool(keys.host_of(q))
     is_large = beginnings.is_large(connection, kind)
-    marks = (keys.SITE, keys.NAME, keys.SYMBOL) if is_address else keys.MARKS
-    exact, former = _exact(connection, kind, key, marks)
-    is_whole = is_address or (exact and len(typed[-1].words[0]) == 1)
-    if is_whole or _is_common(connection, kind, typed[-1]):
+    by_name = _name_matches(connection, kind, q, is_large=is_large)
+    if _is_whole(connection, kind, q, typed[-1], by_name.exact):
         typed[-1] = typed[-1]._replace(is_begun=False)
     words = beginnings.expression(connection, kind, typed) if is_large else plain_expression(typed)
+    most = LISTED_OF_LARGE if is_large else MAX_LISTED
+    hits = _matching(connection, kind, words, most + 1, newest=True)
+    if _is_poor(connection, kind, typed, words, by_name=by_name, hits=hits):
+        if len(hits) > 1 and not _are_slow(connection, kind, typed, hits, is_large=is_large):
+            hits = _weighed(connection, kind, words)
+        return _forgiving(connection, kind, q, Plan(words, by_name.tiers(), hits))
+    first = by_name.tiers()
+    n_others = len(hits) - len(first.keys() & set(hits))
+    is_wide = len(hits) > MAX_WEIGHED
+    if is_wide or (n_others and _are_slow(connection, kind, typed, hits, is_large=is_large)):
+        facts = _in_facts(connection, kind, typed, is_large=is_large)
+        return Plan(words, by_name.tiers(facts), hits, is_wide=is_wide, most=most)
+    if n_others > 1:  # those that a name puts first need no weight
+        hits = _weighed(connection, kind, words)
+    return Plan(words, first, hits)
+
+
+def _name_matches(connection: sqlite3.Connection, kind: str, q: str, *, is_large: bool) -> _NameMatches:
+    key = keys.asked(q)
+    marks = (keys.SITE, keys.NAME, keys.SYMBOL) if keys.host_of(q) else keys.MARKS
+    exact, former = _exact(connection, kind, key, marks)
     fills_first_pages = is_large and len(exact) > WEIGHED_OF_LARGE
     begun: list[int] = []
     if not fills_first_pages:
         begun = _begun(connection, kind, key, beginnings.most_begun(is_large=is_large))
-    most = LISTED_OF_LARGE if is_large else MAX_LISTED
-    hits = _matching(connection, kind, words, most + 1, newest=True)
-    is_poor = not (exact or former) and len({*begun, *hits}) < POOR
-    if is_poor and not (hits and _facts_have_all(connection, kind, typed, words)):
-        if len(hits) > 1 and (not is_large or _are_rare(connection, kind, typed)):
-            hits = _weighed(connection, kind, words)
-        return _forgiving(connection, kind, pieces(q), key, Plan(words, _tiers((Tier.BEGUN, begun)), hits))
-    named = ((Tier.EXACT, exact), (Tier.FORMER, former), (Tier.BEGUN, begun))
-    first = _tiers(*named)
-    others = len(hits) - len(first.keys() & set(hits))
-    is_wide = len(hits) > MAX_WEIGHED
-    if is_wide or (is_large and others and _are_slow(connection, kind, typed, hits)):
-        facts = _in_facts(connection, kind, typed, is_large=is_large)
-        return Plan(words, _tiers(*named, (Tier.TEXT, facts)), hits, is_wide=is_wide, most=most)
-    return Plan(words, first, _weighed(connection, kind, words) if others > 1 else hits)
+    return _NameMatches(exact, former, begun)
 
 
-def _are_slow(connection: sqlite3.Connection, kind: str, typed: list[Term], hits: Sequence[int]) -> bool:
-    """Return whether weighing the matches in a large registry takes too long."""
+def _is_whole(connection: sqlite3.Connection, kind: str, q: str, last: Term, exact: list[int]) -> bool:
+    """Return whether the last term of a query is searched for as a whole word, not as the beginning of one."""
+    is_symbol = bool(exact) and len(last.words[0]) == 1
+    return is_symbol or bool(keys.host_of(q)) or _is_common(connection, kind, last)
+
+
+def _is_poor(
+    connection: sqlite3.Connection,
+    kind: str,
+    typed: list[Term],
+    words: str,
+    *,
+    by_name: _NameMatches,
+    hits: Sequence[int],
+) -> bool:
+    """Return whether a query finds so little that its answer also names similar documents."""
+    if by_name.exact or by_name.former or len({*by_name.begun, *hits}) >= POOR:
+        return False
+    return not (hits and _facts_have_all(connection, kind, typed, words))
+
+
+def _are_slow(
+    connection: sqlite3.Connection, kind: str, typed: list[Term], hits: Sequence[int], *, is_large: bool
+) -> bool:
+    """Return whether weighing the matches takes too long."""
+    if not is_large:
+        return len(hits) > MAX_WEIGHED
     return len(hits) > WEIGHED_OF_LARGE or not _are_rare(connection, kind, typed)
 
 
@@ -136,10 +177,11 @@ def _facts_have_all(connection: sqlite3.Connection, kind: str, typed: list[Term]
     return len(typed) > 1 and bool(_matching(connection, kind, f"{FACTS} : ({words})", 1))
 
 
-def _forgiving(connection: sqlite3.Connection, kind: str, split: list[str], key: str, plain: Plan) -> Plan:
+def _forgiving(connection: sqlite3.Connection, kind: str, q: str, plain: Plan) -> Plan:
     """Return the *plain* plan with what has a name or words similar to those of a query."""
+    split = pieces(q)
     without = _without_one_word(connection, kind, split) if len(split) > 1 else []
-    near, corrected = _close(connection, kind, key, [] if without else split)
+    near, corrected = _close(connection, kind, keys.asked(q), [] if without else split)
     alike = [position for position, similarity in near.items() if similarity >= ALIKE]
     matches = {*plain.first, *plain.hits}
     similarities = {**dict.fromkeys(without, ALIKE), **near}
@@ -186,9 +228,9 @@ def _quoted(token: str) -> str:
     return f'"{token}"'
 
 
-def _any_name(key: str) -> str:
-    """Return the expression that finds what has or had the name *key*."""
-    return " OR ".join(_quoted(mark + key) for mark in keys.NAMES)
+def _any_name(key: str, marks: Iterable[str] = keys.NAMES) -> str:
+    """Return the expression that finds what has or had the name *key*, or what any of *marks* gives it."""
+    return " OR ".join(_quoted(mark + key) for mark in marks)
 
 
 def of_name(connection: sqlite3.Connection, kind: str, marked: Iterable[str], limit: int) -> list[int]:
@@ -201,9 +243,9 @@ def _exact(connection: sqlite3.Connection, kind: str, key: str, marks: tuple[str
     if not key:
         return [], []
     every = (*marks, keys.FORMER)
-    some = _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in every), 2)
+    some = _matching(connection, kind, _any_name(key, every), 2)
     if len(some) < 2:
-        is_present = some and _matching(connection, kind, " OR ".join(_quoted(mark + key) for mark in marks), 1)
+        is_present = some and _matching(connection, kind, _any_name(key, marks), 1)
         return (some, []) if is_present else ([], some)
     found: dict[str, list[int]] = {}
     for mark in every:
