@@ -33,6 +33,12 @@ def path(tmp_path):
     return tmp_path / "published.sqlite3"
 
 
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch):
+    """Let tests damage the same documents one after the other."""
+    monkeypatch.setattr(faults, "REST_S", 0.0)
+
+
 @pytest.fixture
 def reader(path):
     damages_read.take_documents()
@@ -63,6 +69,41 @@ def test_a_damaged_document_is_refused_counted_once_and_waits_to_be_mended(path,
     assert damages_read.counts["documents"] == before + 1
     assert damages_read.take_documents() == [ALPHA]
     assert damages_read.take_documents() == []
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+def test_a_document_that_stays_damaged_is_mended_and_logged_less_and_less_often(monkeypatch, caplog):
+    clock = Clock()
+    monkeypatch.setattr(faults, "REST_S", 1.0)
+    monkeypatch.setattr(faults, "time", clock)
+    reads = faults.DamagesRead()
+    taken_at = []
+    while clock.now < 400:
+        for _ in range(3):
+            assert isinstance(reads.document(*ALPHA), DamagedDocument), "it is never shown"
+        if reads.take_documents():
+            taken_at.append(clock.now)
+        clock.now += 0.25
+    assert taken_at == [0, 1, 3, 7, 15, 31, 63, 123, 183, 243, 303, 363], "at last once a minute"
+    assert reads.counts["documents"] == len(caplog.records) == len(taken_at)
+    reads.document(*BETA)
+    assert reads.take_documents() == [BETA], "another one does not wait"
+    clock.now = 423 + faults.LONGEST_REST_S
+    reads.document(*ALPHA)
+    assert reads.take_documents() == [ALPHA]
+    clock.now += faults.LONGEST_REST_S
+    assert [reads.document(*ALPHA), reads.take_documents()][1] == [ALPHA]
+    clock.now += 2 * faults.LONGEST_REST_S + 1
+    reads.document("company", "gamma")
+    assert reads.take_documents() == [("company", "gamma")]
+    assert set(reads._rests) == {("company", "gamma")}, "those that were mended long ago are forgotten"
 
 
 def test_the_digest_of_a_version_is_compared_once(reader, monkeypatch):

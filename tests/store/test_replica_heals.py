@@ -46,7 +46,8 @@ def source(postgres):
 
 
 @pytest.fixture
-def node(source, tmp_path):
+def node(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(faults, "REST_S", 0.0)
     faults.damage_seen.clear()
     made = Replica(source, tmp_path / "published.sqlite3")
     made.catch_up()
@@ -111,6 +112,31 @@ def test_a_flipped_bit_of_a_body_is_not_shown_and_the_node_takes_the_document_ag
     assert node_copy.identity(path) == former
     assert node.rebuilds.total() == 0
     assert compare(source, path, "", COMPANIES + 1).faults == []
+
+
+def test_a_document_that_is_damaged_in_the_database_too_stops_no_replication(source, node, reader, tmp_path, caplog):
+    with closing(sqlite3.connect(tmp_path / "published.sqlite3")) as file:
+        file.execute("UPDATE published_document SET body = x'00' WHERE key IN ('company-7', 'company-8')")
+        file.commit()
+    with psycopg.connect(source, autocommit=True) as database:
+        database.execute("UPDATE published_document SET document = 'garbage' WHERE key = 'company-7'")
+        database.execute("DELETE FROM published_document WHERE key = 'company-8'")
+        with database.transaction():
+            (number,) = [postgres_feed.reserve(database, 1)]
+            added = company(COMPANIES + 1)
+            entry = PublishedEntry(
+                sequence=number, kind="company", key=added.key, change="published", at=AT, document=added
+            )
+            postgres_feed.write(database, [entry])
+    for key in ("company-7", "company-8"):
+        with pytest.raises(faults.DamagedDocument):
+            reader.document("company", key)
+    assert node.catch_up(), "the change arrives"
+    reader.tick()
+    assert reader.edition == COMPANIES + 1
+    assert "cannot mend company company-7: it is damaged in the database, too" in caplog.text
+    assert "mended: " not in caplog.text
+    assert not faults.damage_seen.is_set()
 
 
 def test_a_row_that_cannot_be_mended_alone_has_the_copy_built_again(node, reader, tmp_path):

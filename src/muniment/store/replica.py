@@ -21,6 +21,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import msgspec
 import psycopg
 
 from muniment.store import chain, postgres_feed, published
@@ -335,15 +336,26 @@ class Replica:
 
     def _mend(self, source: Connection, names: list[tuple[str, str]]) -> None:
         """Write documents again in which a read found damage, from the feed's open snapshot."""
-        documents = [stored_document(source, kind, key) for kind, key in names]
+        documents = []
+        for kind, key in names:
+            try:
+                document = stored_document(source, kind, key)
+            except msgspec.DecodeError:
+                # Raised, it would roll back the changes of this turn, and of each one while the document is read.
+                log.error("cannot mend %s %s: it is damaged in the database, too; run muniment scrub", kind, key)  # noqa: TRY400 - the reason is said
+                continue
+            if document is not None:  # otherwise it was unlisted meanwhile
+                documents.append(document)
+        if not documents:
+            return
         try:
             writing = DocumentWriter(self._file)
-            writing.write([(each.kind, each.key, each) for each in documents if each is not None])
+            writing.write([(each.kind, each.key, each) for each in documents])
             writing.finish(self._head().edition)
         except Exception:
             damage_seen.set()  # other parts of these rows are damaged, too: the next turn builds the whole file again
             raise
-        log.warning("mended: %s", ", ".join(f"{kind} {key}" for kind, key in names))
+        log.warning("mended: %s", ", ".join(f"{each.kind} {each.key}" for each in documents))
 
     def _apply(self, source: EndingConnection, there: JoinedHead) -> bool:
         here = self._head()

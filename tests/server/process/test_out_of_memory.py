@@ -70,10 +70,53 @@ def test_errors_that_tell_of_a_lack_of_memory(error):
 
 
 @pytest.mark.parametrize(
-    "error", [None, OSError(errno.ENOSPC, "No space left"), RuntimeError("x"), ImportError("x")], ids=repr
+    "error",
+    [
+        None,
+        OSError(errno.ENOSPC, "No space left"),
+        RuntimeError("x"),
+        RuntimeError("the path /can't start new thread is unknown"),
+        ImportError("x"),
+    ],
+    ids=repr,
 )
 def test_other_errors(error):
     assert not lacks_memory(error)
+
+
+def led_to(first, second, **chained):
+    """Return *second* as it is raised while *first* is handled."""
+    try:
+        try:
+            raise first
+        except type(first):
+            if chained:
+                raise second from chained["cause"]
+            raise second  # noqa: B904 - its context is the subject
+    except type(second) as error:
+        return error
+
+
+def test_the_errors_that_led_to_one_are_looked_at():
+    assert lacks_memory(led_to(MemoryError(), ValueError()))
+    cause = MemoryError()
+    assert lacks_memory(led_to(cause, ValueError(), cause=cause))
+    assert lacks_memory(led_to(led_to(MemoryError(), KeyError()), ValueError()))
+    assert lacks_memory(ExceptionGroup("tasks", [ValueError(), ExceptionGroup("more", [MemoryError()])]))
+    assert not lacks_memory(ExceptionGroup("tasks", [ValueError()]))
+
+
+def test_a_lack_that_was_handled_is_not_one_of_the_process():
+    assert not lacks_memory(led_to(MemoryError(), ValueError("the picture is too large"), cause=None))
+
+
+def test_errors_that_led_to_each_other_are_looked_at_once():
+    one, other = ValueError("one"), ValueError("other")
+    one.__cause__, other.__cause__ = other, one
+    assert not lacks_memory(one)
+    one.__context__ = MemoryError()
+    one.__suppress_context__ = False
+    assert lacks_memory(other)
 
 
 @pytest.mark.parametrize("place", PLACES)

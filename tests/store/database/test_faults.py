@@ -1,5 +1,6 @@
 """What an error of a disk, of SQLite or of a store means, and what a client is told."""
 
+import contextlib
 import errno
 import sqlite3
 from contextlib import closing
@@ -8,6 +9,7 @@ import obstore
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
 
+from muniment.accounts.models import Account
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.store.database import faults, handles, reading, retry
 from muniment.store.database.faults import DAMAGED, FAILED, FULL, READ_ONLY, UNOPENED, disk_fault
@@ -136,6 +138,39 @@ class TestWithRetry:
         with pytest.raises(type(error)) as told:
             with_retry(work)
         assert told.value is error
+
+    @pytest.mark.parametrize(
+        "error",
+        [OperationalError("database is locked: waited 10 seconds"), wrapped(of_sqlite(sqlite3.SQLITE_FULL))],
+        ids=["given up", "disk full"],
+    )
+    @pytest.mark.parametrize("is_in_transaction", [False, True], ids=["autocommit", "transaction"])
+    def test_what_an_earlier_change_of_the_operation_saved_is_not_called_unsaved(self, error, is_in_transaction):
+        account = Account.objects.create_user("first@example.org")
+
+        def work():
+            with transaction.atomic() if is_in_transaction else contextlib.nullcontext():
+                Account.objects.filter(pk=account.pk).update(name="Changed")
+            raise error
+
+        with pytest.raises(Unavailable, match="may or may not have been saved"):
+            with_retry(work)
+        account.refresh_from_db()
+        assert account.name == "Changed"
+
+    def test_a_statement_that_sqlite_refuses_has_saved_nothing(self):
+        account = Account.objects.create_user("first@example.org")
+        connection.ensure_connection()
+
+        def work():
+            with connection.execute_wrapper(refuse):
+                Account.objects.filter(pk=account.pk).update(name="Changed")
+
+        def refuse(*_):
+            raise OperationalError("database is locked")
+
+        with pytest.raises(Unavailable, match="nothing was saved"):
+            with_retry(work)
 
 
 @pytest.fixture

@@ -43,11 +43,14 @@ class Mending:
         from muniment.registry.publishing.republishing import mend_damaged
         from muniment.scrub.database_file import record_unreadable
 
-        try:
-            if names:
-                await self._call(mend_damaged, names)
-            if tells_of_pages:
-                self._has_told_of_pages = True
+        for name in names:
+            try:
+                await self._call(mend_damaged, [name])
+            except Exception:  # of this one: the others are mended, and a later read of it asks again
+                log.exception("the published document %s %s could not be mended", *name)
+        if tells_of_pages:
+            try:
                 await self._call(record_unreadable)
-        except Exception:  # the next read of a document asks again
-            log.exception("what is damaged could not be mended")
+            except Exception:
+                log.exception("that pages are damaged could not be recorded")
+            self._has_told_of_pages = True

@@ -25,7 +25,7 @@ from muniment.server.app.app import plain_answer
 from muniment.server.app.startup import DATABASE_AWAY, writable
 from muniment.server.observability.outages import Outages
 from muniment.store.database import patience
-from muniment.store.database.faults import DAMAGED, damage_seen, fault_of, notice
+from muniment.store.database.faults import DAMAGED, damage_seen, disk_fault, fault_of, notice
 from muniment.store.database.patience import SILENT_S
 from muniment.store.database.reading import open_for_reading
 from muniment.store.reader import Reader
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 PROBE_EVERY_S: Final = 1.0
 PROMPT_S: Final = 0.1
 """Seconds that a health check waits for the probes, which services that work answer within: it uses the last state."""
+FIRST_S: Final = 1.0
+"""Seconds that it waits while there is no such state: at the first health check, and after a minute without one."""
 WANTED_S: Final = 60.0
 """Seconds for which a service is probed in the background after the last health check."""
 STUCK_S: Final = 5.0
@@ -50,6 +52,17 @@ class State(Enum):
     REFUSES = "refuses"
     SILENT = "silent"
     """It was asked, and has said nothing for so long that it counts as away."""
+
+
+class Refused(Exception):  # noqa: N818 - what a service does
+    """A service refuses, for a reason that a health check may show."""
+
+
+def _reason(error: Exception) -> str:
+    """Return why a service refuses. The words of a driver stay in the log: they name hosts, users, files and tables."""
+    if isinstance(error, Refused):
+        return str(error)
+    return disk_fault(error) or "it refuses, and the log says why"
 
 
 class Probe:
@@ -98,6 +111,8 @@ class Probe:
         if asyncio.get_running_loop().time() < self._wanted_until:
             self._asking = asyncio.create_task(self._look())
             self._asking.add_done_callback(self._rest)
+        else:  # the next health check asks again, instead of telling what was true long ago
+            self.state, self.reason = State.UNKNOWN, ""
 
     def _rest(self, asked: "asyncio.Task[None]") -> None:
         self._asking = None
@@ -114,8 +129,9 @@ class Probe:
     def _asked(self) -> "Future[None]":
         """Ask in the thread; it does not keep a process from ending, as those of a pool do."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=f"probe of the {self._service}", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name=f"probe of the {self._service}", daemon=True)
+            thread.start()
+            self._thread = thread  # not before: without memory it does not start, and no question would be answered
         answer: Future[None] = Future()
         self._questions.put(answer)
         return answer
@@ -134,19 +150,20 @@ class Probe:
         answer = asyncio.wrap_future(self._asked())
         await asyncio.wait([answer], timeout=self._silent_after_s)
         if not answer.done():
-            self._fail(State.SILENT, f"no answer for {self._silent_after_s:g} seconds")
+            reason = f"no answer for {self._silent_after_s:g} seconds"
+            self._fail(State.SILENT, reason, logged=reason)
         try:
             await answer
         except Exception as error:  # noqa: BLE001 - any failure means that it is unavailable
             notice(error)
-            self._fail(State.REFUSES, str(error) or type(error).__name__)
+            self._fail(State.REFUSES, _reason(error), logged=str(error) or type(error).__name__)
         else:
             self.state, self.reason = State.ANSWERS, ""
             self._outages.answered(self._service)
 
-    def _fail(self, state: State, reason: str) -> None:
+    def _fail(self, state: State, reason: str, *, logged: str) -> None:
         self.state, self.reason = state, reason
-        self._outages.failed(self._service, reason)
+        self._outages.failed(self._service, logged)
 
 
 MAX_LAG_S: Final = 10
@@ -221,7 +238,8 @@ class Readiness:
             probes.append(self._writes)
         questions = [question for question in (probe.want() for probe in probes) if question is not None]
         if questions:
-            await asyncio.wait(questions, timeout=PROMPT_S)
+            is_first = any(probe.state is State.UNKNOWN for probe in probes)
+            await asyncio.wait(questions, timeout=FIRST_S if is_first else PROMPT_S)
 
     def _for_writes(self, *, has_pages: bool, tries: bool) -> list[str]:
         """Return what writes lack; with *tries*, also whether one in the database succeeds."""
@@ -286,7 +304,7 @@ class Readiness:
     def _write_disk(self) -> None:
         fault = fault_of(self._config.data)
         if fault:
-            raise OSError(fault)
+            raise Refused(fault)
 
     def _ask_store(self) -> None:
         """
@@ -339,14 +357,23 @@ def _write_database() -> None:
     """
     from django.db import OperationalError, connection, transaction
 
-    from muniment.store.database.form import require_known
-    from muniment.store.database.retry import is_given_up, is_lock_timeout
+    from muniment.store.database.form import UnknownDatabase, require_known
+    from muniment.store.database.retry import is_given_up, is_lock_timeout, is_unavailable
 
     with _connected(STUCK_S + PROBE_EVERY_S):
-        require_known()
+        try:
+            require_known()
+        except UnknownDatabase as error:
+            raise Refused(str(error)) from error
         if connection.vendor != "postgresql":
-            with transaction.atomic():
-                return
+            try:
+                with transaction.atomic():
+                    return
+            except OperationalError as error:
+                if disk_fault(error) or not is_unavailable(error):
+                    raise
+                message = f"other writers have held the database for {STUCK_S + PROBE_EVERY_S:g} seconds"
+                raise Refused(message) from error
         try:
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = '{STUCK_S:g}s'")
@@ -357,7 +384,7 @@ def _write_database() -> None:
             if not is_lock_timeout(error) and not is_given_up(error):
                 raise
             message = f"another session has held the edition for {STUCK_S:g} seconds"
-            raise TimeoutError(message) from None
+            raise Refused(message) from None
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT pg_logical_emit_message(true, 'muniment', 'probe')")
         connection.close()  # it is used every ten seconds

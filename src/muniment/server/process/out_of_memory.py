@@ -22,16 +22,43 @@ _STANDARD_ERROR: Final = 2
 
 
 def lacks_memory(error: BaseException | None) -> bool:
-    """Return whether *error*, or an error that led to it, says that the process got no memory."""
-    while error is not None:
-        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-            return True
-        if isinstance(error, RuntimeError) and _NO_THREAD in str(error):
-            return True
-        if isinstance(error, ImportError) and _NO_LIBRARY in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    """
+    Return whether *error*, or an error that led to it, says that the process got no memory.
+
+    One that was replaced by another (``raise ... from None``) was handled: only its request failed.
+    """
+    try:
+        return error is not None and (_says_so(error) or any(map(_says_so, _led_to(error))))
+    except MemoryError:
+        return True
+
+
+def _led_to(error: BaseException) -> list[BaseException]:
+    """Return the errors that led to *error*, and those of a group of tasks; each once, as one may be its own cause."""
+    found: dict[int, BaseException] = {}
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        former = waiting.pop()
+        if former is None or id(former) in found:
+            continue
+        found[id(former)] = former
+        waiting.append(former.__cause__)
+        if not former.__suppress_context__:
+            waiting.append(former.__context__)
+        if isinstance(former, BaseExceptionGroup):
+            waiting += former.exceptions
+    return list(found.values())
+
+
+def _says_so(error: BaseException) -> bool:
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    # The whole text: an error that quotes what a client has sent must not end the process.
+    if isinstance(error, RuntimeError):
+        return str(error) == _NO_THREAD
+    if isinstance(error, ImportError):
+        return _NO_LIBRARY in str(error)
+    return isinstance(error, MemoryError)
 
 
 def end_if_without_memory(error: BaseException | None) -> None:

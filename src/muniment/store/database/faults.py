@@ -7,8 +7,9 @@ import os
 import re
 import sqlite3
 import threading
+import time
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from muniment.kernel.phrases.phrase import marked
 from muniment.kernel.problems import Internal, Problem, Unavailable
@@ -84,19 +85,39 @@ class DamagedDocument(Unavailable):
         super().__init__(message, "Try again in a moment.", retry_after_s=2)
 
 
+REST_S: Final = 1.0
+"""Seconds after an attempt to mend a document before a read can ask for another one; each attempt doubles them."""
+LONGEST_REST_S: Final = 60.0
+
+
+class _Rest(NamedTuple):
+    """The pause of a document after an attempt to mend it."""
+
+    ends_at: float
+    seconds: float
+
+
 class DamagesRead:
-    """The damage that this process has met while reading: how often, and the documents that wait to be mended."""
+    """
+    The damage that this process has met while reading: how often, and the documents that wait to be mended.
+
+    Some documents stay damaged, for example one whose source is damaged, too. Readers cannot have such a document
+    mended, logged and recorded more often than once a minute, however often they ask for it.
+    """
 
     def __init__(self) -> None:
         self.counts = {"documents": 0, "pages": 0}
         """Totals by what was damaged, for the metrics."""
         self._waiting: set[tuple[str, str]] = set()
+        self._rests: dict[tuple[str, str], _Rest] = {}
         self._lock = threading.Lock()
 
     def document(self, kind: str, key: str) -> DamagedDocument:
-        """Note a damaged document, and return the error for the request. It counts once until it is taken."""
+        """Note a damaged document, and return the error for the request. It counts once for each attempt to mend it."""
         with self._lock:
-            if (kind, key) not in self._waiting:
+            rest = self._rests.get((kind, key))
+            is_resting = rest is not None and time.monotonic() < rest.ends_at
+            if (kind, key) not in self._waiting and not is_resting:
                 self._waiting.add((kind, key))
                 self.counts["documents"] += 1
                 log.error("the published document %s %s does not have its digest; it is not shown", kind, key)
@@ -112,7 +133,19 @@ class DamagesRead:
             return []
         with self._lock:
             taken, self._waiting = sorted(self._waiting), set()
+            self._let_rest(taken)
         return taken
+
+    def _let_rest(self, names: list[tuple[str, str]]) -> None:
+        """Begin the pause of documents that are being mended. Requires the lock."""
+        now = time.monotonic()
+        for name, rest in list(self._rests.items()):
+            if now > rest.ends_at + LONGEST_REST_S:  # it was mended: damage that is found later is another one
+                del self._rests[name]
+        for name in names:
+            former = self._rests.get(name)
+            seconds = REST_S if former is None else min(2 * former.seconds, LONGEST_REST_S)
+            self._rests[name] = _Rest(now + seconds, seconds)
 
 
 damages_read: Final = DamagesRead()
@@ -141,5 +174,5 @@ def fault_of(folder: Path) -> str:
     except OSError as error:
         with contextlib.suppress(OSError):
             probe.unlink(missing_ok=True)
-        return _BY_ERRNO.get(error.errno or 0) or str(error)
+        return _BY_ERRNO.get(error.errno or 0) or error.strerror or str(error)  # a health check shows no path
     return ""

@@ -107,14 +107,15 @@ def _retry_on_sqlite(operation: Callable[[], R]) -> R:
     watch = _Watch()
     for is_last in (False, True):
         try:
-            return operation()
+            with connection.execute_wrapper(watch):
+                return operation()
         except DatabaseError as error:
             if not is_unavailable(error):
                 raise
             if not disk_fault(error):
                 commits.give_up()
                 raise _given_up(may_have_changed=watch.may_have_changed) from error
-            problem = disk_problem(error)
+            problem = disk_problem(error, may_have_changed=watch.may_have_changed)
             connection.close()
             if is_last or problem.is_current or watch.may_have_changed:
                 raise problem from error
@@ -189,7 +190,8 @@ class _Watch:
         try:
             result = execute(sql, params, many, context)
         except Exception as error:
-            has_no_effect = is_rolled_back(error) or is_given_up(error)
+            # SQLite takes a statement that fails back by itself; only a server may have done what it does not answer.
+            has_no_effect = connection.vendor == "sqlite" or is_rolled_back(error) or is_given_up(error)
             self._autocommitted = self._autocommitted or (is_unavailable(error) and not has_no_effect)
             raise
         self._autocommitted = True
@@ -243,10 +245,11 @@ class DiskFault(Unavailable):
     Args:
         fault: the fault in words.
         is_current: whether the disk still refuses it, so that another attempt is useless.
+        may_have_changed: whether an earlier transaction of the same operation was committed.
     """
 
-    def __init__(self, fault: str, *, is_current: bool) -> None:
-        is_unsure = fault == FAILED
+    def __init__(self, fault: str, *, is_current: bool, may_have_changed: bool = False) -> None:
+        is_unsure = fault == FAILED or may_have_changed
         saved = Phrase("The change may or may not have been saved") if is_unsure else Phrase("Nothing was saved")
         super().__init__(
             Phrase("{saved}: {fault}. Public reads still work.", saved=saved, fault=Phrase(fault)),
@@ -256,9 +259,10 @@ class DiskFault(Unavailable):
         self.fault, self.is_current = fault, is_current
 
 
-def disk_problem(error: BaseException) -> DiskFault:
+def disk_problem(error: BaseException, *, may_have_changed: bool = False) -> DiskFault:
     """Return the problem of a write that a disk refused; SQLite's message may name a symptom of a full disk."""
     fault, found = disk_fault(error), ""
     if fault in _SYMPTOMS and connection.vendor == "sqlite":
         found = fault_of(Path(connection.settings_dict["NAME"]).parent)
-    return DiskFault(found or fault, is_current=bool(found) or fault not in _SYMPTOMS)
+    is_current = bool(found) or fault not in _SYMPTOMS
+    return DiskFault(found or fault, is_current=is_current, may_have_changed=may_have_changed)
