@@ -71,7 +71,7 @@ def read_lines(path: Path) -> Iterator[ImportLine]:
 def _too_long() -> Phrase:
     return Phrase(
         "has more than {limit:,} bytes in one line. Put long lists of a company into captable.jsonl, positions.jsonl"
-        " and proposals.jsonl, one row a line",
+        " and proposals.jsonl, one row per line",
         limit=MAX_LINE_BYTES,
     )
 
