@@ -81,6 +81,23 @@ def test_a_company_with_related_organizations_leads_to_its_network(visitor, publ
     assert 'href="/companies/harbour/network"' in visitor.get("/companies/harbour").text
 
 
+def test_both_sides_count_the_same_people_in_common_and_the_network_lists_them(visitor, publisher):
+    people = 26  # more than a page shows of a team, among many with no other position
+    publisher.publish(
+        company(1, "harbour", name="Harbour", positions=[position(n) for n in range(1, 61)]),
+        company(2, "quay", name="Quay", positions=[position(n) for n in range(60, 60 - people, -1)]),
+        *(
+            person(n, positions=(("Engineer", "harbour"), *([("Clerk", "quay")] if n > 60 - people else [])))
+            for n in range(1, 61)
+        ),
+    )
+    for one, other in (("harbour", "quay"), ("quay", "harbour")):
+        html = visitor.get(f"/companies/{one}").text
+        assert re.findall(rf'href="/companies/{other}".*?(\d+) people in common', html, re.DOTALL) == [str(people)]
+        html = visitor.get(f"/companies/{one}/network").text
+        assert len(listed(html)) == people
+
+
 def place(number):
     return OtherOrganization(f"place-{number:03}", f"Place {number:03}")
 

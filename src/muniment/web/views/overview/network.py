@@ -13,13 +13,12 @@ from html import escape
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
-from muniment.store.lists.ties import connected
+from muniment.store.lists import ties
 from muniment.web.context import address
 from muniment.web.presenters import company_lists as lists
 from muniment.web.requests.page_cache import published, reader
@@ -30,29 +29,6 @@ PEOPLE: Final = 40
 """On a page of the list."""
 OTHERS_SHOWN: Final = 12
 """Other organizations of one person in the list; the profile has all."""
-
-
-class _TiedOrganization(msgspec.Struct):
-    name: str
-    slug: str = ""
-
-
-class _TiedPosition(msgspec.Struct):
-    company: _TiedOrganization | None = None
-
-
-class _TiedPerson(msgspec.Struct):
-    slug: str
-    positions: list[_TiedPosition] = []
-
-
-class _TiesDocument(msgspec.Struct):
-    data: _TiedPerson
-
-
-_decode = msgspec.json.Decoder(_TiesDocument).decode
-
-
 MOST_PEOPLE: Final = 24
 MOST_ORGANIZATIONS: Final = 35
 """With the organization itself at most 60 nodes; beyond that, labels and lines cannot be read."""
@@ -126,16 +102,17 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
     company = bundle["company"]
     home = f"/companies/{quote(company['id'])}"
     members = {each.slug: each for each in lists.team_of(bundle.get("positions") or []) if each.slug}
-    slugs = connected(reader(), members)
+    slugs = ties.connected(reader(), members)
     page = lists.cut(slugs, request.GET.get("page", ""), PEOPLE)
     wanted = dict.fromkeys((*slugs[:MOST_PEOPLE], *page.items))
-    others = _others(list(wanted), company["id"])
-    ties = {
-        each: Tie(each, members[each].name, members[each].titles, members[each].more, others[each])
-        for each in wanted
-        if others.get(each)
-    }
-    shown = network_of([ties[each] for each in slugs[:MOST_PEOPLE] if each in ties])
+    others = ties.others_of(reader(), list(wanted), company["id"])
+    tied = {}
+    for person in wanted:
+        if held := others.get(person):
+            organizations = [OtherOrganization(each.slug, each.name) for each in held]
+            member = members[person]
+            tied[person] = Tie(person, member.name, member.titles, member.more, organizations)
+    shown = network_of([tied[each] for each in slugs[:MOST_PEOPLE] if each in tied])
     context = {
         "room": "companies",
         "company": company,
@@ -150,24 +127,10 @@ def network(request: HttpRequest, slug: str) -> HttpResponse:
         "shown": shown,
         "total": len(slugs),
         "members_total": len(members),
-        "ties": [ties[each] for each in page.items if each in ties],
+        "ties": [tied[each] for each in page.items if each in tied],
         "others_shown": OTHERS_SHOWN,
     }
     return TemplateResponse(request, "company/network.html", context)
-
-
-def _others(people: list[str], slug: str) -> dict[str, list[OtherOrganization]]:
-    """Return the other organizations of each person."""
-    found = {}
-    for each in reader().documents([("person", person) for person in people]).values():
-        person = _decode(each.body).data
-        held = {
-            position.company.slug: OtherOrganization(position.company.slug, position.company.name)
-            for position in person.positions
-            if position.company and position.company.slug not in {"", slug}
-        }
-        found[person.slug] = list(held.values())
-    return found
 
 
 def network_of(ties: Sequence[Tie]) -> Network:

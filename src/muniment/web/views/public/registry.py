@@ -1,6 +1,5 @@
 """The public pages of companies and people, with their JSON-LD for search engines, cached by edition."""
 
-from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -13,6 +12,7 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import PICTURE_PATH
 from muniment.languages.writing import number
+from muniment.store.lists import ties
 from muniment.web.context import address
 from muniment.web.lists.search import joined
 from muniment.web.presenters import company_lists as lists
@@ -49,8 +49,6 @@ ROUNDS_SHOWN = 12
 HOLDERS_SHOWN = 10
 CHANGES_SHOWN = 8
 RELATED_SHOWN = 6
-MEMBERS_COMPARED = 20
-"""The people whose other positions tell which organizations are related."""
 ORGANIZATIONS_SHOWN = 30
 """Maximum organizations shown of one person; the page of all positions has the rest."""
 MANY_OF_ONE: Final = 4
@@ -61,27 +59,6 @@ POSITIONS_DESCRIBED = 50
 MOST_COMPARED = 4
 
 _decode = msgspec.json.decode
-
-
-class _Organization(msgspec.Struct):
-    name: str
-    slug: str = ""
-    logo: Any = None
-
-
-class _Position(msgspec.Struct):
-    company: _Organization | None = None
-
-
-class _Person(msgspec.Struct):
-    positions: list[_Position] = []
-
-
-class _PersonDocument(msgspec.Struct):
-    data: _Person
-
-
-_decode_person = msgspec.json.Decoder(_PersonDocument).decode
 
 
 @published(daily=True)
@@ -287,15 +264,16 @@ def positions(request: HttpRequest, slug: str) -> HttpResponse:
 def _related(slug: str, positions: list[JSONObject]) -> list[JSONObject]:
     """Return the organizations that share people with a company, those with the most first."""
     people = dict.fromkeys(row["person"]["slug"] for row in positions if (row.get("person") or {}).get("slug"))
-    names = [("person", person) for person in islice(people, MEMBERS_COMPARED)]
-    found: dict[str, JSONObject] = {}
-    for each in reader().documents(names).values():
-        others = {row.company.slug: row.company for row in _decode_person(each.body).data.positions if row.company}
-        for other in others.values():
-            if other.slug and other.slug != slug:
-                row = {"slug": other.slug, "name": other.name, "logo": other.logo, "shared": 0}
-                found.setdefault(other.slug, row)["shared"] += 1
-    return sorted(found.values(), key=lambda row: (-row["shared"], row["name"]))[:RELATED_SHOWN]
+    others = ties.others_of(reader(), ties.connected(reader(), people), slug)
+    return [
+        {
+            "slug": each.organization.slug,
+            "name": each.organization.name,
+            "logo": each.organization.logo,
+            "shared": each.people,
+        }
+        for each in ties.shared(others)[:RELATED_SHOWN]
+    ]
 
 
 def json_for_script(value: object) -> str:
