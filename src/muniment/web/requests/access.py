@@ -47,13 +47,21 @@ def actor_of(request: HttpRequest) -> Actor:
     return actor if step_up.is_confirmed(request) else replace(actor, confirmed=False)
 
 
-def signed_in(*methods: str) -> Callable[[View], View]:
-    """Require a signed-in account, and redirect others to sign-in."""
+def signed_in(*methods: str, may_see: Callable[[Actor], bool] | None = None) -> Callable[[View], View]:
+    """
+    Require a signed-in account, and redirect others to sign-in.
+
+    Args:
+        may_see: accounts of which it is false get 404, whatever the method.
+    """
     allowed = methods or ("GET", "HEAD", "POST")
 
     def decorate(view: View) -> View:
         @functools.wraps(view)
         def enter(request: HttpRequest, **where: Any) -> HttpResponse:
+            # Before the method is judged: a 405 would tell an account that the page exists.
+            if may_see and request.user.is_authenticated and not may_see(actor_of(request)):
+                raise _not_in_account()
             if request.method not in allowed:
                 raise MethodNotAllowed(str(request.method), ", ".join(allowed))
             if not request.user.is_authenticated:
@@ -63,15 +71,19 @@ def signed_in(*methods: str) -> Callable[[View], View]:
             except NotFound as refusal:
                 if actor_of(request).is_reviewer:  # to whom every listing is known
                     raise NotFound(refusal.message, gettext("Check the address or search.")) from refusal
-                raise NotFound(
-                    gettext("Not found in your account."),
-                    gettext("It doesn't exist, or it belongs to another account. Your listings are at /manage."),
-                ) from refusal
+                raise _not_in_account() from refusal
             return _with_author(request, response)
 
         return enter
 
     return decorate
+
+
+def _not_in_account() -> NotFound:
+    return NotFound(
+        gettext("Not found in your account."),
+        gettext("It doesn't exist, or it belongs to another account. Your listings are at /manage."),
+    )
 
 
 def confirm_first(request: HttpRequest, page: str = "") -> HttpResponse | None:
@@ -122,25 +134,12 @@ def confirmed(
 
 def reviewer(*methods: str) -> Callable[[View], View]:
     """Require a reviewer; other accounts get 404."""
-    return _for_role(lambda actor: actor.is_reviewer, *methods)
+    return signed_in(*methods, may_see=lambda actor: actor.is_reviewer)
 
 
 def operator(*methods: str) -> Callable[[View], View]:
     """Require an operator; other accounts get 404."""
-    return _for_role(lambda actor: actor.role == "operator", *methods)
-
-
-def _for_role(is_allowed: Callable[[Actor], bool], *methods: str) -> Callable[[View], View]:
-    def decorate(view: View) -> View:
-        @functools.wraps(view)
-        def enter(request: HttpRequest, **where: Any) -> HttpResponse:
-            if not is_allowed(actor_of(request)):
-                raise NotFound(gettext("This page doesn't exist."), gettext("Check the address."))
-            return view(request, **where)
-
-        return signed_in(*methods)(enter)
-
-    return decorate
+    return signed_in(*methods, may_see=lambda actor: actor.role == "operator")
 
 
 def _to_sign_in(request: HttpRequest, *, can_return: bool) -> HttpResponse:
