@@ -16,7 +16,8 @@ _PROBLEM: Final = (0, 1)
 _FAULT: Final = (1,)
 CALLS: Final = {
     **dict.fromkeys(
-        ("BadRequest", "NotFound", "Unauthorized", "Forbidden", "Conflict", "TooLarge", "TooMany"), _PROBLEM
+        ("BadRequest", "NotFound", "Unauthorized", "Forbidden", "Conflict", "LimitReached", "TooLarge", "TooMany"),
+        _PROBLEM,
     ),
     **dict.fromkeys(("Unavailable", "Refused", "NotAPicture", "own_profile", "no_company"), _PROBLEM),
     **dict.fromkeys(

@@ -48,7 +48,7 @@ from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Joined, Phrase, marked
 from muniment.kernel.phrases.storing import packed, unpacked
-from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, LimitReached, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.access import no_company
@@ -286,7 +286,7 @@ def _make_room_for_run(account_id: int) -> None:
     """Refuse another run beyond the limit; the caller has locked the account."""
     waiting = ReportRun.objects.filter(account_id=account_id, state=RunState.CREATED, expires_at__gt=now()).count()
     if waiting >= MAX_UNEXECUTED_RUNS:
-        raise Conflict(
+        raise LimitReached(
             Phrase(
                 "You have {waiting} report runs that are not executed; at most {limit} are allowed.",
                 waiting=waiting,

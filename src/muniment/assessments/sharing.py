@@ -13,7 +13,7 @@ from muniment.encryption import seal, unseal
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.problems import BadRequest, LimitReached, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.kernel.tokens import random_text, token_digest
 
@@ -49,7 +49,8 @@ def share_report(actor: Actor, run_id: str, *, name: str = "") -> str:
 
     Raises:
         NotFound: the run is unknown, or not the actor's.
-        Conflict: there is no report, or it has too many links.
+        Conflict: there is no report.
+        LimitReached: it has too many links.
         BadRequest: the name is too long or has invalid characters.
     """
     token = random_text(32)
@@ -61,7 +62,7 @@ def share_report(actor: Actor, run_id: str, *, name: str = "") -> str:
     with transaction.atomic():
         report = Report.objects.select_for_update().get(pk=get_report(actor, run_id).pk)
         if report.links.count() >= MAX_LINKS:
-            raise Conflict(
+            raise LimitReached(
                 Phrase("This report has {limit} links, the most allowed.", limit=MAX_LINKS),
                 "Revoke one that is not used.",
             )

@@ -80,6 +80,10 @@ class Conflict(Problem):
     status = HTTPStatus.CONFLICT
 
 
+class LimitReached(Conflict):
+    """An account or a listing has as many of these as it may have. Another is possible once one of them is gone."""
+
+
 class TooLarge(Problem):
     """The content exceeds its size limit."""
 

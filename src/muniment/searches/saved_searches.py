@@ -11,7 +11,7 @@ from muniment.accounts.operations import account_of
 from muniment.accounts.personal_data import ArchiveEntry, Part
 from muniment.kernel.actor import Actor
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, LimitReached, NotFound
 from muniment.kernel.texts import line_fault
 from muniment.kernel.wire import timestamp
 from muniment.searches.models import SavedSearch
@@ -33,7 +33,8 @@ def save_search(actor: Actor, list_name: str, query: str, name: str) -> SavedSea
     Raises:
         Forbidden: the actor has no account.
         BadRequest: unknown list, invalid name, or the query is too long.
-        Conflict: the account has saved this search, or the maximum number of searches.
+        Conflict: the account has saved this search.
+        LimitReached: it has the maximum number of searches.
     """
     account = account_of(actor)
     if list_name not in LISTS:
@@ -53,7 +54,7 @@ def save_search(actor: Actor, list_name: str, query: str, name: str) -> SavedSea
                 Phrase("You saved this search as “{name}”.", name=same.name), "Rename it at /manage/searches."
             )
         if mine.count() >= MAX_SEARCHES:
-            raise Conflict(
+            raise LimitReached(
                 Phrase("You have {limit} saved searches.", limit=MAX_SEARCHES), "Delete one that you no longer use."
             )
         return SavedSearch.objects.create(account=account, list=list_name, query=query, name=label)

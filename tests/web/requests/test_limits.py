@@ -13,7 +13,10 @@ from make.accounts import account, sign_in, signed_in
 from make.pages import fields_of, valid
 from muniment.accounts.models import PersonalToken
 from muniment.kernel import fairness
-from muniment.kernel.fairness import Fairness
+from muniment.kernel.fairness import MAX_DRAFTS, Fairness
+from muniment.registry.company import listings
+from muniment.registry.company.changes import CompanyChange
+from muniment.registry.review import workflow
 from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 from muniment.web.requests.limits import MAX_VISITOR_FORM_BYTES
 
@@ -87,6 +90,40 @@ def test_over_the_limit_nothing_is_changed_and_the_form_can_be_submitted_again(b
     limits.writes.charge(str(owner.pk), -1)
     assert browser.post("/manage/tokens", fields_of(page)).status_code == 200
     assert PersonalToken.objects.get().name == TOKEN["name"]
+
+
+def test_a_limit_is_said_before_a_form_is_filled_in_and_keeps_what_was_typed(browser, owner):
+    for number in range(MAX_DRAFTS):
+        listings.create_company(owner.actor("web"), CompanyChange(name=f"Reef {number}"))
+        assert (browser.get("/manage/companies/new").status_code == 200) is (number < MAX_DRAFTS - 1)
+    said = browser.get("/manage/companies/new").content.decode()
+    assert "Limit reached" in said
+    assert "20 listings that are not published yet" in said
+    assert 'href="/manage"' in said
+
+    answer = submit(browser, "/manage/companies/new", {"name": "Quay & Sons", "once": "1"})
+    assert answer.status_code == 409
+    page = answer.content.decode()
+    valid(page)
+    assert "changed by someone else" not in page
+    workflow.delete_draft(owner.actor("web"), "reef-0")
+    assert browser.post("/manage/companies/new", fields_of(page)).status_code == 302
+    assert listings.get_company(owner.actor("web"), "quay-sons").name == "Quay & Sons"
+
+
+def test_a_stale_form_is_not_offered_again(browser, owner):
+    made = listings.create_company(owner.actor("web"), CompanyChange(name="Reef"))
+    answer = submit(browser, f"/manage/companies/{made.slug}/submit", {"version": made.version + 1})
+    assert answer.status_code in {400, 409}
+    assert "Submit again" not in answer.content.decode()
+
+
+def test_a_password_is_never_put_into_a_page(browser, owner):
+    for number in range(MAX_DRAFTS):
+        listings.create_company(owner.actor("web"), CompanyChange(name=f"Reef {number}"))
+    answer = submit(browser, "/manage/companies/new", {"name": "Quay", "password": "harbour lights"})
+    assert answer.status_code == 409
+    assert "harbour lights" not in answer.content.decode()
 
 
 @pytest.mark.usefixtures("written")

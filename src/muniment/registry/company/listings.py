@@ -28,7 +28,7 @@ from muniment.kernel.ids import now, slug_fault
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import Conflict
+from muniment.kernel.problems import Conflict, LimitReached
 from muniment.registry import history, provenance
 from muniment.registry.company.access import decides, expect_version, no_company, no_entry, owned, require_account
 from muniment.registry.company.changes import (
@@ -227,7 +227,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
     Raises:
         BadFields: a value is invalid, or the slug is taken.
         Forbidden: the actor has no account.
-        Conflict: the account has too many listings that were never published.
+        LimitReached: the account has too many listings that were never published.
         TooMany: the account has changed too much text in a short time.
 
     Source: decisions, section 2, slugs: never given again.
@@ -240,8 +240,7 @@ def create_company(actor: Actor, change: CompanyChange, *, slug: str = "") -> Ow
         raise BadFields([Fault("slug", fault)], "Omit the slug to derive one from the name.")
     try:
         with transaction.atomic():
-            if not decides(actor):
-                make_room_for_draft(account_id)
+            make_room_for_draft(actor, account_id)
             if slug:
                 GivenSlug.objects.create(kind="company", slug=slug)
             else:
@@ -757,12 +756,20 @@ def _tell_others(event: Event, actor: Actor, company: Company, owner_id: int | N
         record(event, account=account_id, actor=actor, subject=subject, detail={"owner": owner_id}, name=company.name)
 
 
-def make_room_for_draft(account_id: int) -> None:
+def make_room_for_draft(actor: Actor, account_id: int) -> None:
     """Refuse another draft beyond the limit. In the caller's transaction: the lock serializes those of one account."""
     Account.objects.select_for_update().get(pk=account_id)
+    refuse_draft_beyond_limit(actor)
+
+
+def refuse_draft_beyond_limit(actor: Actor) -> None:
+    """Raise LimitReached if the actor has as many unpublished listings as an account may have."""
+    if decides(actor):
+        return
+    account_id = require_account(actor, "A listing belongs to an account.")
     unpublished = Company.objects.filter(ownerships__account_id=account_id, state__in=_UNPUBLISHED)
     if unpublished.count() >= MAX_DRAFTS:
-        raise Conflict(
+        raise LimitReached(
             Phrase(
                 "You have {count} listings that are not published yet; at most {limit} are allowed.",
                 count=unpublished.count(),

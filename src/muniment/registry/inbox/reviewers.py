@@ -17,7 +17,7 @@ from muniment.jobs.handlers import Handler, register
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import Conflict, NotFound
+from muniment.kernel.problems import LimitReached, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.languages.writing import number
 from muniment.mail import outgoing, places
@@ -92,7 +92,7 @@ def save_reply(actor: Actor, title: str, text: str, *, number: int | None = None
         Forbidden: the actor is not a reviewer.
         NotFound: there is no such reply.
         BadFields: title or text is empty or too long, or the title is taken.
-        Conflict: there are too many.
+        LimitReached: there are too many.
     """
     require_reviewer(actor, _SAVED_REPLIES)
     values = {"title": title.strip(), "text": text.strip()}
@@ -101,7 +101,7 @@ def save_reply(actor: Actor, title: str, text: str, *, number: int | None = None
         raise BadFields(faults, "A saved reply has a title and a text.")
     reply = get_reply(actor, number) if number is not None else SavedReply()
     if number is None and SavedReply.objects.count() >= MAX_REPLIES:
-        raise Conflict(Phrase("There are {limit} saved replies already.", limit=MAX_REPLIES), "Delete one first.")
+        raise LimitReached(Phrase("There are {limit} saved replies already.", limit=MAX_REPLIES), "Delete one first.")
     reply.title, reply.text = values["title"], values["text"]
     reply.account_id, reply.updated_at = actor.account_id, now()
     try:

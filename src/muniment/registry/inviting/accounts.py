@@ -25,7 +25,7 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
-from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, LimitReached, NotFound
 from muniment.kernel.tokens import token_digest
 from muniment.languages import writing
 from muniment.mail import outgoing
@@ -51,7 +51,8 @@ def invite_person(actor: Actor, email: str, *, role: str = "owner", own: str = "
         Forbidden: the actor is not an operator, or has to confirm its identity first.
         BadRequest: the address or the role is invalid.
         NotFound: there is no such listing.
-        Conflict: the address has an account, people sign in only at providers, or too many invitations are open.
+        Conflict: the address has an account, or people sign in only at providers.
+        LimitReached: too many invitations are open.
     """
     require_operator(actor)
     require_confirmed(actor)
@@ -75,7 +76,7 @@ def invite_person(actor: Actor, email: str, *, role: str = "owner", own: str = "
         AccountInvitation.objects.filter(_open(), email=address).update(revoked_at=now())
         if AccountInvitation.objects.filter(_open()).count() >= MAX_OPEN:
             fault = gettext("%(number)d invitations are open.") % {"number": MAX_OPEN}
-            raise Conflict(fault, gettext("Revoke some, or wait until they are accepted or expire."))
+            raise LimitReached(fault, gettext("Revoke some, or wait until they are accepted or expire."))
         token = secrets.token_urlsafe(32)
         made = AccountInvitation.objects.create(
             email=address,

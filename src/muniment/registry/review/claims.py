@@ -13,7 +13,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, LimitReached, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
 from muniment.registry.company.access import require_account, require_reviewer
@@ -207,7 +207,7 @@ def _save_request(actor: Actor, petition: Petition) -> Petition:
     try:
         with transaction.atomic():
             if Petition.objects.filter(account_id=petition.account_id, decision="").count() >= MAX_OPEN:
-                raise Conflict(
+                raise LimitReached(
                     Phrase("You already have {limit} open requests.", limit=MAX_OPEN),
                     "Wait for the reviewers' decisions.",
                 )

@@ -22,7 +22,7 @@ from muniment.accounts.security.step_up import require_confirmed
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import Conflict, NotFound, TooMany
+from muniment.kernel.problems import LimitReached, NotFound, TooMany
 from muniment.kernel.tokens import token_digest
 from muniment.languages import writing
 from muniment.mail import outgoing
@@ -58,7 +58,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
     Raises:
         NotFound: unknown, or not owned.
         BadFields: the address is invalid.
-        Conflict: too many open invitations.
+        LimitReached: too many open invitations.
         TooMany: the account sent too many within the hour or the day.
         Forbidden: the actor has to confirm its identity first.
     """
@@ -77,7 +77,7 @@ def invite_owner(actor: Actor, slug: str, email: str, *, base_url: str) -> Invit
         waiting = _open(company).exclude(email=address)
         if waiting.count() >= MAX_OPEN:
             message = Phrase("This listing already has {limit} open invitations.", limit=MAX_OPEN)
-            raise Conflict(message, "Wait until they are accepted or expire.")
+            raise LimitReached(message, "Wait until they are accepted or expire.")
         Invitation.objects.filter(company=company, email=address, accepted_at__isnull=True).delete()
         invitation = Invitation.objects.create(
             company=company, email=address, token_digest=token_digest(token), invited_by_id=account_id

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl
 
 from allauth.account.internal.flows.reauthentication import STATE_SESSION_KEY
 from allauth.account.middleware import AccountMiddleware
@@ -10,23 +11,27 @@ from allauth.core.exceptions import ImmediateHttpResponse, ReauthenticationRequi
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http.request import RawPostDataException
 from django.shortcuts import render
 from django.templatetags.static import static
 from django.utils.translation import gettext, gettext_lazy
 
-from muniment.kernel.problems import Internal, Problem
+from muniment.kernel.problems import Internal, LimitReached, Problem, TooMany, Unavailable
 from muniment.languages.offered import base_direction
 from muniment.languages.speaking import language
 from muniment.languages.translated import sentence, translated
 from muniment.store.database.faults import disk_fault, notice
 from muniment.store.database.retry import RETRY_AFTER_S, is_unavailable, with_retry
+from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
 
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+MAX_FIELDS: Final = 1_000
 _TITLES = {
     400: gettext_lazy("Invalid request"),
     403: gettext_lazy("Not allowed"),
     404: gettext_lazy("Page not found"),
     405: gettext_lazy("Method not allowed"),
-    409: gettext_lazy("This was changed by someone else"),
+    409: gettext_lazy("Not possible now"),
     413: gettext_lazy("Too large"),
     429: gettext_lazy("Too many requests"),
     500: gettext_lazy("Something went wrong"),
@@ -79,7 +84,34 @@ def answered(request: HttpRequest, view: Callable[..., HttpResponse], *args: Any
 
 
 def problem_page(request: HttpRequest, problem: Problem) -> HttpResponse:
-    return page(request, problem.status, translated(problem.message), translated(problem.hint), problem)
+    """Return the page of a Problem; of one that passes, with the submitted form, so that nothing typed is lost."""
+    hint = translated(problem.hint)
+    passes = isinstance(problem, LimitReached | TooMany | Unavailable)
+    if not passes or request.method in SAFE:
+        return page(request, problem.status, translated(problem.message), hint, problem)
+    fields = _form_fields(request)
+    if fields is None:
+        hint = f"{hint} {gettext('Then reload this page to submit the form again.')}"
+        return page(request, problem.status, translated(problem.message), hint, problem)
+    again = {"address": request.get_full_path(), "fields": fields}
+    return page(request, problem.status, translated(problem.message), hint, problem, again=again)
+
+
+def _form_fields(request: HttpRequest) -> list[tuple[str, str]] | None:
+    """Return the fields of a submitted form; None if they can't or should not be put into a page."""
+    # A file cannot be put into a page, and a password or a code should not be.
+    if request.content_type != "application/x-www-form-urlencoded" or request.path.startswith("/accounts/"):
+        return None
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if int(length) > MAX_KEPT_BYTES:
+        return None
+    try:
+        # The CSRF token stays the one that was sent, so a form of another site is refused when it comes again.
+        fields = parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except (ValueError, RawPostDataException):
+        return None
+    has_password = any("password" in name for name, _ in fields)
+    return None if has_password else fields
 
 
 def page(
@@ -90,7 +122,7 @@ def page(
         return json_error(status, message, hint, problem)
     context |= {
         "status": int(status),
-        "problem_title": _TITLES.get(int(status), _TITLES[400]),
+        "problem_title": _title(status, problem),
         "message": message,
         "hint": hint,
         "nearest": [{"label": label, "address": where} for label, where in getattr(problem, "nearest", ())],
@@ -100,6 +132,12 @@ def page(
     for name, value in {**(problem.headers if problem else {}), "Cache-Control": "no-store"}.items():
         response[name] = value
     return response
+
+
+def _title(status: int, problem: Problem | None) -> Any:
+    if isinstance(problem, LimitReached):
+        return gettext("Limit reached")
+    return _TITLES.get(int(status), _TITLES[400])
 
 
 def asks_for_json(request: HttpRequest) -> bool:

@@ -8,26 +8,22 @@ again, with everything that was entered.
 import re
 from collections.abc import Callable
 from typing import Final
-from urllib.parse import parse_qsl
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.utils.translation import gettext
 
 from muniment.kernel import fairness
 from muniment.kernel.fairness import ACCOUNT
 from muniment.kernel.problems import TooLarge, TooMany
-from muniment.languages.translated import in_words, translated
+from muniment.languages.translated import in_words
 from muniment.web.requests import errors
 from muniment.web.requests.access import author_of
-from muniment.web.requests.kept_forms import MAX_KEPT_BYTES
+from muniment.web.requests.errors import SAFE
 
-SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _OF_ACCOUNTS: Final = re.compile(r"/(?:manage|review|operate|accounts|oauth|reports)(?:/|$)")
 """Pages for accounts. Other pages are the same for everybody, and are limited by address."""
 _ALWAYS: Final = re.compile(r"/(?:accounts/logout|manage/security)/?")
 """Pages that an account reaches over its limits."""
 _CHANGES_NOTHING: Final = re.compile(r"/review/frameworks/[^/]+/validate|/manage/companies/[^/]+/preview(?:/live)?")
-MAX_FIELDS: Final = 1_000
 MAX_VISITOR_FORM_BYTES: Final = 64 << 10
 """Maximum form size of a signed-out visitor. A browser whose account was signed out may send more: it pays for it."""
 _LIMITED_THEMSELVES: Final = re.compile(r"/oauth/(?:token|register|revoke)/?")
@@ -74,31 +70,7 @@ def _is_large_form(request: HttpRequest) -> bool:
 
 
 def _refused(request: HttpRequest, refusal: TooMany) -> HttpResponse:
-    if request.headers.get("Accept", "").startswith("application/json"):
+    if request.method not in SAFE and request.headers.get("Accept", "").startswith("application/json"):
         headers = {**refusal.headers, "Cache-Control": "no-store"}
         return JsonResponse(in_words(refusal), status=refusal.status, headers=headers)
-    if request.method in SAFE:
-        return errors.page(request, refusal.status, translated(refusal.message), translated(refusal.hint), refusal)
-    # A file cannot be put into a page, and a password should not be.
-    fields = None if request.path.startswith("/accounts/") else _form(request)
-    if fields is None:
-        kept = gettext("Then reload this page to submit the form again.")
-        return errors.page(
-            request, refusal.status, translated(refusal.message), f"{translated(refusal.hint)} {kept}", refusal
-        )
-    again = {"address": request.get_full_path(), "fields": fields}
-    return errors.page(
-        request, refusal.status, translated(refusal.message), translated(refusal.hint), refusal, again=again
-    )
-
-
-def _form(request: HttpRequest) -> list[tuple[str, str]] | None:
-    """Return the fields of a form without files; None if it is too large to be put into a page."""
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    if request.content_type != "application/x-www-form-urlencoded" or int(length) > MAX_KEPT_BYTES:
-        return None
-    try:
-        # The CSRF token stays the one that was sent, so a form of another site is refused when it comes again.
-        return parse_qsl(request.body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
-    except ValueError:
-        return None
+    return errors.problem_page(request, refusal)

@@ -55,6 +55,9 @@ _decode: Any = msgspec.json.decode
 def new(request: HttpRequest) -> HttpResponse:
     """Create a draft: the first step. Warn about likely duplicates."""
     actor = actor_of(request)
+    if request.method != "POST":
+        # Told before the form is filled in. A form that is sent beyond the limit is kept on the page of the refusal.
+        listings.refuse_draft_beyond_limit(actor)
     form = Basics(form_data(request))
     slug = request.POST.get("slug", "").strip()
     duplicates: list[Any] = []
