@@ -21,13 +21,15 @@ CALLS: Final = {
     ),
     **dict.fromkeys(("Unavailable", "Refused", "NotAPicture", "own_profile", "no_company"), _PROBLEM),
     **dict.fromkeys(
-        ("BadFields", "read_fields", "Fault", "ChoiceFault", "Breach", "refuse", "require_account"), _FAULT
+        ("BadFields", "read_fields", "Fault", "ChoiceFault", "Breach", "refuse", "require_account", "require_note"),
+        _FAULT,
     ),
     **dict.fromkeys(("require_reviewer", "_require"), _FAULT),
     **dict.fromkeys(("warning", "good", "bad", "Verdict"), _PROBLEM),
     "_Words": _PROBLEM,
     **dict.fromkeys(
-        ("Rejected", "NotATable", "LogoFault", "NotDrawable", "NotFetched", "Abandoned", "Postponed"), (0,)
+        ("NoteMissing", "Rejected", "NotATable", "LogoFault", "NotDrawable", "NotFetched", "Abandoned", "Postponed"),
+        (0,),
     ),
     **dict.fromkeys(("marked", "Phrase", "ValueError"), (0,)),
     "Lost": (0, 1),

@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import MAX_SLUG_CHARACTERS, slug_from_name
 from muniment.kernel.phrases.phrase import Joined, Phrase, either
-from muniment.kernel.problems import Conflict, Forbidden, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
 from muniment.registry.models import Company, Framework, Ownership, Person
 from muniment.store.search import keys
 
@@ -54,6 +54,26 @@ def no_entry(slug: str, number: int) -> NotFound:
 def decides(actor: Actor) -> bool:
     """Return whether *actor* acts as a reviewer: on pages or the command line, never through a token or an app."""
     return actor.is_reviewer and actor.via in {"web", "command", "system"}
+
+
+class NoteMissing(BadRequest):
+    """The decision is told to people with a reason, and none was given."""
+
+
+def require_note(note: str, hint: str) -> str:
+    """
+    Return the note of a decision, stripped.
+
+    Args:
+        hint: what to write, and who reads it.
+
+    Raises:
+        NoteMissing: it is blank.
+    """
+    text = note.strip()
+    if not text:
+        raise NoteMissing("Write a note first.", hint)
+    return text
 
 
 def require_reviewer(actor: Actor, task: str) -> None:

@@ -13,7 +13,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, Problem
-from muniment.registry.company.access import require_reviewer
+from muniment.registry.company.access import require_note, require_reviewer
 from muniment.registry.inbox import items
 from muniment.registry.models import Company, Person
 from muniment.registry.people import moderation
@@ -56,7 +56,8 @@ def decide(actor: Actor, chosen: Chosen, decision: Decision, note: str = "") -> 
         Forbidden: the actor is not a reviewer.
         NotFound: there is no such item.
         Conflict: it was decided or changed in the meantime.
-        BadRequest: the decision needs a note, or does not exist for this kind.
+        BadRequest: the decision does not exist for this kind.
+        NoteMissing: it needs a note.
     """
     require_reviewer(actor, _TASK)
     kind, key = _parts(chosen.subject)
@@ -86,12 +87,13 @@ def decide_several(actor: Actor, chosen: Sequence[Chosen], decision: Decision, n
 
     Raises:
         Forbidden: the actor is not a reviewer.
-        BadRequest: none or too many are chosen, or a note is needed.
+        BadRequest: none or too many are chosen.
+        NoteMissing: a note is needed.
     """
     require_reviewer(actor, _TASK)
     _check_number(chosen)
-    if decision != "approve" and not note.strip():
-        raise BadRequest("Write a note first.", "We email it to the owners and requesters.")
+    if decision != "approve":
+        require_note(note, "We email it to the owners and requesters.")
     return [_result(each, lambda item: decide(actor, item, decision, note)) for each in chosen]
 
 
@@ -211,12 +213,13 @@ def move_several(actor: Actor, kind: str, step: str, slugs: Sequence[str], note:
 
     Raises:
         Forbidden: the actor is not a reviewer.
-        BadRequest: none or too many are chosen, or a reason is needed.
+        BadRequest: none or too many are chosen.
+        NoteMissing: a reason is needed.
     """
     require_reviewer(actor, _MODERATION)
     _check_selection(slugs)
-    if step == "unlist" and not note.strip():
-        raise BadRequest("Write a reason first.", "The owners receive it by email.")
+    if step == "unlist":
+        require_note(note, "The owners receive it by email.")
     results = []
     for slug in slugs:
         try:

@@ -16,7 +16,7 @@ from muniment.kernel.problems import BadRequest, Conflict
 from muniment.mail import outgoing
 from muniment.mail.receivers import in_language_of
 from muniment.registry import history, provenance
-from muniment.registry.company.access import require_reviewer
+from muniment.registry.company.access import require_note, require_reviewer
 from muniment.registry.company.changes import read_fields
 from muniment.registry.models import (
     Company,
@@ -89,12 +89,11 @@ def unlist_person(actor: Actor, slug: str, note: str) -> Person:
     Raises:
         Forbidden: the actor is not a reviewer.
         NotFound: no person has the slug.
-        BadRequest: the note is empty.
+        NoteMissing: the note is empty.
     """
     require_reviewer(actor, "unlist people")
-    if not note.strip():
-        raise BadRequest("Write a note first.", "Say why: the person can then respond.")
-    return _set_unlisted(actor, slug, UnlistedBy.REVIEWER, note.strip())
+    reason = require_note(note, "Say why: the person can then respond.")
+    return _set_unlisted(actor, slug, UnlistedBy.REVIEWER, reason)
 
 
 def relist_person(actor: Actor, slug: str, note: str = "") -> Person:

@@ -13,10 +13,10 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
-from muniment.kernel.problems import BadRequest, Conflict, LimitReached, NotFound
+from muniment.kernel.problems import Conflict, LimitReached, NotFound
 from muniment.kernel.texts import text_fault
 from muniment.registry import history
-from muniment.registry.company.access import require_account, require_reviewer
+from muniment.registry.company.access import require_account, require_note, require_reviewer
 from muniment.registry.company.changes import BadFields, CompanyChange, read_change, refuse_broken_rules
 from muniment.registry.company.listings import add_owner, compare, update_company
 from muniment.registry.models import Company, Person, Petition, State
@@ -103,11 +103,12 @@ def decide_request(actor: Actor, petition_id: int, *, approve: bool, note: str =
         Forbidden: the actor is not a reviewer.
         NotFound: unknown request.
         Conflict: another reviewer decided first.
-        BadRequest: no note for a declined request; the request can no longer be applied.
+        NoteMissing: a request is declined without one.
+        BadRequest: the request can no longer be applied.
     """
     require_reviewer(actor, "decide on requests")
-    if not approve and not note.strip():
-        raise BadRequest("Write a note first.", "Give a reason: we email it to the requester.")
+    if not approve:
+        require_note(note, "Give a reason: we email it to the requester.")
     with transaction.atomic():
         petition = Petition.objects.select_for_update(of=("self",)).filter(pk=petition_id).first()
         if petition is None:

@@ -4,7 +4,7 @@ The review workflow of a listing: from draft to published, the reviewers' decisi
 Each operation is one transaction: it checks the expected state under a lock, writes the history, and mails the owners.
 All raise NotFound for a listing that is unknown or not the actor's, and Conflict if the listing is in another state or
 has another version, because someone else decided first. The reviewers' operations raise Forbidden unless the actor is a
-reviewer, and BadRequest without a note where the owner needs one. The owners' operations raise Forbidden for a reviewer
+reviewer, and NoteMissing without a note where the owner needs one. The owners' operations raise Forbidden for a reviewer
 who does not own the listing.
 
 Source: decisions, section 5, listings.
@@ -21,10 +21,10 @@ from muniment.accounts.security.log import record
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase, marked
-from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound
+from muniment.kernel.problems import Conflict, Forbidden, NotFound
 from muniment.registry import history, provenance
 from muniment.registry.company import listings
-from muniment.registry.company.access import expect_version, owned, require_reviewer
+from muniment.registry.company.access import expect_version, owned, require_note, require_reviewer
 from muniment.registry.company.changes import CompanyChange, read_change, refuse_broken_rules
 from muniment.registry.company.listings import compare, publish_company, write
 from muniment.registry.models import Company, PendingChange, Person, State, Taking, UnlistedBy
@@ -143,10 +143,8 @@ def _check(company: Company, step: str) -> None:
         )
 
 
-def _require_note(note: str) -> str:
-    if not note.strip():
-        raise BadRequest("Write a note first.", "Say what the owner should know or change: we email it to them.")
-    return note.strip()
+def _note_to_owner(note: str) -> str:
+    return require_note(note, "Say what the owner should know or change: we email it to them.")
 
 
 def submit_company(actor: Actor, slug: str, *, expected_version: int | None = None) -> Company:
@@ -201,7 +199,8 @@ def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
 
 def _decide(actor: Actor, slug: str, step: str, note: str, *, expected_version: int | None = None) -> Company:
     require_reviewer(actor, _TASK)
-    note = note if step in _NOTE_OPTIONAL else _require_note(note)
+    if step not in _NOTE_OPTIONAL:
+        note = _note_to_owner(note)
     with transaction.atomic():
         company = move_company(actor, slug, step, expected_version=expected_version, note=note)
         event = _EVENTS.get(step, Event.SUBMISSION_DECIDED)
@@ -267,7 +266,7 @@ def decide_change(actor: Actor, change_id: int, *, approve: bool, note: str = ""
                 "Pending changes are at /review.",
             )
         pending.decision = "approved" if approve else "rejected"
-        pending.note = note if approve else _require_note(note)
+        pending.note = note if approve else _note_to_owner(note)
         pending.decided_at, pending.decided_by_id = now(), actor.account_id
         pending.save()
         detail = {"change": change_id, "decision": pending.decision}

@@ -51,7 +51,7 @@ def test_several_are_shown_then_unlisted_with_a_reason_and_published_again(brows
     assert "1 selected listing no longer exists." in preview
     assert model.objects.filter(slug__in=slugs, published=True).count() == 2
     without = browser.post(SEVERAL, {**form, "do": "unlist", "confirmed": "yes"}).content.decode()
-    assert "Write a reason first." in without
+    assert "Write a note first." in without
     assert model.objects.filter(slug__in=slugs, published=True).count() == 2
     done = browser.post(
         SEVERAL, {**form, "do": "unlist", "confirmed": "yes", "note": "A court asked."}

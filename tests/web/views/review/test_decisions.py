@@ -10,6 +10,7 @@ import pytest
 from django.test import Client
 
 from make.accounts import Letters, account, signed_in
+from make.pages import valid
 from make.reports import finished
 from muniment.assessments import scores
 from muniment.kernel.ids import now
@@ -153,6 +154,13 @@ def test_a_listing_that_the_owner_changed_meanwhile_is_not_approved(submitted, f
     assert Company.objects.get().state == "submitted"
 
 
+def test_a_note_stays_typed_when_the_decision_is_refused(submitted, first):
+    form = {"do": "reject", "note": "Name your board.", "version": "99"}
+    late = signed_in(first).post(f"/review/companies/{submitted}/decide", form, follow=True)
+    assert b"it has changed since" in late.content
+    assert "Name your board.</textarea>" in late.content.decode()
+
+
 @pytest.mark.parametrize("decision", ["request_changes", "reject"])
 def test_a_refusal_needs_a_note_which_the_owner_reads_and_is_mailed(
     submitted, first, owner, decision, django_capture_on_commit_callbacks
@@ -160,6 +168,11 @@ def test_a_refusal_needs_a_note_which_the_owner_reads_and_is_mailed(
     letters, client = Letters(), signed_in(first)
     without = client.post(f"/review/companies/{submitted}/decide", {"do": decision, "note": " "}, follow=True)
     assert b"Write a note first." in without.content
+    note = next(each for each in valid(without.content.decode()).iter("textarea") if each.get("name") == "note")
+    assert note.get("aria-invalid") == "true"
+    assert "autofocus" in note.attrib, "the reader is where something is missing"
+    assert without.redirect_chain[-1][0].endswith("#note")
+    assert "aria-invalid" not in client.get(f"/review/companies/{submitted}").content.decode()
     with django_capture_on_commit_callbacks(execute=True):
         client.post(f"/review/companies/{submitted}/decide", {"do": decision, "note": "Name your board."})
     assert "Name your board." in signed_in(owner).get(f"/manage/companies/{submitted}").content.decode()

@@ -12,8 +12,10 @@ from muniment.assessments import scores
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.problems import BadRequest, Conflict, NotFound
+from muniment.kernel.problems import BadRequest, Conflict, NotFound, Problem
+from muniment.languages.translated import told
 from muniment.registry.company import listings
+from muniment.registry.company.access import NoteMissing
 from muniment.registry.company.listings import OwnedCompany
 from muniment.registry.inbox import checks, deciding, items, reviewers
 from muniment.registry.inbox.checks import Check
@@ -27,6 +29,7 @@ from muniment.web.forms import plain
 from muniment.web.presenters import company_lists, differences
 from muniment.web.presenters.company import links_of
 from muniment.web.requests.access import actor_of, reviewer
+from muniment.web.requests.kept_forms import form_data, keep_form, tell
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import show_problem
 from muniment.web.views.manage.companies import asked_version
@@ -58,6 +61,8 @@ _DERIVED = {
 }
 """Members of a company that are not its content."""
 TEAM_SHOWN = 24
+_NOTE_FAULT = "note fault"
+"""Key of the session under which the page of an item finds why its note was refused."""
 
 
 @reviewer("GET", "HEAD")
@@ -79,10 +84,9 @@ def company(request: HttpRequest, slug: str) -> HttpResponse:
     if "body" in shown:
         text["body"] = shown.pop("body")
     context = {
-        **_frame(actor, f"company:{slug}", mine.name),
+        **_frame(request, f"company:{slug}", mine.name),
         **_compared(actor, mine, shown, subject=f"company:{slug}"),
         "body": next(iter(differences.lines_of(text)), None),
-        "is_content": True,
         "is_unlisting": mine.state == "published",
         "has_owners": Ownership.objects.filter(company__slug=slug).exists(),
         "pending": _pending(slug),
@@ -131,8 +135,7 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             workflow.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
-        show_problem(request, refusal)
-        return HttpResponseRedirect(f"/review/companies/{slug}{query_of(request)}")
+        return _refused(request, refusal, f"/review/companies/{slug}")
     if what in _OF_SUBMISSIONS:
         return go_on(request, subject, str(_SAID[what]), name, undo=what != "approve")
     messages.success(request, _SAID[what])
@@ -149,7 +152,7 @@ def change(request: HttpRequest, number: int) -> HttpResponse:
     mine = listings.get_company(actor, pending.company.slug)
     facts = mine.bundle["company"]
     shown = {key: {"before": facts.get(key), "after": value} for key, value in pending.changes.items()}
-    frame = _frame(actor, f"change:{number}", mine.name)
+    frame = _frame(request, f"change:{number}", mine.name)
     context = {
         **frame,
         **_compared(actor, mine, shown, subject=f"change:{number}", changes=pending.changes),
@@ -182,7 +185,7 @@ def petition(request: HttpRequest, number: int) -> HttpResponse:
     name, subject = str(found.company or found.person), f"petition:{number}"
     stored = ItemChecks.objects.filter(subject=subject).first()
     context = {
-        **_frame(actor, subject, name),
+        **_frame(request, subject, name),
         "petition": found,
         "key": public.rpartition("/")[2],
         "name": name,
@@ -213,10 +216,20 @@ def _decide(request: HttpRequest, kind: str, number: int, said: tuple[str, str],
         decision = "approve" if approve else "decline"
         deciding.decide(actor, Chosen(subject), cast("Decision", decision), note)
     except (BadRequest, Conflict) as refusal:
-        show_problem(request, refusal)
-        page = "changes" if kind == "change" else "requests"
-        return HttpResponseRedirect(f"/review/{page}/{number}{query_of(request)}")
+        return _refused(request, refusal, f"/review/{'changes' if kind == 'change' else 'requests'}/{number}")
     return go_on(request, subject, said[0] if approve else said[1], name, undo=not approve)
+
+
+def _refused(request: HttpRequest, refusal: Problem, page: str) -> HttpResponse:
+    """Lead back to the item's page, which has the note that was typed; a missing note is told at its field."""
+    response = HttpResponseRedirect(f"{page}{query_of(request)}")
+    if isinstance(refusal, NoteMissing):
+        request.session[_NOTE_FAULT] = told(refusal)
+        response = HttpResponseRedirect(f"{page}{query_of(request)}#note")
+    else:
+        show_problem(request, refusal)
+    keep_form(request, page, author=str(request.user.pk))
+    return tell(response)
 
 
 def _shown(found: list[Check]) -> list[JSONObject]:
@@ -234,9 +247,12 @@ def _shown(found: list[Check]) -> list[JSONObject]:
     ]
 
 
-def _frame(actor: Actor, subject: str, name: str) -> JSONObject:
+def _frame(request: HttpRequest, subject: str, name: str) -> JSONObject:
+    actor, typed = actor_of(request), form_data(request)
     return {
         "subject": subject,
+        "note": typed.get("note", "") if typed else "",
+        "note_fault": request.session.pop(_NOTE_FAULT, ""),
         "taken_by": items.assignee(subject),
         "replies": reviewers.list_replies(actor),
         "crumbs": [(gettext("Review"), "/review"), (name, "")],

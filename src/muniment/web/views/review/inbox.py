@@ -15,6 +15,7 @@ from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language
 from muniment.languages.translated import told
 from muniment.languages.writing import number
+from muniment.registry.company.access import NoteMissing
 from muniment.registry.inbox import deciding, items, reviewers
 from muniment.registry.inbox.checks import NAMES
 from muniment.registry.inbox.deciding import Chosen, Decision, Result
@@ -208,10 +209,13 @@ def several(request: HttpRequest) -> HttpResponse:
     do = post.get("do", "")
     if do not in DECISIONS:
         raise BadRequest(gettext("The form has no decision."), gettext("Use one of the buttons on the page."))
+    note_fault = ""
     selected = [_chosen(value) for value in dict.fromkeys(post.getlist("item"))]
     if post.get("confirmed"):
         try:
             return _act(request, selected, do)
+        except NoteMissing as refusal:
+            note_fault = told(refusal)
         except BadRequest as refusal:
             show_problem(request, refusal)
     elif not selected:
@@ -225,6 +229,7 @@ def several(request: HttpRequest) -> HttpResponse:
         "values": post.getlist("item"),
         "gone": len(selected) - len(here),
         "note": post.get("note", ""),
+        "note_fault": note_fault,
         "replies": reviewers.list_replies(actor),
         "reviewers": items.list_reviewers(actor),
         "crumbs": [(gettext("Review"), f"/review{query_of(request)}"), (gettext("Selected items"), "")],
