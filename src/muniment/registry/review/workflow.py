@@ -4,8 +4,8 @@ The review workflow of a listing: from draft to published, the reviewers' decisi
 Each operation is one transaction: it checks the expected state under a lock, writes the history, and mails the owners.
 All raise NotFound for a listing that is unknown or not the actor's, and Conflict if the listing is in another state or
 has another version, because someone else decided first. The reviewers' operations raise Forbidden unless the actor is a
-reviewer, and NoteMissing without a note where the owner needs one. The owners' operations raise Forbidden for a reviewer
-who does not own the listing.
+reviewer, and NoteMissing without a note where the owner needs one. The owners' operations raise Forbidden for a
+reviewer who does not own the listing.
 
 Source: decisions, section 5, listings.
 """
