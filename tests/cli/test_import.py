@@ -86,6 +86,50 @@ def test_a_table_is_previewed_mapped_imported_and_undone(tmp_path):
     assert "Give one of PATH" in run("import", data=data, check=False).stderr
 
 
+def test_the_second_import_of_a_table_names_what_changed_and_prunes_what_is_gone(tmp_path):
+    data, table = new_instance(tmp_path / "data"), tmp_path / "members.csv"
+    heading = "Company,Website\n"
+    rows = [f"Alder {n},a{n}.example\n" for n in range(12)]
+    table.write_text(heading + "".join(rows))
+    run("import", str(table), data=data)
+    later = tmp_path / "members-2026-12-01.csv"
+    later.write_text(heading + "".join(rows[:10]).replace("a3.example", "three.example") + "Birch,b.example\n")
+
+    dry = run("import", str(later), "--dry-run", data=data)
+    assert 'changed: company alder-3 (row 5): website: "https://a3.example" → "https://three.example"' in dry.stdout
+    assert "gone: company alder-10\ngone: company alder-11\n" in dry.stderr
+    assert "The table no longer has these rows, which stay public; --prune unlists them." in dry.stderr
+    refused = run("import", str(later), "--prune", data=data, check=False)
+    assert refused.returncode == 1
+    assert "This would unlist 2 of 12 companies, more than a tenth." in refused.stderr
+    done = run("import", str(later), "--prune", "--prune-limit", "2", data=data)
+    assert "prune: company alder-10\nprune: company alder-11\n" in done.stderr
+    assert "companies: 1 new, 1 changed, 9 unchanged; no invalid rows; 2 unlisted" in done.stdout
+    assert "2 unlisted" in run("import", "--list", data=data).stdout
+    undone = run("import", "--undo", "2", data=data).stdout
+    assert "Undone: 3 rows restored, 1 new rows unpublished, 0 kept." in undone
+
+    other = tmp_path / "others.csv"
+    other.write_text(heading + "".join(rows[:11]))
+    assert "gone:" not in run("import", str(other), "--dry-run", data=data).stderr
+    for option in (("--complete",), ("--source", "members.csv")):
+        assert "gone: company alder-11\n" in run("import", str(other), "--dry-run", *option, data=data).stderr
+    folder = lines(tmp_path / "in" / "companies.jsonl", *companies(1)).parent
+    mixed = run("import", str(folder), "--complete", data=data, check=False)
+    assert "--complete and --source are for tables" in mixed.stderr
+
+
+def test_an_undo_of_a_pruning_publishes_again_what_it_unlisted(tmp_path):
+    folder, data = tmp_path / "in", new_instance(tmp_path / "data")
+    lines(folder / "companies.jsonl", *companies(*range(12)))
+    run("import", str(folder), data=data)
+    lines(folder / "companies.jsonl", *companies(*range(11)))
+    run("import", str(folder), "--prune", data=data)
+    assert "1 unlisted" in run("import", "--list", data=data).stdout
+    assert "1 rows restored" in run("import", "--undo", "2", data=data).stdout
+    assert "12 companies" in run("export", str(tmp_path / "out"), data=data).stdout
+
+
 def test_an_import_of_blank_rows_says_so_and_what_to_do(tmp_path):
     data, table = new_instance(tmp_path / "data"), tmp_path / "companies.csv"
     table.write_text("name,website\n,\n,\n")

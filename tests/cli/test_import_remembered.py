@@ -6,10 +6,11 @@ from make.accounts import account, signed_in
 from make.imports import upload, work
 from make.pages import fields_of
 from muniment.cli import tables
+from muniment.registry.exchange.importer import ImportOptions
+from muniment.registry.imports.sources import SourceOptions
 from muniment.registry.models import Company, ImportUpload
 
 pytestmark = pytest.mark.django_db
-OPTIONS = dict.fromkeys(("draft", "dry_run", "strict", "overwrite", "relist"), False)
 FORMER = "Company;Ledger;Board\nAlder House;L-4;Ida Alder\n"
 LATER = "Company;Ledger;Board\nBirch House;L-9;Kim Cedar\n"
 
@@ -35,7 +36,7 @@ def file(tmp_path):
 
 
 def bring(file, **options):
-    tables.run(file, mapping=None, write_mapping=None, is_preview=False, **{**OPTIONS, **options})
+    tables.run(file, ImportOptions(), SourceOptions(), mapping=None, write_mapping=None, is_preview=False, **options)
 
 
 def extra_of(name):
@@ -74,5 +75,7 @@ def test_a_remembered_mapping_that_is_not_valid_any_more_is_named_and_not_used(i
 
 
 def test_a_remembered_mapping_is_written_to_be_edited(imported, file, tmp_path):
-    tables.run(file, mapping=None, write_mapping=tmp_path / "m.toml", is_preview=False, **OPTIONS)
+    tables.run(
+        file, ImportOptions(), SourceOptions(), mapping=None, write_mapping=tmp_path / "m.toml", is_preview=False
+    )
     assert 'field = "extra:ledger"' in (tmp_path / "m.toml").read_text()

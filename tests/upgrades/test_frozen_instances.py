@@ -110,6 +110,7 @@ def test_a_backup_is_verified_and_restored(request, tmp_path, database, version)
 def test_a_version_with_a_further_migration_migrates_an_instance_and_restores_its_backup(instance, tmp_path):
     later = former.expanded(tmp_path / "later")
     restored = {"data": tmp_path / "restored", "base_url": BASE_URL, "database_url": ""}
+    run("migrate", **instance.settings)
     with former.running(*later):
         assert "1 migrations applied" in run("migrate", **instance.settings).stdout
         run("restore", str(instance.frozen / "instance.backup"), **restored)

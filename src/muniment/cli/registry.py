@@ -19,6 +19,7 @@ from muniment.kernel.actor import COMMAND
 from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
+    from muniment.registry.imports.sources import SourceOptions
     from muniment.registry.logos.fetching import Fetched
     from muniment.registry.review.pruning import Pruning
 
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 @click.option("--overwrite", is_flag=True, help="Replace fields that people changed since the last import.")
 @click.option("--relist", is_flag=True, help="Publish what was unlisted.")
 @click.option("--prune", is_flag=True, help="Unlist what earlier imports brought and the files no longer hold.")
+@click.option("--complete", is_flag=True, help="The table is the full list: compare it with all earlier imports.")
+@click.option("--source", metavar="NAME", help="Compare with earlier imports of this source; default: the file's name.")
 @click.option("--prune-limit", type=click.IntRange(0), help="Let --prune unlist N rows; default a tenth of each kind.")
 def import_(
     path: Path | str | None,
@@ -68,11 +71,13 @@ def import_(
     A field that an owner or a reviewer changed since the last import is kept and reported, unless --overwrite replaces
     it. What was unlisted stays so, unless --relist publishes it.
 
-    --prune works on each kind that has a file. It names every row before anything is written; with --dry-run, it only
-    names them. Rows that owners or reviewers created, and claimed profiles, are never pruned.
+    --prune works on each kind that has a file, or a row of the table. It names every row; with --dry-run, it only
+    names them. Rows that owners or reviewers created, and claimed profiles, are never pruned. The files of an export
+    are the full list; a table is compared with the last import of a file of its name, or of --source, and with
+    --complete with everything that imports brought. Without --prune, rows that are gone are named and stay public.
 
-    --undo restores what was stored before an import, and unpublishes the rows that it created; rows that changed since
-    are kept and named. --list shows the imports with their ids.
+    --undo restores what was stored before an import, unpublishes the rows that it created, and publishes again those
+    that it unlisted; rows that changed since are kept and named. --list shows the imports with their ids.
     """
     if sum([path is not None, is_list, undo is not None]) != 1:
         raise click.UsageError("Give one of PATH, --list and --undo.")
@@ -85,24 +90,47 @@ def import_(
                 tables.undo(undo)
         return
     use_django(may_lack_instance=True)
+    from muniment.registry.exchange.importer import ImportOptions
     from muniment.registry.publishing.upgrade import bring_up_to_date
     from muniment.registry.tables.operations import is_table
 
     if isinstance(path, str) or mapping or write_mapping or is_preview or is_table(path):
-        is_pruning = options.pop("prune")
-        if options.pop("prune_limit") is not None or is_pruning:
-            raise click.UsageError("--prune works on registry files, not on tables.")
         with refusals():
             bring_up_to_date()
-        options |= {"accepts_guesses": accept_guesses, "proposes": proposes}
-        tables.run(path, mapping=mapping, write_mapping=write_mapping, is_preview=is_preview, **options)
+        again = _source_options(path, options)
+        tables.run(
+            path,
+            ImportOptions(**options),
+            again,
+            mapping=mapping,
+            write_mapping=write_mapping,
+            is_preview=is_preview,
+            accepts_guesses=accept_guesses,
+            proposes=proposes,
+        )
         return
+    if options.pop("complete") or options.pop("source"):
+        raise click.UsageError("--complete and --source are for tables; the files of an export are the full list.")
     _import_registry(path, **options)
+
+
+def _source_options(path: Path | str, options: dict[str, Any]) -> "SourceOptions":
+    """Return how a table's source is treated, and take that out of the *options* of the command."""
+    from muniment.registry.imports.sources import SourceOptions, source_named
+
+    file_name = path if isinstance(path, str) else path.name
+    return SourceOptions(
+        source_named(options.pop("source") or file_name),
+        is_complete=options.pop("complete"),
+        unlists=options.pop("prune"),
+        limit=options.pop("prune_limit"),
+    )
 
 
 def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **options: Any) -> None:
     from muniment.registry.exchange.importer import ImportOptions, import_registry
     from muniment.registry.exchange.reading import sources_of
+    from muniment.registry.imports.sources import unlist_gone
     from muniment.registry.publishing.upgrade import bring_up_to_date
     from muniment.registry.review.pruning import Pruning, plan_pruning
 
@@ -128,8 +156,8 @@ def _import_registry(path: Path, *, prune: bool, prune_limit: int | None, **opti
         )
         is_clean = not (summary.bad or summary.dropped)
         is_refused = options["strict"] and not is_clean
-        unlisted = 0 if is_dry_run or is_refused else pruning.unlist(COMMAND)
-    pruned = f"; {unlisted:,} unlisted"
+        unlist_gone(pruning, summary)
+    pruned = "" if summary.unlisted else "; 0 unlisted"
     if is_dry_run:
         verb, pruned = "Would import", f"; {len(pruning.rows):,} to unlist"
     elif is_refused:

@@ -15,10 +15,12 @@ from muniment.kernel.problems import BadRequest
 
 if TYPE_CHECKING:
     from muniment.registry.exchange.importer import ImportOptions
+    from muniment.registry.imports.sources import SourceOptions
     from muniment.registry.tables.fields import Column
     from muniment.registry.tables.operations import Prepared, TableImport
 
 _SHOWN: Final = 3
+_SHOWN_CHANGES: Final = 20
 _ADDRESSES: Final = ("http://", "https://")
 EMPTY: Final = (
     "All rows are blank below the header, or no column with values is mapped. Check the file, or look at its columns"
@@ -40,13 +42,14 @@ class FileOrAddress(click.ParamType[Path | str]):
 
 def run(
     source: Path | str,
+    options: "ImportOptions",
+    again: "SourceOptions",
     *,
     mapping: Path | None,
     write_mapping: Path | None,
     is_preview: bool,
     accepts_guesses: bool = False,
     proposes: bool = False,
-    **chosen: Any,
 ) -> None:
     """
     Import a table, or show what an import would do.
@@ -54,10 +57,8 @@ def run(
     Raises:
         click.ClickException: it cannot be read, or its mapping needs a choice.
     """
-    from muniment.registry.exchange.importer import ImportOptions
     from muniment.registry.tables.operations import prepare
 
-    options = ImportOptions(**chosen)
     try:
         prepared = prepare(source, mapping.read_text("utf-8") if mapping else "")
         if prepared.is_proposed and not proposes:
@@ -70,9 +71,9 @@ def run(
         if prepared.is_proposed:
             _settle(prepared, is_preview=is_preview, accepts_guesses=accepts_guesses)
         if is_preview:
-            _preview(prepared, options)
+            _preview(prepared, options, again)
         else:
-            _import(prepared, options)
+            _import(prepared, options, again)
     except BadRequest as problem:
         raise click.ClickException(f"{problem.message} {problem.hint}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -165,26 +166,27 @@ def _ask_of_column(column: "Column", place: str) -> None:
         column.currency = click.prompt(f"{place}: currency, such as EUR").upper()
 
 
-def _preview(prepared: "Prepared", options: "ImportOptions") -> None:
+def _preview(prepared: "Prepared", options: "ImportOptions", again: "SourceOptions") -> None:
     from muniment.registry.tables.operations import import_table
 
     _echo_questions(prepared)
     for table, column in prepared.mapping.guesses():
         click.echo(f"? {table.name}: {column.heading}: {column.field} is a guess; an import needs --accept-guesses")
     prepared.mapping.settle_questions()
-    found = import_table(prepared, dataclasses.replace(options, dry_run=True))
+    found = import_table(prepared, dataclasses.replace(options, dry_run=True), again)
     for kind, lines in (("company", found.records.companies), ("person", found.records.people)):
         for row, line in lines[:_SHOWN]:
             click.echo(f"{kind} of row {row}: {msgspec.json.encode(line).decode()}")
         if len(lines) > _SHOWN:
             click.echo(f"… and {len(lines) - _SHOWN:,} more")
+    _echo_results(found, again)
     _echo_losses(found)
     click.echo(f"Would import {prepared.file.name}: {found.summary}. Nothing was written.")
     if found.summary.is_empty:
         click.echo(EMPTY, err=True)
 
 
-def _import(prepared: "Prepared", options: "ImportOptions") -> None:
+def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOptions") -> None:
     from muniment.registry.tables.operations import import_table
 
     started = time.monotonic()
@@ -196,7 +198,9 @@ def _import(prepared: "Prepared", options: "ImportOptions") -> None:
                 tasks[file] = bar.add_task(file.stem, total=file.stat().st_size)
             bar.update(tasks[file], completed=read)
 
-        found = import_table(prepared, options, progress=progress)
+        found = import_table(prepared, options, again, progress=progress)
+    if options.dry_run or found.gone.rows:
+        _echo_results(found, again)
     _echo_losses(found)
     is_clean = not (found.summary.bad or found.summary.dropped)
     is_refused = options.strict and not is_clean
@@ -212,6 +216,28 @@ def _import(prepared: "Prepared", options: "ImportOptions") -> None:
         click.echo(f"To undo it: muniment import --undo {found.summary.import_run}")
     if not is_clean or not (found.records.companies or found.records.people):
         sys.exit(1)
+
+
+def _echo_results(found: "TableImport", again: "SourceOptions") -> None:
+    """Print the first changed rows, each field before and after, and the rows that the table no longer has."""
+    changed = [row for row in found.results if row.entry is not None]
+    for row in changed[:_SHOWN_CHANGES] if found.summary.import_run is None else ():
+        for name, after in row.entry.after.items() if row.entry else ():
+            before = row.entry.before.get(name) if row.entry else None
+            sides = " → ".join(msgspec.json.encode(side).decode() for side in (before, after))
+            click.echo(f"changed: {row.kind} {row.slug} (row {row.row}): {name}: {sides}")
+    if found.summary.import_run is None and len(changed) > _SHOWN_CHANGES:
+        click.echo(f"… and {len(changed) - _SHOWN_CHANGES:,} more changed rows")
+    gone = found.gone.rows
+    shown = gone if again.unlists else gone[:_SHOWN_CHANGES]
+    for each in shown:
+        click.echo(f"{'prune' if again.unlists else 'gone'}: {each}", err=True)
+    if len(gone) > len(shown):
+        click.echo(f"… and {len(gone) - len(shown):,} more", err=True)
+    if gone and not again.unlists:
+        click.echo("The table no longer has these rows, which stay public; --prune unlists them.", err=True)
+    if again.unlists and found.gone.refusal and found.summary.import_run is None:
+        click.echo(f"warning: {found.gone.refusal} An import is refused: see --prune-limit.", err=True)
 
 
 def _echo_losses(found: "TableImport") -> None:

@@ -141,12 +141,14 @@ def with_step(folder: Path, step: str) -> Path:
     """Copy this version into *folder*, with one more migration of the registry, and return its source."""
     source = folder / "src"
     shutil.copytree(former.ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
-    (source / "muniment" / "registry" / "migrations" / "0002_step.py").write_text(
+    migrations = source / "muniment" / "registry" / "migrations"
+    last = max(each.stem for each in migrations.glob("[0-9]*.py"))
+    (migrations / "9999_step.py").write_text(
         "from django.db import migrations\n"
         "def fail(apps, editor):\n"
         "    1 / 0\n"
         "class Migration(migrations.Migration):\n"
-        "    dependencies = [('registry', '0001_initial')]\n"
+        f"    dependencies = [('registry', '{last}')]\n"
         f"    operations = [{step}]\n"
     )
     return source

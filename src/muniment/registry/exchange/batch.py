@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, field
 from datetime import datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db import models
 
@@ -34,6 +34,11 @@ from muniment.schema.validation import Fault
 Row = TypeVar("Row", CompanyRow, PersonRow, FrameworkRow)
 Report = Callable[[int, Fault], None]
 """Called with a line's number and its fault."""
+NEW: Final = "new"
+CHANGED: Final = "changed"
+UNCHANGED: Final = "unchanged"
+ReportResult = Callable[[int, str, HistoryEntry | None], None]
+"""Called with a line's number, whether its row is new, changed or unchanged, and the entry of a changed one."""
 
 
 @dataclass(slots=True)
@@ -59,6 +64,7 @@ class BatchRun:
     Args:
         dry: compare only, write nothing; ``names`` then holds what would be created.
         drop: called with each bad value of a valid row that is left out.
+        result: called with each valid row.
         overwrite: replace what people changed since the last import.
         relist: publish what was unlisted.
         pictures: the folder with the pictures of an export.
@@ -86,6 +92,7 @@ class BatchRun:
     tell: Report = lambda _line, _fault: None
     warn: Report = lambda _line, _fault: None
     drop: Report = lambda _line, _fault: None
+    result: ReportResult = lambda _line, _result, _entry: None
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     settled: set[str] = field(default_factory=set)
     lists_in_files: dict[str, set[str]] = field(default_factory=dict)

@@ -18,6 +18,9 @@ from muniment.registry import history, provenance
 from muniment.registry.company.parts import PositionRow
 from muniment.registry.exchange.bad_values import without_bad_values
 from muniment.registry.exchange.batch import (
+    CHANGED,
+    NEW,
+    UNCHANGED,
     BatchCounts,
     BatchRun,
     PictureMember,
@@ -235,6 +238,7 @@ class _CompanyBatch:
         if self._is_refused(line, company, {}, lambda: self._lists(row, places, people), {}):
             return
         self.counts.new += 1
+        self.run.result(line, NEW, None)
         self.run.names["company"].add(row.slug)
         self._remember_date(row, self.run.dated)
         self.made.append(company)
@@ -246,6 +250,7 @@ class _CompanyBatch:
         self.answers.leave_out_refused(company, row, self.run, line)
         if self.run.skips(line, company):
             self.counts.unchanged += 1
+            self.run.result(line, UNCHANGED, None)
         else:
             self._change(line, row, company, parts, people)
 
@@ -270,6 +275,7 @@ class _CompanyBatch:
         former = update_row(company, columns, row.updated_at, other_changes=bool(after))
         if former is None:
             self.counts.unchanged += 1
+            self.run.result(line, UNCHANGED, None)
             if row.updated_at == updated_at:
                 self._remember_date(row, self.run.dated_before)
             return
@@ -280,7 +286,8 @@ class _CompanyBatch:
         self.changed.append(company)
         self.order.append(company)
         self.new_parts.append((company, changed_lists, places))
-        self._remember_change(company, columns, former, before, after)
+        entry = self._remember_change(company, columns, former, before, after)
+        self.run.result(line, CHANGED, entry)
         self._add_affected(company, former, stored)
 
     def _add_affected(self, company: Company, former: JSONObject, stored: StoredPositions) -> None:
@@ -325,7 +332,7 @@ class _CompanyBatch:
 
     def _remember_change(
         self, company: Company, columns: JSONObject, former: JSONObject, before: JSONObject, after: JSONObject
-    ) -> None:
+    ) -> HistoryEntry:
         """Record in the history what changed: columns, of which *former* are the previous values, and lists."""
         if "name" in former:
             former.pop("former_names", None)  # the history of names has them
@@ -338,6 +345,7 @@ class _CompanyBatch:
         run = self.run.import_run
         entry = history.entry(self.run.actor, IMPORTED, before=before, after=after, company=company, import_run_id=run)
         self._add_entry(company, entry)
+        return entry
 
     def _add_entry(self, company: Company, entry: HistoryEntry) -> None:
         """Add an entry, or add its fields to the one that this import has made: an undo restores one entry."""

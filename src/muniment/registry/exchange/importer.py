@@ -11,8 +11,9 @@ import gc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, connection, transaction
@@ -42,7 +43,7 @@ from muniment.registry.exchange.reading import (
     sources_of,
 )
 from muniment.registry.exchange.results import IMPORTED, NOTHING_INVALID
-from muniment.registry.models import ImportRun
+from muniment.registry.models import HistoryEntry, ImportRun
 from muniment.registry.people import suppression
 from muniment.schema.validation import Fault
 from muniment.store import published
@@ -61,7 +62,16 @@ ATTEMPTS: Final = 5
 Tell = Callable[[RowFault], object]
 
 
-def _silent(_bad: RowFault) -> None:
+class RowResult(NamedTuple):
+    """What became of a valid row: new, changed or unchanged, with the entry of a changed one."""
+
+    file: str
+    line: int
+    result: str
+    entry: HistoryEntry | None
+
+
+def _silent(_row: RowFault | RowResult) -> None:
     pass
 
 
@@ -73,6 +83,8 @@ class Summary:
     bad: int = 0
     dropped: int = 0
     warnings: int = 0
+    unlisted: int = 0
+    """Rows that the files no longer hold."""
     import_run: int | None = None
     """The key of its record; None if nothing was written."""
 
@@ -102,6 +114,8 @@ class Summary:
         parts.append(Phrase("{bad:,} invalid rows", bad=self.bad) if self.bad else NOTHING_INVALID)
         if self.dropped:
             parts.append(Phrase("{dropped:,} invalid values left out", dropped=self.dropped))
+        if self.unlisted:
+            parts.append(Phrase("{unlisted:,} unlisted", unlisted=self.unlisted))
         return Joined("; ", parts)
 
     def __str__(self) -> str:
@@ -150,6 +164,7 @@ def import_registry(
     actor: Actor = COMMAND,
     tell: Tell = _silent,
     warn: Tell = _silent,
+    result: Callable[[RowResult], object] = _silent,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
 ) -> Summary:
     """
@@ -160,6 +175,7 @@ def import_registry(
             folder ``pictures``.
         tell: called with each fault of an invalid row, and each invalid value that is left out.
         warn: called with each row or field that is kept, ignored or doubtful.
+        result: called with what became of each valid row.
         progress: called with the file and the bytes read so far.
 
     Raises:
@@ -174,7 +190,7 @@ def import_registry(
         warn(RowFault(suppression.FILE_NAME, 0, "", message))
 
     def new_pass(warn: Tell, *, dry: bool) -> "_Pass":
-        return _Pass(_batch_run(options, actor, folder, dry=dry), tell, warn, progress)
+        return _Pass(_batch_run(options, actor, folder, dry=dry), tell, warn, result, progress)
 
     with _rare_garbage_collections(), bulk_write_settings(connection):
         if not options.dry_run and not options.strict:
@@ -274,6 +290,7 @@ class _Pass:
     state: BatchRun
     tell: Tell
     warn: Tell
+    result: Callable[[RowResult], object]
     progress: Callable[[Path, int], object]
     summary: Summary = field(default_factory=Summary)
     together: int = ROWS_BESIDE_OTHERS
@@ -329,6 +346,8 @@ class _Pass:
         for attempt in range(ATTEMPTS):
             # Faults of an attempt are reported only after its commit.
             rejected, warned, dropped = (_Faults(source, by_number) for _ in range(3))
+            results: list[RowResult] = []
+            self.state.result = partial(_add_result, results, source.path.name)
             self.state.tell, self.state.warn, self.state.drop = rejected.add, warned.add, dropped.add
             try:
                 with nullcontext() if self.state.dry else transaction.atomic():
@@ -346,6 +365,12 @@ class _Pass:
             self.tell(fault)
         for fault in warned.faults:
             self.warn(fault)
+        for row in results:
+            self.result(row)
+
+
+def _add_result(results: list[RowResult], file: str, line: int, result: str, entry: HistoryEntry | None) -> None:
+    results.append(RowResult(file, line, result, entry))
 
 
 def _lost_race(error: DatabaseError) -> bool:

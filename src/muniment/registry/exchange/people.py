@@ -7,6 +7,9 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry import history
 from muniment.registry.exchange.batch import (
+    CHANGED,
+    NEW,
+    UNCHANGED,
     BatchCounts,
     BatchRun,
     PictureMember,
@@ -48,6 +51,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
         person = existing.get(row.slug)
         if run.skips(line, person):
             counts.unchanged += 1
+            run.result(line, UNCHANGED, None)
             continue
         columns = {name: value for name, value in row.columns.items() if value or name != "document_id"}
         if person is None:
@@ -55,6 +59,7 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             if not is_person_refused(run, line, person, {}):
                 run.names["person"].add(row.slug)
                 made.append(person)
+                run.result(line, NEW, None)
             continue
         columns = given_columns(run, person, columns, columns_of(run.schema.person, row.given))
         person_edits = edits.get(person.pk)
@@ -68,12 +73,14 @@ def import_people(run: BatchRun, rows: list[tuple[int, PersonRow]]) -> BatchCoun
             run.settled.discard(row.slug)
         if before is None:
             counts.unchanged += 1
+            run.result(line, UNCHANGED, None)
             continue
         if "name" in before:
             renamed.append(person.pk)
         changed.append(person)
         after = {name: columns[name] for name in before}
         entries.append(history_entry(run, before, after, run.schema.person, person_edits, person=person))
+        run.result(line, CHANGED, entries[-1])
     counts.new, counts.changed = len(made), len(changed)
     if run.dry:
         return counts

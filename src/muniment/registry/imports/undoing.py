@@ -1,5 +1,5 @@
 """
-Undo a whole import: restore what was stored before, and unpublish what it created.
+Undo a whole import: restore what was stored before, unpublish what it created, and publish again what it unlisted.
 
 The history entries of an import say what it replaced. The former values are imported again, by the same rules; rows
 that something else has changed since are kept and reported. An undo is an import itself, and can be undone.
@@ -35,12 +35,19 @@ from muniment.registry.exchange.list_files import LISTS, line_of
 from muniment.registry.exchange.reading import RowFault
 from muniment.registry.exchange.results import UNDONE
 from muniment.registry.history import Change
-from muniment.registry.models import Company, HistoryEntry, ImportRun, Person, State
+from muniment.registry.models import Company, Framework, HistoryEntry, ImportRun, Person, State
 from muniment.registry.publishing.publisher import AffectedRows, publish
 
 _STATES: Final = ("state", "unlisted_by", "listed")
 _PARTS: Final = ("distribution", "positions", "proposals", "capTable", "fundingRounds")
 _SUBJECTS: Final[tuple[tuple[str, type[Company] | type[Person]], ...]] = (("person", Person), ("company", Company))
+_MODELS: Final = {**dict(_SUBJECTS), "framework": Framework}
+_PUBLIC_AGAIN: Final[dict[str, JSONObject]] = {
+    "company": {"state": State.PUBLISHED, "unlisted_by": ""},
+    "person": {"unlisted_by": ""},
+    "framework": {"listed": True},
+}
+"""The states of rows that an import unlisted, as they were before."""
 _FILES: Final = {"person": "people.jsonl", "company": "companies.jsonl"}
 BATCH: Final = 500
 SHOWN_KEPT: Final = 1_000
@@ -108,7 +115,7 @@ def begin_undo(actor: Actor, key: int) -> ImportRun:
         run = ImportRun.objects.select_for_update().filter(pk=key).first()
         if run is None:
             raise NotFound(Phrase("There is no import {key}.", key=key), "See muniment import --list.")
-        if run.pk in _undone():
+        if run.pk in undone_imports():
             raise BadRequest(Phrase("The import {key} is undone.", key=key), "See muniment import --list.")
         return ImportRun.objects.create(
             account_id=actor.account_id, via=actor.via, files=run.files, options=[f"undo {key}"], undoes=run
@@ -142,7 +149,7 @@ def finish_undo(actor: Actor, undo: ImportRun) -> Undone:
 
 def _restore(actor: Actor, undo: ImportRun, found: Undone) -> None:
     run: Any = undo.undoes
-    undone = _undone()
+    undone = undone_imports()
     cancelled = {*undone, *undone.values(), undo.pk}
     lines: dict[str, list[JSONObject]] = {"person": [], "company": []}
     states: list[tuple[str, int, JSONObject]] = []
@@ -163,18 +170,37 @@ def _restore(actor: Actor, undo: ImportRun, found: Undone) -> None:
             if rest:
                 lines[subject].append(_line(subject, row, rest))
             found.restored += 1
-    for slug in run.entries.filter(framework__isnull=False).values_list("framework__slug", flat=True).distinct():
-        found.kept.append(KeptRow("framework", slug, "frameworks are not restored; edit it"))
+    states += _unlisted_states(run, cancelled, found)
     found.kept += _import(actor, lines, undo)
     for start in range(0, len(states), BATCH):
         _set_states(actor, states[start : start + BATCH], undo)
+
+
+def _unlisted_states(run: ImportRun, cancelled: set[int], found: Undone) -> list[tuple[str, int, JSONObject]]:
+    """Return the former states of rows that *run* unlisted, and of frameworks that it listed; name what is kept."""
+    states: list[tuple[str, int, JSONObject]] = []
+    for entry in run.entries.filter(framework__isnull=False, changed=["listed"], action=IMPORTED):
+        states.append(("framework", entry.framework_id or 0, {"listed": entry.before["listed"]}))
+        found.restored += 1
+    for subject, row in _unlisted_rows(run):
+        if reason := _reason_to_keep(subject, row, run, cancelled, is_unlisted=True):
+            found.kept.append(KeptRow(subject, row.slug, reason))
+        else:
+            states.append((subject, row.pk, _PUBLIC_AGAIN[subject]))
+            found.restored += 1
+    frameworks = run.entries.filter(framework__isnull=False, action=IMPORTED).exclude(changed=["listed"])
+    for slug in frameworks.values_list("framework__slug", flat=True).distinct():
+        found.kept.append(KeptRow("framework", slug, "frameworks are not restored; edit it"))
+    return states
 
 
 def _first_entries(run: ImportRun) -> Iterator[tuple[str, HistoryEntry]]:
     """Yield the people's entries of *run*, then the companies', one of each row."""
     for subject, _ in _SUBJECTS:
         seen: set[int] = set()
-        entries = run.entries.filter(**{f"{subject}__isnull": False}).select_related(subject).order_by("pk")
+        entries = (
+            run.entries.filter(action=IMPORTED, **{f"{subject}__isnull": False}).select_related(subject).order_by("pk")
+        )
         for entry in entries.iterator(chunk_size=BATCH):
             key = getattr(entry, f"{subject}_id")
             if key not in seen:
@@ -182,7 +208,15 @@ def _first_entries(run: ImportRun) -> Iterator[tuple[str, HistoryEntry]]:
                 yield subject, entry
 
 
-def _undone() -> dict[int, int]:
+def _unlisted_rows(run: ImportRun) -> Iterator[tuple[str, Any]]:
+    """Yield the rows that *run* unlisted because its files no longer held them, by steps of a reviewer."""
+    for subject in _MODELS:
+        entries = run.entries.exclude(action=IMPORTED).filter(**{f"{subject}__isnull": False}).select_related(subject)
+        for entry in entries.order_by("pk").iterator(chunk_size=BATCH):
+            yield subject, getattr(entry, subject)
+
+
+def undone_imports() -> dict[int, int]:
     """Return the imports that are undone, each with its undo: together they changed nothing."""
     undos: dict[int, list[int]] = defaultdict(list)
     for key, undoes in ImportRun.objects.filter(undoes__isnull=False).order_by("-pk").values_list("pk", "undoes"):
@@ -194,7 +228,7 @@ def _undone() -> dict[int, int]:
     return found
 
 
-def _reason_to_keep(subject: str, row: Any, run: ImportRun, cancelled: set[int]) -> str:
+def _reason_to_keep(subject: str, row: Any, run: ImportRun, cancelled: set[int], *, is_unlisted: bool = False) -> str:
     """Return why an undo must not change a row; empty if it may."""
     mine: JSONObject = {subject: row}
     last = run.entries.filter(**mine).order_by("-pk").values_list("pk", flat=True).first()
@@ -202,6 +236,8 @@ def _reason_to_keep(subject: str, row: Any, run: ImportRun, cancelled: set[int])
     later = later.exclude(import_run__in=cancelled)
     if later.exists():
         return "it was changed since"
+    if is_unlisted:
+        return ""
     if subject == "company" and row.ownerships.exists() and row.state != State.PUBLISHED:
         return "its owner has taken it over"
     if subject == "person" and row.account_id is not None:
@@ -270,7 +306,7 @@ def _set_states(actor: Actor, states: list[tuple[str, int, JSONObject]], undo: I
     """Set the states that rows had, with their history, and publish."""
     affected = AffectedRows()
     for subject, key, former in states:
-        model: Any = dict(_SUBJECTS)[subject]
+        model: Any = _MODELS[subject]
         row = model.objects.select_for_update().get(pk=key)
         before = {name: getattr(row, name) for name in former}
         after: JSONObject = {}
@@ -280,6 +316,8 @@ def _set_states(actor: Actor, states: list[tuple[str, int, JSONObject]], undo: I
             continue  # an undo that is continued has set them
         for name, value in after.items():
             setattr(row, name, value)
+        if after.get("state") == State.PUBLISHED:
+            row.reviewer_note = ""  # it said why the listing was unlisted
         row.version += 1
         row.updated_at = now()
         row.save()
@@ -287,6 +325,8 @@ def _set_states(actor: Actor, states: list[tuple[str, int, JSONObject]], undo: I
         history.entry(actor, IMPORTED, before=before, after=former, **about).save()
         if subject == "company":
             affected.company_with_dependents(key)
+        elif subject == "person":
+            affected.person_with_companies(key)
         else:
-            affected.person(key)
+            affected.framework(key)
     publish(affected)

@@ -20,7 +20,14 @@ from muniment.registry.models.company import (
     State,
 )
 from muniment.registry.models.framework import Framework, FrameworkSpecification, Score, SpecificationDraft
-from muniment.registry.models.history import HistoryEntry, ImportFile, ImportMemory, ImportRun, ImportUpload
+from muniment.registry.models.history import (
+    HistoryEntry,
+    ImportedRows,
+    ImportFile,
+    ImportMemory,
+    ImportRun,
+    ImportUpload,
+)
 from muniment.registry.models.people import FeedTombstone, GivenSlug, MergedPerson, Person, Suppression, UnlistedBy
 from muniment.registry.models.review import (
     AccountInvitation,
@@ -52,6 +59,7 @@ __all__ = [
     "ImportMemory",
     "ImportRun",
     "ImportUpload",
+    "ImportedRows",
     "InstanceCurrency",
     "Invitation",
     "ItemChecks",

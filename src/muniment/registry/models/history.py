@@ -97,6 +97,25 @@ class ImportFile(models.Model):
         return f"{self.kind} of {self.upload_id}"
 
 
+class ImportedRows(models.Model):
+    """
+    What an import remembers of its source (:mod:`muniment.registry.imports.sources`), and its report row by row.
+
+    ``rows`` and ``report`` are compressed; ``report`` is removed after some weeks, and with a person whom it names.
+    """
+
+    run = models.OneToOneField(ImportRun, models.CASCADE, primary_key=True, related_name="imported_rows")
+    source = Text(blank=True, default="", db_index=True)
+    rows = models.BinaryField(default=bytes)
+    report = models.BinaryField(default=bytes)
+
+    class Meta:
+        verbose_name_plural = "imported rows"
+
+    def __str__(self) -> str:
+        return f"rows of {self.run_id} from {self.source}"
+
+
 class ImportMemory(models.Model):
     """
     Digests of what the last import brought for members that a person had changed, by the member's name.

@@ -6,11 +6,12 @@ Only rows that an import brought are pruned; those that owners and reviewers cre
 Source: decisions, section 6.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from muniment.kernel.actor import Actor
@@ -29,6 +30,8 @@ from muniment.registry.review.workflow import unlist_company
 SHARE: Final = 10
 """Without a limit, at most one row in so many of a kind is unlisted."""
 _NOTE: Final = "The imported files no longer hold it."
+_SUBJECTS: Final = {"companies": "company", "people": "person", "frameworks": "framework"}
+_PLURALS: Final = {subject: kind for kind, subject in _SUBJECTS.items()}
 _MEMBERS: Final = {"companies": "company", "people": "", "frameworks": "framework"}
 _KEYS: Final = ("slug", "id", "frameworkId")
 
@@ -39,6 +42,7 @@ class Missing(NamedTuple):
     kind: str
     slug: str
     has_owner: bool = False
+    name: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind} {self.slug}" + (" (has an owner)" if self.has_owner else "")
@@ -63,9 +67,26 @@ class Pruning:
                 self.refusal, "Nothing was changed. See the rows with --dry-run; allow N with --prune-limit N."
             )
 
-    def unlist(self, actor: Actor) -> int:
-        """Unlist the rows, each in its own transaction, and tell owners; return how many were still public."""
-        return sum(_UNLIST[row.kind](actor, row.slug) for row in self.rows)
+    def unlist(self, actor: Actor, import_run: int | None = None, between: Callable[[], object] = lambda: None) -> int:
+        """
+        Unlist the rows, each in its own transaction, and tell owners; return how many were still public.
+
+        Args:
+            import_run: the key of the import that this is a part of, which an undo restores.
+            between: is called after each row.
+        """
+        unlisted = 0
+        for row in self.rows:
+            with transaction.atomic():
+                is_unlisted = _UNLIST[row.kind](actor, row.slug)
+                if is_unlisted and import_run is not None:
+                    of_row = HistoryEntry.objects.filter(**{f"{row.kind}__slug": row.slug}).order_by("-pk")
+                    HistoryEntry.objects.filter(pk=of_row.values_list("pk", flat=True)[0]).update(
+                        import_run_id=import_run
+                    )
+            unlisted += is_unlisted
+            between()
+        return unlisted
 
 
 def plan_pruning(path: Path, *, limit: int | None = None) -> Pruning:
@@ -79,16 +100,38 @@ def plan_pruning(path: Path, *, limit: int | None = None) -> Pruning:
         BadRequest: there are no files, or a row of them cannot be read.
         OSError: a file cannot be read.
     """
+    return plan_pruning_of(_slugs(path), limit=limit)
+
+
+def plan_pruning_of(
+    present: Mapping[str, Collection[str]],
+    *,
+    among: Mapping[str, Collection[int]] | None = None,
+    limit: int | None = None,
+) -> Pruning:
+    """
+    Find the public rows that are not *present*, of each kind that is named.
+
+    Args:
+        present: slugs by kind.
+        among: the primary keys of the rows that can be missing, by kind; None: all that imports brought.
+        limit: the greatest number of rows to unlist; None: a tenth of each kind.
+    """
     rows: list[Missing] = []
     refusals = []
-    for kind, slugs in _slugs(path).items():
+    for kind, slugs in present.items():
+        if among is not None and not among.get(kind):
+            continue
         public = _PUBLIC[kind]()
-        missing = [row for row in _brought(kind, public) if row.slug not in slugs]
+        brought = _brought(kind, public, among[kind] if among is not None else None)
+        missing = [row for row in brought if row.slug not in slugs]
         total = public.count()
         rows += missing
         if limit is None and len(missing) * SHARE > total:
             refusals.append(
-                Phrase("{missing:,} of {total:,} {kind}", missing=len(missing), total=total, kind=Phrase(kind))
+                Phrase(
+                    "{missing:,} of {total:,} {kind}", missing=len(missing), total=total, kind=Phrase(_PLURALS[kind])
+                )
             )
     if limit is not None and len(rows) > limit:
         return Pruning(
@@ -101,12 +144,12 @@ def plan_pruning(path: Path, *, limit: int | None = None) -> Pruning:
 
 
 def _slugs(path: Path) -> dict[str, set[str]]:
-    """Return the slugs in the files by kind; raise BadRequest if a row has none, since it may be any row."""
+    """Return the slugs in the files by kind of row; raise BadRequest if a row has none, since it may be any row."""
     found: dict[str, set[str]] = {}
     for source in sources_of(path):
         if source.kind not in _MEMBERS:
             continue  # the lists of companies
-        slugs = found.setdefault(source.kind, set())
+        slugs = found.setdefault(_SUBJECTS[source.kind], set())
         for line in read_lines(source.path):
             member = _MEMBERS[source.kind]
             row: Any = (line.value or {}).get(member) if member else line.value
@@ -127,22 +170,22 @@ def _slugs(path: Path) -> dict[str, set[str]]:
 
 
 _PUBLIC: Final[dict[str, Callable[[], QuerySet[Any]]]] = {
-    "companies": lambda: Company.objects.filter(state=State.PUBLISHED),
-    "people": lambda: Person.objects.filter(published=True),
-    "frameworks": lambda: Framework.objects.filter(published=True),
+    "company": lambda: Company.objects.filter(state=State.PUBLISHED),
+    "person": lambda: Person.objects.filter(published=True),
+    "framework": lambda: Framework.objects.filter(published=True),
 }
 
 
-def _brought(kind: str, public: QuerySet[Any]) -> Iterator[Missing]:
+def _brought(kind: str, public: QuerySet[Any], among: Collection[int] | None) -> Iterator[Missing]:
     """Yield the public rows of a kind that an import brought, oldest first."""
-    subject = {"companies": "company", "people": "person", "frameworks": "framework"}[kind]
-    outer: JSONObject = {subject: OuterRef("pk")}
+    outer: JSONObject = {kind: OuterRef("pk")}
     rows = public.filter(Exists(HistoryEntry.objects.filter(action=IMPORTED, **outer))).order_by("publication_number")
-    if kind == "people":
+    if kind == "person":
         rows = rows.filter(account=None, listed=True)
-    owned = set(rows.filter(ownerships__isnull=False).values_list("slug", flat=True)) if kind == "companies" else set()
-    for slug in rows.values_list("slug", flat=True):
-        yield Missing(subject, slug, slug in owned)
+    owned = set(rows.filter(ownerships__isnull=False).values_list("slug", flat=True)) if kind == "company" else set()
+    for key, slug, name in rows.values_list("pk", "slug", "name"):
+        if among is None or key in among:
+            yield Missing(kind, slug, slug in owned, name)
 
 
 def _unlist_company(actor: Actor, slug: str) -> bool:

@@ -2,10 +2,10 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -14,10 +14,13 @@ from muniment.kernel.actor import COMMAND, Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Counted, Joined, Phrase
 from muniment.kernel.problems import BadRequest
-from muniment.registry.exchange.importer import ImportOptions, Summary, import_registry
+from muniment.registry.exchange.importer import ImportOptions, RowResult, Summary, import_registry
 from muniment.registry.exchange.json_lines import read_lines
 from muniment.registry.exchange.list_files import LISTS, list_kind_of
 from muniment.registry.exchange.reading import KINDS, RowFault
+from muniment.registry.imports.sources import SourceOptions, memory_of, plan_gone, remember, source_named, unlist_gone
+from muniment.registry.models import HistoryEntry
+from muniment.registry.review.pruning import Pruning
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.mapping import FileMapping, read_mapping, write_mapping
 from muniment.registry.tables.proposing import propose
@@ -27,6 +30,7 @@ from muniment.registry.tables.records import KnownRows, Loss, Records, common_re
 _encode = msgspec.json.Encoder().encode
 _TABLES: Final = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".zip"})
 _AS_USUAL: Final = ImportOptions()
+_NO_SOURCE: Final = SourceOptions()
 _MEMBERS: Final = ("company", "framework")
 
 
@@ -48,13 +52,40 @@ class Prepared:
         return write_mapping(self.mapping, self.sheets)
 
 
+class TableResult(NamedTuple):
+    """
+    What became of a row of a table.
+
+    Args:
+        row: its number in the file; 0 of rows that the file lacks.
+        kind: company or person.
+        result: new, changed, unchanged or unlisted.
+        entry: of a changed row, its entry in the history, which a dry run has not stored.
+    """
+
+    row: int
+    kind: str
+    slug: str
+    name: str
+    result: str
+    entry: HistoryEntry | None = None
+
+
 @dataclass(slots=True)
 class TableImport:
-    """The result of an import of a table."""
+    """
+    The result of an import of a table.
+
+    Args:
+        gone: the public rows of earlier imports that the table no longer has.
+        results: what became of each row, by the kind of its line.
+    """
 
     summary: Summary
     losses: list[Loss]
     records: Records
+    gone: Pruning = field(default_factory=lambda: Pruning([]))
+    results: list[TableResult] = field(default_factory=list)
 
 
 def is_table(path: Path) -> bool:
@@ -124,22 +155,30 @@ def _has_lists(sheet: Sheet) -> bool:
     return is_json and members in [{"company", f"{row}."} for _, row in LISTS.values()]
 
 
-def import_table(prepared: Prepared, options: ImportOptions = _AS_USUAL, **reports: Any) -> TableImport:
+def import_table(
+    prepared: Prepared, options: ImportOptions = _AS_USUAL, again: SourceOptions | None = None, **reports: Any
+) -> TableImport:
     """
     Import the rows of a table; stored values that it has no column for stay.
 
     Args:
+        again: how its source is treated; by default it is named after the file.
         reports: the actor and the progress of :func:`import_records`.
 
     Raises:
         BadRequest: the mapping asks for choices, or the table has no row to import.
     """
-    return import_records(convert(prepared), prepared.file.name, options, **reports)
+    again = again or SourceOptions(source_named(prepared.file.name))
+    return import_records(convert(prepared, again.source), prepared.file.name, options, again=again, **reports)
 
 
-def convert(prepared: Prepared) -> Records:
+def convert(prepared: Prepared, source: str = "", *, besides: int | None = None) -> Records:
     """
     Return the rows of a table as lines of an import.
+
+    Args:
+        source: whose rows of the last import are found again.
+        besides: the key of the import that is being made.
 
     Raises:
         BadRequest: the mapping asks for choices.
@@ -154,7 +193,8 @@ def convert(prepared: Prepared) -> Records:
             ),
             "Write the mapping with --write-mapping, choose, and give it back with --mapping.",
         )
-    return records_of(prepared.sheets, prepared.mapping, KnownRows.read(), config.current().currency)
+    known = KnownRows.read(memory_of(source, besides=besides).slugs())
+    return records_of(prepared.sheets, prepared.mapping, known, config.current().currency)
 
 
 def import_records(
@@ -162,41 +202,78 @@ def import_records(
     name: str,
     options: ImportOptions = _AS_USUAL,
     *,
+    again: SourceOptions = _NO_SOURCE,
     actor: Actor = COMMAND,
     progress: Callable[[Path, int], object] = lambda _path, _read: None,
+    between: Callable[[], object] = lambda: None,
 ) -> TableImport:
     """
-    Import lines that were made of a table.
+    Import lines that were made of a table, and unlist what it no longer has, if that is chosen.
 
     Args:
         name: the name of the file that people know.
+        between: is called after each row that is unlisted.
+
+    Raises:
+        BadRequest: more rows are gone than the limit, or an import of drafts should unlist; nothing is imported then.
     """
-    losses = list(records.losses)
+    found = TableImport(Summary(), list(records.losses), records)
+    files = {"people.jsonl": records.people, "companies.jsonl": records.companies}
+    files = {file: lines for file, lines in files.items() if lines}
+    if not files:
+        return found
+    found.gone = plan_gone(records, again, besides=options.resumes)
+    if again.unlists and not options.dry_run:
+        _refuse_drafts(options)
+        found.gone.check()
+    results: dict[tuple[str, int], RowResult] = {}  # of a strict import, those of its second pass
+
+    def told(fault: RowFault) -> None:
+        lines = files.get(fault.file, [])
+        number = lines[fault.line - 1][0] if 0 < fault.line <= len(lines) else 0
+        found.losses.append(Loss("", number, fault.field, common_reason(fault.reason), fault.reason))
+
+    def resulted(row: RowResult) -> None:
+        results[row.file, row.line] = row
+
     with TemporaryDirectory() as place:
         folder = Path(place)
-        rows = {
-            f"{kind}.jsonl": _write(folder / f"{kind}.jsonl", lines)
-            for kind, lines in (("people", records.people), ("companies", records.companies))
-            if lines
-        }
-        if not rows:
-            return TableImport(Summary(), losses, records)
-
-        def told(fault: RowFault) -> None:
-            numbers = rows.get(fault.file, [])
-            number = numbers[fault.line - 1] if 0 < fault.line <= len(numbers) else 0
-            losses.append(Loss("", number, fault.field, common_reason(fault.reason), fault.reason))
-
+        for file, lines in files.items():
+            _write(folder / file, lines)
         options = dataclasses.replace(options, origin=name, partial=True)
-        summary = import_registry(folder, options, actor=actor, tell=told, warn=told, progress=progress)
-    return TableImport(summary, losses, records)
+        found.summary = import_registry(
+            folder, options, actor=actor, tell=told, warn=told, result=resulted, progress=progress
+        )
+    found.results = [_table_result(files, row) for row in results.values()]
+    if found.summary.import_run is not None:
+        _end_import(found, actor, again, between)
+    return found
 
 
-def _write(path: Path, lines: Iterable[tuple[int, JSONObject]]) -> list[int]:
-    """Write lines, and return the row of each."""
-    rows = []
+def _refuse_drafts(options: ImportOptions) -> None:
+    if options.draft:
+        raise BadRequest(
+            "An import of drafts leaves published rows unchanged, so it can't unlist any.",
+            "Choose one of the two. Nothing was imported.",
+        )
+
+
+def _end_import(found: TableImport, actor: Actor, again: SourceOptions, between: Callable[[], object]) -> None:
+    """Unlist what is gone, if that is chosen, and remember the rows of the source."""
+    if again.unlists:
+        unlist_gone(found.gone, found.summary, actor, between)
+    remember(found.summary.import_run or 0, again.source, found.records)
+
+
+def _table_result(files: dict[str, list[tuple[int, JSONObject]]], found: RowResult) -> TableResult:
+    row, line = files[found.file][found.line - 1]
+    if found.file == "people.jsonl":
+        return TableResult(row, "person", line["slug"], line["name"], found.result, found.entry)
+    company = line["company"]
+    return TableResult(row, "company", company["id"], company.get("name", ""), found.result, found.entry)
+
+
+def _write(path: Path, lines: Iterable[tuple[int, JSONObject]]) -> None:
     with path.open("wb") as out:
-        for row, line in lines:
+        for _, line in lines:
             out.write(_encode(line) + b"\n")
-            rows.append(row)
-    return rows

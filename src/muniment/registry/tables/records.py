@@ -6,12 +6,13 @@ Rows about the same company are one line. What a row lacks is not in its line, s
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import new_id, slug_from_name
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
@@ -114,17 +115,19 @@ class KnownRows:
     Args:
         names: the names of the companies, by slug.
         people: those that no account owns: a name alone does not say that a row means an account's profile.
+        remembered: the slugs of the rows of the last import of the same source, by kind and the row's key.
     """
 
     companies: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     people: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     names: dict[str, str] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=lambda: {"company": set(), "person": set()})
+    remembered: dict[str, dict[str, str]] = field(default_factory=dict)
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
-    def read(cls) -> "KnownRows":
-        found = cls()
+    def read(cls, remembered: dict[str, dict[str, str]] | None = None) -> "KnownRows":
+        found = cls(remembered=remembered or {})
         for slug, name in Company.objects.order_by("pk").values_list("slug", "name").iterator():
             found.companies[name_key(name)].append(slug)
             found.names[slug] = name
@@ -190,11 +193,18 @@ class PersonRecord:
 
 @dataclass(slots=True)
 class Records:
-    """The records in tables: lines by kind, each with its row, and the losses."""
+    """
+    The records in tables: lines by kind, each with its row, and the losses.
+
+    Args:
+        keys: the slugs of the rows that the tables are about, by kind and key; people whom a company's row names have
+            no row of their own.
+    """
 
     companies: list[tuple[int, JSONObject]] = field(default_factory=list)
     people: list[tuple[int, JSONObject]] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
+    keys: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 class _Row(NamedTuple):
@@ -240,6 +250,9 @@ class _Conversion:
         self.companies: dict[str, list[CompanyRecord]] = {}
         self.people: dict[str, PersonRecord] = {}
         self.named: dict[str, str] = {}
+        self.keys: dict[str, dict[str, str]] = {"company": {}, "person": {}}
+        self.taken: dict[str, set[str]] = {"company": set(), "person": set()}
+        self.repeats: Counter[tuple[str, str]] = Counter()
 
     def mapped(self, sheets: Sequence[Sheet]) -> list[tuple[Sheet, TableMapping]]:
         """Return the sheets that have a table in the mapping, and report the others."""
@@ -389,12 +402,34 @@ class _Conversion:
         if namesakes and not slug:
             reason = "has the name of another row but other values, and is a company of its own"
             self.losses.append(Loss(row.table, row.number, "", reason, name))
+        row_key = self._row_key("company", slug, name)
+        slug = slug or self._remembered("company", row_key)
         # Stored companies of one name are given to the rows of the name in their order.
         unmatched = self.known.companies.get(name_key(name), [])[len(namesakes) :]
+        unmatched = [each for each in unmatched if each not in self.taken["company"]]
         is_stored = bool(unmatched) or (bool(slug) and slug in self.known.used["company"])
         if not slug:
             slug = unmatched[0] if unmatched else self.known.new_slug("company", name)
+        self._take("company", row_key, slug)
         namesakes.append(CompanyRecord(row.number, slug, members, list(row.people), is_stored))
+
+    def _row_key(self, kind: str, slug: str, name: str) -> str:
+        """Return a digest of what tells a row from the others of its source: its slug, or its name."""
+        stem = f"slug {slug}"
+        if not slug:
+            stem = f"name {name_key(name) or name}"
+            self.repeats[kind, stem] += 1  # rows of one name are told apart by their order
+            stem = f"{stem} {self.repeats[kind, stem]}"
+        return digest(stem.encode())[:16]
+
+    def _remembered(self, kind: str, row_key: str) -> str:
+        """Return the slug that the last import of the source had for a row; empty if another row has it now."""
+        slug = self.known.remembered.get(kind, {}).get(row_key, "")
+        return "" if slug in self.taken[kind] else slug
+
+    def _take(self, kind: str, row_key: str, slug: str) -> None:
+        self.keys[kind][row_key] = slug
+        self.taken[kind].add(slug)
 
     # ------------------------------------------------------------------ people
 
@@ -405,7 +440,7 @@ class _Conversion:
             self.losses.append(Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name."))
             return
         name = full_name(name)
-        slug = self._person(name, row.number, values.get("slug", ""))
+        slug = self._person_of_row(name, row.number, values.get("slug", ""))
         if slug is None:
             self._ambiguous(row.table, row.number, name)
             return
@@ -419,6 +454,18 @@ class _Conversion:
             self._place(row, str(company), PersonInCell(name, values.get("position.title", "")))
         elif values.get("position.title"):
             self.losses.append(Loss(row.table, row.number, "", "has a position but no company", name))
+
+    def _person_of_row(self, name: str, row: int, slug: str) -> str | None:
+        """Return the slug of the person whom a row is about; None if several stored ones have the name."""
+        if not slug and self.mapping.same_name_is_same_person and name_key(name) in self.named:
+            return self.named[name_key(name)]
+        row_key = self._row_key("person", slug, name)
+        if not slug and (slug := self._remembered("person", row_key)):
+            self.named[name_key(name)] = slug
+        found = self._person(name, row, slug)
+        if found is not None:
+            self._take("person", row_key, found)
+        return found
 
     def _place(self, row: _Row, company: str, person: PersonInCell) -> None:
         key = name_key(company)
@@ -459,7 +506,7 @@ class _Conversion:
     # ------------------------------------------------------------------ lines
 
     def finish(self) -> Records:
-        done = Records(losses=self.losses)
+        done = Records(losses=self.losses, keys=self.keys)
         for record in chain.from_iterable(self.companies.values()):
             line: JSONObject = {"company": {"id": record.slug, **record.members}}
             positions = self._positions(record) if record.people else []
@@ -469,7 +516,8 @@ class _Conversion:
                 done.companies.append((record.row, line))
         stored = {slug for slugs in self.known.people.values() for slug in slugs}
         for person in self.people.values():
-            if person.slug not in stored or len(person.members) > 1:
+            has_row = person.slug in self.taken["person"]
+            if has_row or person.slug not in stored:
                 done.people.append((person.row, {"slug": person.slug, **person.members}))
         return done
 
