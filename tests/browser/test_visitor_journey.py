@@ -28,8 +28,7 @@ def site(tmp_path_factory) -> Iterator[Site]:
     made = Site(rest)
     yield made
     made.close()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     rest.close()
 
 

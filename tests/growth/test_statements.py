@@ -104,8 +104,7 @@ def answer_requests(busy, token, reader):
     statuses |= {path: rest.ask(f"/api/v1/{path}").status for path in REST}
     assert {path: status for path, status in statuses.items() if status != 200} == {}
     api.close()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     with manage(reader=reader) as server:
         for tool in ("list_my_companies", "list_my_documents", "list_my_runs", "get_my_profile"):
             server.call(token, tool)

@@ -58,8 +58,7 @@ def rest(tmp_path_factory):
 def visitor(rest):
     page_cache.use(rest.reader)
     yield Client()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
 
 
 def random_query(chance, name, values):

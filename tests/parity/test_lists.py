@@ -169,8 +169,7 @@ def test_random_queries_have_the_same_answer_on_every_surface(rest):
 def pages(rest):
     page_cache.use(rest.reader)
     yield Browser()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
 
 
 def test_random_searches_have_the_same_answer_on_every_surface(rest, pages):
@@ -196,7 +195,6 @@ def test_random_queries_of_a_real_registry_have_the_same_answer_on_every_surface
             page_cache.use(reader)
             compare_search(Client(api), server, Browser(), 500, seed=5)
     finally:
-        page_cache.pages.clear()
-        page_cache._reader = None
+        page_cache.use(None)
         api.close()
         reader.close()

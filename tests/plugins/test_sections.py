@@ -22,8 +22,7 @@ def pages(tmp_path, client):
     page_cache.use(reader)
     plugin_sections._paused.clear()
     yield client.get
-    page_cache._reader = None
-    page_cache.pages.clear()
+    page_cache.use(None)
     reader.close()
     publisher.close()
 

@@ -311,8 +311,7 @@ def is_shown_on_the_pages(registry: Declared, rest: Rest) -> None:
         assert "Harbour 2" not in listed
         assert LABEL in listed
     finally:
-        page_cache.pages.clear()
-        page_cache._reader = None
+        page_cache.use(None)
 
 
 def is_exported_as_csv(registry: Declared, rest: Rest, schema, tmp_path) -> None:
@@ -332,8 +331,7 @@ def is_compared(registry: Declared, rest: Rest) -> None:
         assert LABEL in html
         assert registry.case.shown in html
     finally:
-        page_cache.pages.clear()
-        page_cache._reader = None
+        page_cache.use(None)
 
 
 def is_checked_before_a_submission(registry: Declared) -> None:

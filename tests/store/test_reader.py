@@ -5,6 +5,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,9 @@ from make.published import AT, company, framework, ids, person
 from make.queries import companies_by, frameworks_by
 from muniment.store import published, writing
 from muniment.store import reader as reader_module
+from muniment.store.cache import EVERYTHING, MOST_NAMED, least, noting
 from muniment.store.published import FeedAheadError, FeedGapError
+from muniment.store.queries import ListQuery
 from muniment.store.reader import Reader
 
 
@@ -47,6 +50,87 @@ def test_an_answer_read_before_a_change_is_not_kept_after_it(publisher, reader):
     reader.refresh()
     reader.answers.put("one", found, size_bytes=10, version=found.version, depends=(("company", "company-1"),))
     assert reader.answers.ready.get("one") is None
+
+
+READS = {
+    "document": (("company", "company-1"), {("company", "company-1")}),
+    "documents": (([("company", "company-1"), ("person", "x")],), {("company", "company-1"), ("person", "x")}),
+    "cap_table": (("company-1", 1, 10), {("company", "company-1")}),
+    "changes_of": (("person", "person-1", 5), {("person", "person-1")}),
+    "companies": ((ListQuery(),), {("company", "*")}),
+    "people": ((ListQuery(),), {("person", "*")}),
+    "page": (("framework", ListQuery(q="score")), {("framework", "*")}),
+    "frameworks": ((), {("framework", "*")}),
+    "stats": ((), {("company", "*"), ("person", "*"), ("framework", "*")}),
+    "scores": (("river-score", 1, 10), {("company", "*")}),
+    "keys": (("person", "", 5), {("person", "*")}),
+    "facets": (("company", ListQuery(), ("type",)), {("company", "*")}),
+    "suggest": (("company", ListQuery(), "a", [], 5), {("company", "*")}),
+    "values": (("company", "type", 5), {("company", "*")}),
+    "count": (("person",), {("person", "*")}),
+    "nearest": (("person", "persn"), {("person", "*")}),
+    "chain_after": ((1,), {EVERYTHING}),
+    "has_past": ((1, None), {EVERYTHING}),
+    "changes": ((0, 5), {EVERYTHING}),
+    "erased": ((), {EVERYTHING}),
+    "snapshot": ((), {EVERYTHING}),
+}
+"""What each method reads, with arguments."""
+NO_READS = {
+    *("close", "connection_for_details", "is_built", "is_quick", "keep_current", "refresh", "renew", "tick", "version"),
+}
+"""Members of a reader that no page shows."""
+
+
+@pytest.mark.parametrize("name", READS)
+def test_what_is_read_is_noted_for_the_page_that_is_made_of_it(publisher, reader, name):
+    publisher.publish(company(1), person(1), framework(1))
+    reader.refresh()
+    given, expected = READS[name]
+    with noting() as noted:
+        getattr(reader, name)(*given)
+    assert set(least(noted)) == set(least(expected)) == expected
+
+
+@pytest.mark.parametrize("name", ["edition", "modified_at", "updated_at"])
+def test_what_each_publication_changes_is_noted_as_everything(reader, name):
+    with noting() as noted:
+        assert getattr(reader, name) is not None
+    assert noted == {EVERYTHING}
+
+
+def test_every_method_of_the_reader_notes_what_it_reads():
+    public = {name for name in dir(Reader) if not name.startswith("_")}
+    assert public - READS.keys() - NO_READS == {"edition", "modified_at", "updated_at"}
+
+
+def test_a_part_of_a_page_tells_the_page_what_it_depends_on(reader):
+    with noting() as page:
+        with noting() as part:
+            reader.count("person")
+        reader.document("company", "x")
+    assert part == {("person", "*")}
+    assert page == {("person", "*"), ("company", "x")}
+    reader.count("person")  # noted by nobody
+    assert least({*page, ("person", "ada"), ("company", "b")}) == (("company", "b"), ("company", "x"), ("person", "*"))
+
+
+@pytest.mark.parametrize("count", [MOST_NAMED, MOST_NAMED + 1])
+def test_a_page_of_many_documents_of_a_kind_depends_on_all_of_them(count):
+    noted = {("person", str(number)) for number in range(count)} | {("company", "x")}
+    assert len(least(noted)) == (count + 1 if count == MOST_NAMED else 2)
+
+
+def test_caches_drop_what_has_changed_before_the_new_version_can_be_read(publisher, reader):
+    shown = []
+    reader.keep_current(SimpleNamespace(move=lambda version, _: shown.append((version, reader.version))))
+    former = reader.version
+    publisher.publish(company(1))
+    reader.refresh()
+    reader.renew("")
+    assert shown[0] == (former, former)
+    assert [before for _, before in shown[1:]] == [former, shown[1][0]]
+    assert shown[-1][0] == reader.version
 
 
 def test_pictures_are_addressed_with_the_present_url_of_the_instance(publisher, tmp_path):

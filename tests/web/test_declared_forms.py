@@ -51,7 +51,6 @@ def test_pages_do_not_show_sections_that_are_off(tmp_path):
             assert "Plant more trees" not in page
             assert "HARB" not in page.replace("harbour", "")
     finally:
-        page_cache.pages.clear()
-        page_cache._reader = None
+        page_cache.use(None)
         reader.close()
         publisher.close()

@@ -1,24 +1,70 @@
-"""Memory: the response cache, bounded by bytes; the size of its keys; freed memory."""
+"""
+Memory: the response cache, which pages use too, bounded by bytes; the size of its keys; freed memory.
+
+Pages do not name what they depend on: a reader notes what is read from it while a page is rendered (:func:`noting`).
+"""
 
 import contextlib
 import ctypes
 import sys
 import threading
-from collections.abc import Hashable, Iterable
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from contextvars import ContextVar
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
 from cachetools import LRUCache
 
 Dependency = tuple[str, str]
 """A document by kind and key; the key ``*`` means every document of the kind."""
+EVERYTHING: Final[Dependency] = ("*", "*")
+"""What every publication changes."""
 
 ENTRY_OVERHEAD_BYTES = 760
-"""Memory per entry besides its content: keys, objects and dictionary slots."""
+"""Memory per entry besides its content: keys, objects and dictionary slots; with one document that it shows."""
+MOST_NAMED = 500
+"""Documents of a kind that an entry of a page names; one that shows more of them depends on all of the kind."""
+DEPENDENCY_BYTES = 300
+"""Memory per further document that an entry shows."""
 MAX_REQUESTS_BYTES = 8_000_000
 """Memory of whole requests that are remembered: about 16,000 short ones."""
 REQUEST_OVERHEAD_BYTES = 330
 """Memory per such request besides its bytes."""
+
+
+_noted: ContextVar[set[Dependency] | None] = ContextVar("noted", default=None)
+
+
+@contextlib.contextmanager
+def noting() -> Iterator[set[Dependency]]:
+    """Collect what is read meanwhile, in this context; what collects around it gets that too."""
+    outer = _noted.get()
+    noted: set[Dependency] = set()
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
+        if outer is not None:
+            outer |= noted
+
+
+def note(*dependencies: Dependency) -> None:
+    """Note that what is made of the answer depends on these."""
+    noted = _noted.get()
+    if noted is not None:
+        noted.update(dependencies)
+
+
+def least(dependencies: Iterable[Dependency]) -> tuple[Dependency, ...]:
+    """Return *dependencies* in order, without those that others of them include; many of a kind are all of it."""
+    every = set(dependencies)
+    if EVERYTHING in every:
+        return (EVERYTHING,)
+    documents = Counter(kind for kind, _ in every)
+    every |= {(kind, "*") for kind, count in documents.items() if count > MOST_NAMED}
+    return tuple(sorted(each for each in every if each[1] == "*" or (each[0], "*") not in every))
 
 
 Entry = tuple[Any, int, tuple[Dependency, ...]]
@@ -44,7 +90,7 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         self, key: Hashable, value: object, *, size_bytes: int, version: int, depends: tuple[Dependency, ...]
     ) -> None:
         """Cache *value*, unless something was published since *version*, that of the file before it was read."""
-        size_bytes += ENTRY_OVERHEAD_BYTES
+        size_bytes += ENTRY_OVERHEAD_BYTES + DEPENDENCY_BYTES * max(0, len(depends) - 1)
         with self._lock:
             if version != self.version or size_bytes > self.maxsize // 4:
                 return
@@ -59,6 +105,12 @@ class ResponseCache(LRUCache[Hashable, Entry]):
                 _, former_bytes, depends = self[key]
                 del self[key]  # cachetools 6 would evict it itself to replace it by a larger one
                 self._add(key, value, min(former_bytes + size_bytes, int(self.maxsize)), depends)
+
+    def drop(self, key: Hashable) -> None:
+        """Drop *key* if it is cached."""
+        with self._lock:
+            if key in self.ready:
+                del self[key]
 
     def remember(self, request: bytes, key: Hashable, value: object, given: object) -> None:
         """Remember what *request* was *given* of *value*, for as long as *key* holds that value."""
@@ -77,14 +129,21 @@ class ResponseCache(LRUCache[Hashable, Entry]):
         with self._lock:
             self.version = version
             if touched is None:
-                super().__init__(self.maxsize, self.getsizeof)  # at once: clear() takes each entry by itself
-                self._dependents.clear()
-                self.ready.clear()
-                self._forget_requests()
+                self._clear()
                 return
             for dependency in touched:
                 for key in list(self._dependents.get(dependency, ())):
                     del self[key]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._clear()
+
+    def _clear(self) -> None:
+        super().clear()
+        self._dependents.clear()
+        self.ready.clear()
+        self._forget_requests()
 
     def _add(self, key: Hashable, value: object, size_bytes: int, depends: tuple[Dependency, ...]) -> None:
         self[key] = value, size_bytes, depends

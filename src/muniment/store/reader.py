@@ -28,7 +28,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.schema.filters import Chosen
-from muniment.store.cache import ResponseCache
+from muniment.store.cache import EVERYTHING, Dependency, ResponseCache, note
 from muniment.store.database import handles
 from muniment.store.database.erasure import latest
 from muniment.store.database.faults import DamagedDocument, damages_read, fault_of
@@ -39,6 +39,7 @@ from muniment.store.lists.facets import Counting, Documents, Facets, Suggestion
 from muniment.store.lists.finding import NOTHING
 from muniment.store.lists.positions import Positions, index_after, items_at, mark_of
 from muniment.store.published import UNBUILT, ChangeRow, Changes, chain_after, change_rows
+from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after, load, touched
@@ -77,6 +78,8 @@ class PublishedFile:
         self._lock = threading.Lock()
         self._connections: weakref.WeakSet[sqlite3.Connection] = weakref.WeakSet()
         self.answers = ResponseCache(cache_bytes)
+        self._caches = [self.answers]
+        """Everything that is made of this file and kept."""
         self._probe = self._open()
         self._data_version = -1
         self._generation = 0
@@ -90,8 +93,15 @@ class PublishedFile:
             self.answers.move(self._state.version, None)
         self.refresh()
 
+    def keep_current(self, cache: ResponseCache) -> None:
+        """Drop from *cache*, from now on, what a publication changes."""
+        with self._lock:
+            self._caches.append(cache)
+            cache.move(self._state.version, None)
+
     @property
     def edition(self) -> int:
+        note(EVERYTHING)
         return self._state.edition
 
     @property
@@ -102,6 +112,7 @@ class PublishedFile:
     @property
     def modified_at(self) -> str:
         """Return the stamp of the edition, as :mod:`muniment.kernel.http.representations`."""
+        note(EVERYTHING)
         return self._state.modified_at
 
     @property
@@ -111,6 +122,7 @@ class PublishedFile:
 
     @property
     def updated_at(self) -> str:
+        note(EVERYTHING)
         return self._state.at
 
     def close(self) -> None:
@@ -142,11 +154,12 @@ class PublishedFile:
             self._since = max(self._since, since)
             self._probe.execute("BEGIN")
             try:
-                self._state = self._unstamped = load(self._probe, self._state._replace(epoch=""), since=self._since)
+                state = load(self._probe, self._state._replace(epoch=""), since=self._since)
             finally:
                 self._probe.execute("COMMIT")
             self._generation += 1
-            self._forget(self._state.version)
+            self._forget(state.version)
+            self._state = self._unstamped = state
 
     def tick(self) -> bool:
         """
@@ -204,14 +217,19 @@ class PublishedFile:
         self._serial += 1
         self._generation += 1
         self._data_version = -1
-        self._state = self._unstamped = load(self._probe, None, since=self._since)
-        self._forget(self._state.edition)
+        state = load(self._probe, None, since=self._since)
+        self._forget(state.version)
+        self._state = self._unstamped = state
         self._ticker_connection = self._connection()
         self._ticker_connection.execute(f"PRAGMA cache_size=-{TICKER_PAGE_CACHE_KIB}")
 
-    def _forget(self, edition: int) -> None:
+    def _forget(self, version: int) -> None:
         """Drop everything that was read from the former file."""
-        self.answers.move(edition, None)
+        self._move(version, None)
+
+    def _move(self, version: int, touched: set[Dependency] | None) -> None:
+        for cache in self._caches:
+            cache.move(version, touched)
 
     def connection_for_details(self) -> sqlite3.Connection:
         """Return the thread's connection; the ticking thread's is in a snapshot of the current generation."""
@@ -227,7 +245,9 @@ class PublishedFile:
             self._held = generation
         return connection
 
-    def snapshot(self) -> "Snapshot":
+    def snapshot(self, *shows: Dependency) -> "Snapshot":
+        """Return a read transaction; *shows*: what is read in it, by default everything."""
+        note(*(shows or (EVERYTHING,)))
         connection = self._connection()
         if self._held >= 0 and threading.get_ident() == self._ticker:
             self._held = -1
@@ -296,8 +316,9 @@ class PublishedFile:
         self._generation += 1
         if self._unstamped is None and is_ahead(state.modified_at):
             self._unstamped = former
+        # Before anybody can read the new version: what is made of it must not find a part of an earlier one.
+        self._move(state.version, touched(connection, former, state))
         self._state = state
-        self.answers.move(state.version, touched(connection, former, state))
         return True
 
 
@@ -432,8 +453,8 @@ class Reader(PublishedFile):
         self.pool.shutdown()
         super().close()
 
-    def _forget(self, edition: int) -> None:
-        super()._forget(edition)
+    def _forget(self, version: int) -> None:
+        super()._forget(version)
         self._erased = (-1, 0)
         self._positions = Positions(self._cache_bytes // 2)
         self._documents = Documents(self._cache_bytes // 2)
@@ -452,6 +473,7 @@ class Reader(PublishedFile):
             DamagedDocument: one of them does not have its digest.
         """
         version = self._state.version
+        note(*names)
         connection = self.connection_for_details()
         found = {}
         for start in range(0, len(names), BATCH):
@@ -508,7 +530,7 @@ class Reader(PublishedFile):
 
     def frameworks(self, query: ListQuery = _EVERYTHING) -> Found:
         """Return the finished list of frameworks without pages: first published or best match first."""
-        with self.snapshot() as (connection, state):
+        with self.snapshot(("framework", "*")) as (connection, state):
             chosen = selection("framework", query)
             guidance: JSONObject = {}
             if chosen.is_everything:
@@ -525,6 +547,7 @@ class Reader(PublishedFile):
         return Found(body, digest(body), state.modified_at, state.version, tuple(row[1] for row in rows))
 
     def stats(self) -> Found:
+        note(*((kind, "*") for kind in KINDS))
         state = self._state
         companies, raising, treasury_minor = state.totals["company"]
         people, frameworks = state.totals["person"][0], state.totals["framework"][0]
@@ -552,7 +575,7 @@ class Reader(PublishedFile):
 
     def scores(self, framework_id: str, page: int, page_size: int) -> ListPage:
         """Return a page of the published scores of a framework, the best first; none of an unknown one."""
-        with self.snapshot() as (connection, state):
+        with self.snapshot(("company", "*")) as (connection, state):
             total = scores.count(connection, framework_id)
             ranked = scores.ranked(connection, framework_id, (page - 1) * page_size, page_size)
         items = [with_picture_addresses(each.shown(framework_id), self._base_url) for each in ranked]
@@ -560,6 +583,7 @@ class Reader(PublishedFile):
 
     def chain_after(self, number: int) -> str | None:
         """Return the chain of the feed after change *number*, where it is known."""
+        note(EVERYTHING)
         return chain_after(self._connection(), number)
 
     def has_past(self, after: int, chain: str | None) -> bool:
@@ -578,6 +602,7 @@ class Reader(PublishedFile):
             FeedAheadError: no change has that number yet, here or, on a replica, at its source.
             FeedDivergedError: the chain of that number is another one, here or, on a replica, at its source.
         """
+        note(EVERYTHING)
         is_level = True
         if not self.has_past(after, chain):
             is_level = self._catch_up()
@@ -587,6 +612,7 @@ class Reader(PublishedFile):
 
     def erased(self) -> int:
         """Return the number of the latest change that tells of an erased person; 0 if there is none."""
+        note(EVERYTHING)
         if self._erased[0] != self.version:
             version = self.version
             self._erased = version, latest(self._connection())
@@ -594,17 +620,19 @@ class Reader(PublishedFile):
 
     def changes_of(self, kind: str, key: str, limit: int) -> list[ChangeRow]:
         """Return the latest changes of one document that the feed still has."""
+        note((kind, key))
         condition = "WHERE kind = ? AND key = ? ORDER BY sequence DESC LIMIT ?"
         return change_rows(self._connection(), condition, kind, key, limit)
 
     def keys(self, kind: str, prefix: str, limit: int, *, skip: int = 0) -> list[str]:
         """Return at most *limit* keys that start with *prefix*, in order, after the first *skip*."""
+        note((kind, "*"))
         return keys_from(self._connection(), kind, prefix, limit, skip=skip)
 
     def facets(self, kind: str, query: ListQuery, names: Sequence[str], limit: int = facets.SHOWN) -> Facets:
         """Return how many of what *query* finds have each value of the filters *names*, at most *limit* of each."""
         chosen = selection(kind, query)
-        with self.snapshot() as (connection, state):
+        with self.snapshot((kind, "*")) as (connection, state):
             total, found = facets.count(
                 connection,
                 chosen,
@@ -620,7 +648,7 @@ class Reader(PublishedFile):
         self, kind: str, query: ListQuery, text: str, filters: Sequence[Chosen], limit: int
     ) -> list[Suggestion]:
         """Return at most *limit* values that *text* begins, of *filters* that *query* does not have, with counts."""
-        with self.snapshot() as (connection, state):
+        with self.snapshot((kind, "*")) as (connection, state):
             counting = Counting(
                 connection,
                 selection(kind, query),
@@ -631,6 +659,7 @@ class Reader(PublishedFile):
             return counting.suggest(text, filters, limit)
 
     def values(self, kind: str, name: str, limit: int) -> list[str]:
+        note((kind, "*"))
         rows = self._connection().execute(
             "SELECT value FROM published_value WHERE kind = ? AND name = ? AND n > 0 AND value <> ''"
             " ORDER BY n DESC, value LIMIT ?",
@@ -639,9 +668,11 @@ class Reader(PublishedFile):
         return [row[0] for row in rows]
 
     def count(self, kind: str) -> int:
+        note((kind, "*"))
         return self._state.totals[kind][0]
 
     def nearest(self, kind: str, key: str) -> list[str]:
+        note((kind, "*"))
         return nearest_keys(self._connection(), kind, key)
 
     def page(self, kind: str, query: ListQuery) -> ListPage:
@@ -649,7 +680,7 @@ class Reader(PublishedFile):
         chosen = selection(kind, query)
         size = query.page_size
         mark = parse_cursor(query.cursor, chosen.order) if query.cursor is not None else None
-        with self.snapshot() as (connection, state):
+        with self.snapshot((kind, "*")) as (connection, state):
             positions, found = None, NOTHING
             if chosen.is_everything:
                 total = state.totals[chosen.kind][0]

@@ -1,4 +1,4 @@
-"""Kept pages: the same bytes as from the ordinary path, for everyone, and only while their edition lasts."""
+"""Kept pages: the same bytes as from the ordinary path, for everyone, and only until what they show changes."""
 
 import http.client
 import json
@@ -8,17 +8,19 @@ from types import SimpleNamespace
 
 import pytest
 
+from make.registry import lines
 from muniment.kernel.fairness import Fairness
 from muniment.kernel.http.public_pages import PageStamp
 from muniment.server.charging import Charging
 from muniment.server.fastpath.fast_path import FastPath
 from muniment.server.fastpath.pages import LARGEST_BYTES, LIMIT_BYTES, MAX_PREFERENCES, PageAnswers
 from services.ports import wait_until
-from services.product import WITHOUT_FAST_PATH, Product
+from services.prepared import demo_registry
+from services.product import WITHOUT_FAST_PATH, Product, run
 from services.raw import exchange, status
 
 BODY = b"<!doctype html>" * 40
-STAMP = PageStamp(b"0123", is_compressible=True, version=7)
+STAMP = PageStamp(b"0123", is_compressible=True, version=7, depends=(("company", "quillmere"), ("person", "*")))
 HEADERS = [
     (b"content-type", b"text/html; charset=utf-8"),
     (b"etag", b'"0123"'),
@@ -191,11 +193,16 @@ def test_pages_count_against_the_rate_as_on_the_ordinary_path(demo):
 
 
 class Kept:
-    """Kept pages over a reader whose version a test sets."""
+    """Kept pages of a published file that a test changes."""
 
     def __init__(self):
-        self.reader = SimpleNamespace(version=7)
-        self.pages = PageAnswers(self.reader)
+        self.caches = []
+        self.pages = PageAnswers(SimpleNamespace(keep_current=self.caches.append))
+        self.publish(7, None)
+
+    def publish(self, version, touched):
+        for cache in self.caches:
+            cache.move(version, touched)
 
     def keep(self, target=b"/x", *, stamp=STAMP, status=200, headers=HEADERS, body=BODY, surface="pages"):
         self.pages.keep(target, stamp, surface, status=status, headers=headers, body=body)
@@ -274,7 +281,7 @@ def test_pages_in_languages_end_together_and_take_no_memory_then():
     for stamp in (ENGLISH, GERMAN):
         kept.keep(stamp=stamp, headers=spoken(stamp))
     assert kept.pages.size_bytes > 2 * len(BODY)
-    kept.reader.version = 8
+    kept.publish(8, {("company", "quillmere")})
     assert kept.pages.get(b"/x", b"", b"", b"de") is None
     assert kept.pages.size_bytes == 0
 
@@ -284,7 +291,7 @@ def test_when_other_languages_are_offered_the_kept_pages_and_preferences_end():
     for stamp in (ENGLISH, GERMAN):
         kept.keep(stamp=stamp, headers=spoken(stamp))
     assert kept.pages.get(b"/x", b"", b"", b"fr,de")[0].stamp.language == "de"
-    kept.reader.version = 8
+    kept.publish(8, {("person", "*")})
     french = STAMP._replace(version=8, tag=b"89ab", language="fr", languages=("fr", "de"))
     kept.keep(stamp=french, headers=spoken(french))
     assert kept.pages.get(b"/x", b"", b"", b"fr,de")[0].stamp.language == "fr"
@@ -325,26 +332,67 @@ def test_an_escaped_a_long_or_a_large_page_is_not_kept():
     assert Kept().keep(body=large, headers=[*HEADERS[:-1], (b"content-length", b"%d" % len(large))]) is None
 
 
-def test_a_page_ends_with_its_edition_and_its_day():
+@pytest.mark.parametrize(
+    ("touched", "is_kept"),
+    [
+        ({("company", "quillmere"), ("company", "*"), ("*", "*")}, False),
+        ({("person", "ada"), ("person", "*"), ("*", "*")}, False),
+        ({("company", "other"), ("company", "*"), ("*", "*")}, True),
+        (set(), True),
+        (None, False),
+    ],
+)
+def test_a_page_ends_when_something_that_it_shows_is_published_and_is_kept_otherwise(touched, is_kept):
     kept = Kept()
     assert kept.keep() is not None
-    kept.reader.version = 8
-    assert kept.pages.get(b"/x", b"", b"") is None
-    assert kept.pages.size_bytes == 0
-    assert kept.keep(stamp=STAMP._replace(version=8, until=time.time() - 1)) is None
-    assert kept.keep(stamp=STAMP._replace(version=None)) is not None
+    kept.publish(8, touched)
+    assert (kept.pages.get(b"/x", b"", b"") is not None) == is_kept
+    assert (kept.pages.size_bytes > 0) == is_kept
 
 
-def test_pages_of_an_earlier_edition_take_no_memory():
+def test_a_kept_page_gains_the_encodings_and_languages_that_are_sent_in_later_versions():
     kept = Kept()
-    kept.keep(b"/always", stamp=STAMP._replace(version=None))
-    for number in range(3):
-        kept.keep(b"/%d" % number)
-    alone_bytes = kept.pages.size_bytes // 4
-    kept.reader.version = 8
-    kept.keep(b"/new", stamp=STAMP._replace(version=8))
-    assert [target in kept.pages for target in (b"/always", b"/0", b"/1", b"/2", b"/new")] == [True, *[False] * 3, True]
-    assert kept.pages.size_bytes == 2 * alone_bytes
+    kept.keep(stamp=ENGLISH, headers=spoken(ENGLISH))
+    kept.publish(8, {("company", "other")})
+    kept.keep(stamp=ENGLISH._replace(version=8), headers=spoken(ENGLISH), status=304, body=b"")
+    kept.keep(stamp=GERMAN._replace(version=8), headers=spoken(GERMAN))
+    assert kept.pages.get(b"/x", b"", b'"0123"', b"en")[1].status == 304
+    assert kept.pages.get(b"/x", b"", b"", b"de")[1].status == 200
+    kept.publish(9, {("company", "quillmere")})
+    assert kept.pages.size_bytes == 0
+
+
+def test_a_page_that_was_found_before_a_publication_is_not_kept_after_it():
+    kept = Kept()
+    kept.publish(8, {("company", "other")})
+    assert kept.keep() is None
+    kept.keep(stamp=ENGLISH._replace(version=8), headers=spoken(ENGLISH))
+    kept.keep(stamp=GERMAN, headers=spoken(GERMAN))
+    assert kept.pages.get(b"/x", b"", b"", b"de") is None
+    assert kept.pages.get(b"/x", b"", b"", b"en") is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"tag": b"4567"}, {"depends": (("company", "other"),)}, {"until": time.time() + 900}],
+)
+def test_another_page_at_the_same_address_takes_the_place_of_the_kept_one(change):
+    kept = Kept()
+    for stamp in (ENGLISH, GERMAN, ENGLISH._replace(**change)):
+        kept.keep(stamp=stamp, headers=spoken(stamp))
+    assert kept.pages.get(b"/x", b"", b"", b"en")[0].stamp == ENGLISH._replace(version=None, **change)
+    assert kept.pages.get(b"/x", b"", b"", b"de") is None
+
+
+def test_a_page_ends_with_its_day_and_a_static_file_when_everything_does():
+    kept = Kept()
+    assert kept.keep(stamp=STAMP._replace(until=time.time() - 1)) is None
+    assert kept.pages.size_bytes == 0
+    assert kept.keep(stamp=PageStamp(b"0123", is_compressible=True)) is not None
+    kept.publish(8, {("company", "quillmere"), ("company", "*"), ("*", "*")})
+    assert kept.pages.get(b"/x", b"", b"") is not None
+    kept.publish(1 << 64, None)
+    assert kept.pages.get(b"/x", b"", b"") is None
 
 
 def test_the_memory_of_kept_pages_is_bounded():
@@ -376,3 +424,38 @@ def test_static_files_count_against_their_own_limit():
     assert verdicts[:4] == [None] * 4
     assert not verdicts[4].allowed
     assert limits.requests.take("192.0.2.1").allowed
+
+
+def test_what_another_process_publishes_ends_the_pages_that_it_concerns_and_no_others(tmp_path):
+    data = demo_registry(tmp_path / "data")
+    settings = {"base_url": "http://registry.example"}
+    rooms = (b"/companies", b"/people", b"/frameworks", b"/search")
+    pages = [b"/companies/grainline", *(target for target in TARGETS if target.startswith(rooms))]
+
+    def shown(product):
+        """Return the status, the ETag and the date of each page."""
+        answers = {target: exchange(product.port, get(target))[0] for target in pages}
+        dates = {
+            target: re.findall(rb"\r\n(?:etag|last-modified): [^\r]+", answer) for target, answer in answers.items()
+        }
+        return {target: (status(answer), *dates[target]) for target, answer in answers.items()}
+
+    with Product(data, "--workers", "1", **settings) as served:
+        served.wait_ready(within_s=120)
+        wait_until(lambda: is_dated(served), within_s=60, what="the final date of the edition")
+        before = [shown(served) for _ in range(3)][-1]
+        renamed = lines(tmp_path / "companies.jsonl", {"company": {"id": "quillmere", "name": "Quillmere Trust"}})
+        run("import", str(renamed), data=data)
+        detail = get(b"/api/v1/companies/quillmere")
+        wait_until(lambda: b"Quillmere Trust" in exchange(served.port, detail)[0], within_s=60, what="the new name")
+        after = shown(served)
+        with Product(data, "--workers", "1", **settings) as fresh:
+            fresh.wait_ready(within_s=120)
+            expected = shown(fresh)
+    assert {target: answer[:2] for target, answer in after.items()} == {
+        target: answer[:2] for target, answer in expected.items()
+    }
+    kept = {target for target in pages if after[target] == before[target]}
+    assert b"/companies/grainline" in kept
+    assert b"/companies/quillmere" not in kept
+    assert b"/companies" not in kept

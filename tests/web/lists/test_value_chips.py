@@ -35,8 +35,7 @@ def publisher(tmp_path):
     reader = Reader(tmp_path / "published.sqlite3")
     page_cache.use(reader)
     yield publisher
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     reader.close()
     publisher.close()
 

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from muniment.accounts.models import Account
-from muniment.web.requests.page_cache import parts
+from muniment.web.requests import page_cache
 
 PAGE = "/accounts/login/"
 TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept():
-    parts.clear()
+    page_cache.parts.clear()
 
 
 def shown(client, address=PAGE, **headers):
@@ -47,10 +47,10 @@ def test_each_visitor_gets_a_token_of_their_own_that_works():
 def test_the_page_of_a_visitor_who_brings_something_is_not_kept():
     client = Client()
     assert "list your organization" in shown(client, f"{PAGE}?next=/manage/companies/new")[0].content.decode()
-    assert not parts
+    assert not page_cache.parts
     client.cookies["messages"] = "x"
     shown(client)
     shown(Client(), accept="application/json")
-    assert not parts
+    assert not page_cache.parts
     assert "list your organization." not in shown(Client())[0].content.decode()
-    assert parts
+    assert page_cache.parts

@@ -13,6 +13,7 @@ class PageStamp(NamedTuple):
     Args:
         tag: the opaque part of its ETag; each encoding adds its name.
         version: the version of the published file that it shows; None if it shows none.
+        depends: the documents and lists of that version that it shows, each by kind and key.
         until: when it ends by itself, in seconds since the epoch; 0 if it does not.
         language: the language that it is in; empty if it is the same in every language.
         languages: those that the visitor's language was chosen from; empty if it is the same in every language.
@@ -21,6 +22,7 @@ class PageStamp(NamedTuple):
     tag: bytes
     is_compressible: bool
     version: int | None = None
+    depends: tuple[tuple[str, str], ...] = ()
     until: float = 0
     language: str = ""
     languages: tuple[str, ...] = ()

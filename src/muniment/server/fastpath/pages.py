@@ -2,10 +2,11 @@
 Pages on the fast path: responses of public pages, static files and server cards, as the ordinary path sent them.
 
 A page that is the same for every visitor (decision 55) says so by a stamp. Its response is kept as it was sent, by
-request target, and sent again while its edition lasts. Nothing else is ever kept.
+request target, and sent again until a publication changes something that it shows. Nothing else is ever kept.
 """
 
 import time
+from collections.abc import Hashable
 from typing import Final
 
 import msgspec
@@ -15,6 +16,7 @@ from muniment.kernel.asgi import Header
 from muniment.kernel.http.public_pages import PageStamp
 from muniment.kernel.http.representations import ENCODINGS, SMALLEST_ENCODED, etag, is_known, negotiated
 from muniment.languages.offered import MAX_REMEMBERED_BYTES, chosen
+from muniment.store.cache import ResponseCache
 from muniment.store.reader import Reader
 
 LIMIT_BYTES: Final = 12_000_000
@@ -33,38 +35,35 @@ _FORBIDDEN: Final = frozenset({b"set-cookie", b"www-authenticate", b"connection"
 
 
 class KeptPage(msgspec.Struct, gc=False):
-    """
-    The responses of one target: by encoding, in full and as 304.
-
-    *spoken* has the page in each language, itself among them; None if it is the same in every language.
-    """
+    """The responses of one page in one language: by encoding, in full and as 304."""
 
     stamp: PageStamp
     surface: str
     is_encoded: bool
-    size_bytes: int = 0
     full: dict[bytes, Response] = {}
     unchanged: dict[bytes, Response] = {}
-    spoken: dict[str, "KeptPage"] | None = None
 
 
 class PageAnswers:
-    """Kept responses by request target, and by language. Only the event loop uses them."""
+    """Kept responses by request target, and by language. Only the event loop uses them; any thread may end them."""
 
     def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._pages: dict[bytes, KeptPage] = {}
-        """One page of each target, in whichever language came first."""
-        self.size_bytes = 0
-        self._version = -1
+        self._cache = ResponseCache(LIMIT_BYTES)
+        """By target, the pages by language; a page that is the same in every language has none."""
+        self._pages: dict[Hashable, dict[str, KeptPage]] = self._cache.ready
         self._languages: tuple[str, ...] = ()
         self._codes: dict[bytes, str] = {}
         """Languages by their values of the cookie."""
         self._preferred: dict[bytes, str] = {}
         """The language of each value of ``Accept-Language``, while these languages are offered."""
+        reader.keep_current(self._cache)
 
     def __contains__(self, target: bytes) -> bool:
         return target in self._pages
+
+    @property
+    def size_bytes(self) -> int:
+        return int(self._cache.currsize)
 
     def get(
         self,
@@ -75,42 +74,40 @@ class PageAnswers:
         cookie: bytes = b"",
     ) -> tuple[KeptPage, Response] | None:
         """Return the page at *target* and its response to these headers, or None if it is not kept or has ended."""
-        page = self._pages.get(target)
-        if page is not None and page.spoken is not None:
+        spoken = self._pages.get(target)
+        if spoken is None:
+            return None
+        page = spoken.get("")
+        if page is None:
             language = self._preferred.get(accept_language)
             # A language that the visitor has chosen comes before those of the browser.
             if language is None or LANGUAGE_COOKIE in cookie:
-                language = self._language(accept_language, cookie, page.stamp.languages)
-            page = page.spoken.get(language)
+                language = self._language(accept_language, cookie)
+            page = spoken.get(language)
         if page is None:
             return None
         stamp = page.stamp
-        if self._has_ended(stamp):
-            self._drop(target)
+        if 0 < stamp.until <= time.time():
+            self._cache.drop(target)
             return None
         encoding = negotiated(accept_encoding) if page.is_encoded and accept_encoding else b""
         responses = page.unchanged if if_none_match and is_known(stamp.tag, if_none_match) else page.full
         response = responses.get(encoding)
         return None if response is None else (page, response)
 
-    def _has_ended(self, stamp: PageStamp) -> bool:
-        """Return whether a page shows an earlier version of the published file, or its time is over."""
-        is_outdated = stamp.version is not None and stamp.version != self._reader.version
-        return is_outdated or 0 < stamp.until <= time.time()
-
-    def _language(self, accept_language: bytes, cookie: bytes, languages: tuple[str, ...]) -> str:
+    def _language(self, accept_language: bytes, cookie: bytes) -> str:
         """Return the language of a visitor: the chosen one, which a cookie names, else the preferred one."""
         if LANGUAGE_COOKIE not in cookie:
-            return self._preference(accept_language, languages)
+            return self._preference(accept_language)
         before, _, rest = cookie.partition(LANGUAGE_COOKIE)
         is_usual = not before or before.endswith(b"; ")
         code = self._codes.get(rest.partition(b";")[0]) if is_usual else None
-        return code or chosen(accept_language, cookie, languages)
+        return code or chosen(accept_language, cookie, self._languages)
 
-    def _preference(self, accept_language: bytes, languages: tuple[str, ...]) -> str:
+    def _preference(self, accept_language: bytes) -> str:
         """Return the language that a header prefers, and remember what a common header means."""
-        code = chosen(accept_language, b"", languages)
-        if languages == self._languages and len(accept_language) <= MAX_REMEMBERED_BYTES:
+        code = chosen(accept_language, b"", self._languages)
+        if len(accept_language) <= MAX_REMEMBERED_BYTES:
             if len(self._preferred) >= MAX_PREFERENCES:
                 self._preferred.clear()
             self._preferred[accept_language] = code
@@ -127,65 +124,41 @@ class PageAnswers:
             return
         if status == 200 and not _is_whole(named, body):
             return
-        page = self._page(target, stamp, surface, bool(encoding) or len(body) >= SMALLEST_ENCODED, status)
+        version = self._cache.version if stamp.version is None else stamp.version
+        if version != self._cache.version:
+            return  # what it shows may have changed since
+        # Later versions have the same page, as long as what it depends on is the same.
+        stamp = stamp._replace(version=None)
+        spoken = self._spoken(target, stamp)
+        page = spoken.get(stamp.language)
         if page is None:
-            return
+            if status == 304:
+                return  # its size, which decides whether it is encoded, is not known
+            is_long = bool(encoding) or len(body) >= SMALLEST_ENCODED
+            page = spoken[stamp.language] = KeptPage(stamp, surface, stamp.is_compressible and is_long)
         responses = page.full if status == 200 else page.unchanged
         if encoding not in responses:
             head = _head(status, headers)
             responses[encoding] = Response(status, head, body)
             grown_bytes = len(head) + len(body) + OVERHEAD_BYTES
-            page.size_bytes += grown_bytes
-            self.size_bytes += grown_bytes
-        while self.size_bytes > LIMIT_BYTES:
-            self._drop(next(iter(self._pages)))
+            if self._pages.get(target) is spoken:
+                self._cache.grow(target, spoken, grown_bytes)
+            else:
+                self._cache.put(target, spoken, size_bytes=grown_bytes, version=version, depends=stamp.depends)
 
-    def _page(self, target: bytes, stamp: PageStamp, surface: str, is_long: bool, status: int) -> KeptPage | None:  # noqa: FBT001 - private
-        """Return the page that a response belongs to; None for a 304 of a page whose size is not known."""
-        page = self._pages.get(target)
-        if page is not None and page.spoken is not None:
-            page = page.spoken.get(stamp.language)
-        if page is not None and page.stamp == stamp:
-            return page
-        if status == 304:
-            return None  # its size, which decides whether it is encoded, is not known
-        self._forget_others(stamp.version)
+    def _spoken(self, target: bytes, stamp: PageStamp) -> dict[str, KeptPage]:
+        """Return the pages at *target* that a page goes with: those that show the same, for the same visitors."""
         if stamp.languages != self._languages and stamp.languages:
             self._languages, self._preferred = stamp.languages, {}
-            self._codes = {each.encode(): each for each in stamp.languages}
-        page = KeptPage(stamp, surface, stamp.is_compressible and is_long)
-        self._add(target, page)
-        return page
-
-    def _add(self, target: bytes, page: KeptPage) -> None:
-        """Add a page to its translations, or in the place of a page that it does not go with."""
-        first = self._pages.get(target)
-        if first is not None and not _is_translation(page.stamp, first):
-            self._drop(target)
-            first = None
-        if page.stamp.language:
-            page.spoken = first.spoken if first is not None and first.spoken is not None else {}
-            page.spoken[page.stamp.language] = page
-        self._pages.setdefault(target, page)
-
-    def _forget_others(self, version: int | None) -> None:
-        """Drop the pages of other versions of the file, which are not sent again."""
-        if version is None or version == self._version:
-            return
-        self._version = version
-        outdated = [target for target, page in self._pages.items() if page.stamp.version not in {None, version}]
-        for target in outdated:
-            self._drop(target)
-
-    def _drop(self, target: bytes) -> None:
-        """Drop a page in every language."""
-        page = self._pages.pop(target, None)
-        if page is None:
-            return
-        in_languages = (page,) if page.spoken is None else tuple(page.spoken.values())
-        for translation in in_languages:
-            self.size_bytes -= translation.size_bytes
-            translation.spoken = None  # they refer to each other, and are not collected otherwise
+            self._codes = {code.encode(): code for code in stamp.languages}
+        spoken = self._pages.get(target, {})
+        for page in spoken.values():
+            is_other = page.stamp.language == stamp.language and page.stamp != stamp
+            is_for_others = page.stamp.languages != stamp.languages or page.stamp.depends != stamp.depends
+            if is_other or is_for_others:
+                self._cache.drop(target)
+                return {}
+        return spoken
 
 
 def _is_plain(target: bytes) -> bool:
@@ -210,13 +183,6 @@ def _is_for_everyone(headers: dict[bytes, bytes], stamp: PageStamp) -> bool:
     # What has several encodings must name the header that chooses one; what has one need not.
     varies_by = headers.get(b"vary", b"" if stamp.is_compressible else vary)
     return varies_by == vary
-
-
-def _is_translation(stamp: PageStamp, first: KeptPage) -> bool:
-    """Return whether a page is a kept one in another language: of the same edition, for the same visitors."""
-    if first.spoken is None or stamp.language in first.spoken:
-        return False
-    return stamp.version == first.stamp.version and stamp.languages == first.stamp.languages
 
 
 def _encoding(tag: bytes, shown: bytes) -> bytes | None:

@@ -81,8 +81,11 @@ def shared(others: Mapping[str, Iterable[TiedOrganization]]) -> list[SharedOrgan
 
 def connected(source: PublishedFile, people: Iterable[str]) -> list[str]:
     """Return those of *people*, slugs, with positions in several organizations, in most of them first."""
-    with source.snapshot() as (connection, _):
-        return _connected(connection, list(people))
+    slugs = list(people)
+    if not slugs:
+        return []
+    with source.snapshot(*(("person", slug) for slug in slugs)) as (connection, _):
+        return _connected(connection, slugs)
 
 
 def _connected(connection: sqlite3.Connection, people: list[str]) -> list[str]:

@@ -1,19 +1,18 @@
 """
-The page cache: one reader for the process, and rendered pages by edition.
+The page cache: one reader for the process, and rendered pages.
 
-A public page depends only on its address and the edition, so it is rendered and compressed once per edition.
+A public page depends only on its address and on what it reads of the published file. The reader notes that while the
+page is rendered, and a publication drops the pages that it concerns; the others are sent as they were rendered.
 """
 
-import contextlib
 import functools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from cachetools import LRUCache
 from django.http import HttpRequest, HttpResponse
 from django.template import Context
 from django.template.response import SimpleTemplateResponse
@@ -26,6 +25,7 @@ from muniment.kernel.problems import MethodNotAllowed
 from muniment.languages.offered import VARY, default, offered
 from muniment.languages.speaking import language, speaking
 from muniment.registry_toml.applied import applied
+from muniment.store.cache import Dependency, ResponseCache, least, note, noting
 from muniment.store.reader import Reader
 from muniment.web import context
 from muniment.web.requests.conditional import Content
@@ -34,46 +34,61 @@ from muniment.web.site.loading import rendered
 MAX_KEY_CHARACTERS = 1024
 """Pages of longer addresses are not kept."""
 REVALIDATE = "public, max-age=0, must-revalidate"
+PAGES_BYTES = 24_000_000
+PARTS_BYTES = 2_000_000
 _lock = threading.Lock()
 _reader: Reader | None = None
+pages = ResponseCache(PAGES_BYTES)
+"""Rendered pages, :class:`CachedPage`, by address."""
+parts = ResponseCache(PARTS_BYTES)
+"""Rendered parts of pages, :class:`CachedPart`, by name."""
 
 
-def use(reader: Reader) -> None:
-    """Make pages use *reader*, which the server shares."""
-    global _reader  # noqa: PLW0603 - one process, one reader
+def use(reader: Reader | None) -> None:
+    """Make pages use *reader*, which the server shares; None: forget the former one, which is closed."""
     with _lock:
-        _reader = reader
-        pages.clear()
-        parts.clear()
+        _use(reader)
 
 
 def reader() -> Reader:
     """Return the process's reader; without a server, open one."""
-    global _reader  # noqa: PLW0603 - one process, one reader
     with _lock:
-        if _reader is None:
-            settings = config.current()
-            size_bytes = settings.cache_mb * 1_000_000
-            _reader = Reader(settings.published_file, currency=settings.currency, cache_bytes=size_bytes)
-        return _reader
+        if _reader is not None:
+            return _reader
+        settings = config.current()
+        size_bytes = settings.cache_mb * 1_000_000
+        opened = Reader(settings.published_file, currency=settings.currency, cache_bytes=size_bytes)
+        _use(opened)
+        return opened
+
+
+def _use(reader: Reader | None) -> None:
+    """Use *reader*, with caches of its own, so that a former one, which may still be read, changes none of them."""
+    global _reader, pages, parts  # noqa: PLW0603 - one process, one reader
+    pages, parts = ResponseCache(PAGES_BYTES), ResponseCache(PARTS_BYTES)
+    if reader is not None:
+        reader.keep_current(pages)
+        reader.keep_current(parts)
+    _reader = reader
 
 
 class CachedPage(NamedTuple):
-    """A rendered page."""
+    """A rendered page, and what it depends on."""
 
-    version: int
     status: int
     content: Content
     headers: tuple[tuple[str, str], ...]
+    depends: tuple[Dependency, ...]
     may_be_kept: bool = True
 
 
-pages: LRUCache[str, CachedPage] = LRUCache(24_000_000, getsizeof=lambda page: page.content.size_bytes + 500)
-"""Rendered pages by address. Reading and writing need the lock, for both change the order."""
-parts: LRUCache[str, str] = LRUCache(2_000_000, getsizeof=lambda html: len(html) + 200)
-"""Rendered parts of pages by edition and name. They need the lock as well."""
-_version = -1
-"""The version of which there are pages and parts."""
+class CachedPart(NamedTuple):
+    """A rendered part of pages, and what it depends on."""
+
+    html: str
+    depends: tuple[Dependency, ...]
+
+
 View = Callable[..., HttpResponse]
 _ONCE = "is_sent_once"
 
@@ -88,7 +103,7 @@ def published(
     *parameters: str, of: Callable[[], Sequence[str]] = tuple, daily: bool = False, speaks: bool = True
 ) -> Callable[[View], View]:
     """
-    Make a view a public page: GET and HEAD, cached by edition, with ETag.
+    Make a view a public page: GET and HEAD, cached until a publication changes what it shows, with ETag.
 
     Args:
         parameters: the query parameters that the page uses; it ignores others.
@@ -112,24 +127,24 @@ def published(
                 modified_at = f"{day}T00:00:00.000000Z"  # no stamp: the edition's proves nothing on a later day
             code = language() if speaks else default()
             key = f"{code} {day}{number} {context.address(request)} {request.path}?{asked}"
-            with _lock:
-                _forget_others(version)
-                page = pages.get(key)
-            is_kept = page is not None and page.version == version
-            if page is None or not is_kept:
-                with speaking(code):
+            kept: CachedPage | None = pages.ready.get(key)
+            page = kept
+            if page is None:
+                with noting() as noted, speaking(code):
                     response = view(request, **where)
                     if response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
                         return response
-                    page = _finish(request, response, version, modified_at)
+                    page = _finish(request, response, modified_at, noted)
             spoken = _spoken(code) if speaks else ("", ())
+            size_bytes = page.content.size_bytes
             answer = _answer(request, page, spoken[0])
-            if is_kept:
+            if kept is not None:
                 is_whole = request.META.get("QUERY_STRING", "") == asked
-                _stamp(request, page, answer, day, spoken, is_whole=is_whole)
-            if len(key) <= MAX_KEY_CHARACTERS and page.may_be_kept:
-                with _lock, contextlib.suppress(ValueError):  # one page larger than the cache is not kept
-                    pages[key] = page  # its size may have grown by an encoding
+                _stamp(request, page, answer, version=version, day=day, spoken=spoken, is_whole=is_whole)
+                if page.content.size_bytes > size_bytes:  # it has gained an encoding
+                    pages.grow(key, page, page.content.size_bytes - size_bytes)
+            elif len(key) <= MAX_KEY_CHARACTERS and page.may_be_kept:
+                pages.put(key, page, size_bytes=page.content.size_bytes, version=version, depends=page.depends)
             return answer
 
         return answer
@@ -163,15 +178,17 @@ def _stamp(
     request: HttpRequest,
     page: CachedPage,
     answer: HttpResponse,
+    *,
+    version: int,
     day: str,
     spoken: tuple[str, tuple[str, ...]],
-    *,
     is_whole: bool,
 ) -> None:
     """
     Stamp the scope: nothing was rendered, and the page may be sent again, until the end of *day* if given.
 
     Args:
+        version: the version of the file before the page was found; it shows that version or a later one.
         spoken: its language, and those that the visitor's was chosen from.
         is_whole: whether the page uses all of the query: a parameter that it ignores must not make another copy.
     """
@@ -184,7 +201,8 @@ def _stamp(
     stamp = PageStamp(
         page.content.tag.encode(),
         page.content.is_compressible,
-        page.version,
+        version,
+        page.depends,
         midnight.timestamp() if midnight else 0,
         *spoken,
     )
@@ -192,35 +210,30 @@ def _stamp(
 
 
 def kept_part(name: str, render: Callable[[], str]) -> str:
-    """Return a part of pages, rendered once in an edition; it must depend on nothing but that and its name."""
+    """Return a part of pages, rendered once; it depends on nothing but its name and what it reads of the file."""
     version = reader().version
-    key = f"{language()} {version} {applied().number} {name}"
-    with _lock:
-        _forget_others(version)
-        found = parts.get(key)
-    if found is None:
-        found = render()
-        if len(key) <= MAX_KEY_CHARACTERS:
-            with _lock, contextlib.suppress(ValueError):  # larger than all room
-                parts[key] = found
-    return found
+    key = f"{language()} {applied().number} {name}"
+    part: CachedPart | None = parts.ready.get(key)
+    if part is not None:
+        note(*part.depends)
+        return part.html
+    with noting() as noted:
+        html = render()
+    if len(key) <= MAX_KEY_CHARACTERS:
+        depends = least(noted)
+        parts.put(key, CachedPart(html, depends), size_bytes=len(html), version=version, depends=depends)
+    return html
 
 
-def _forget_others(version: int) -> None:
-    """Drop what was rendered of other versions, which is not sent again. Requires the lock."""
-    global _version  # noqa: PLW0603 - one process, one reader
-    if version != _version:
-        _version = version
-        pages.clear()
-        parts.clear()
-
-
-def _finish(request: HttpRequest, response: HttpResponse, version: int, modified_at: str) -> CachedPage:
+def _finish(
+    request: HttpRequest, response: HttpResponse, modified_at: str, noted: Collection[Dependency]
+) -> CachedPage:
+    """Render a page; what its template reads is *noted* meanwhile."""
     if isinstance(response, SimpleTemplateResponse):
         response.content = _render(request, response, modified_at)
     content = Content(response.content, digest(response.content), response["Content-Type"], modified_at=modified_at)
     headers = tuple((name, value) for name, value in response.items() if name != "Content-Type")
-    return CachedPage(version, response.status_code, content, headers, not getattr(response, _ONCE, False))
+    return CachedPage(response.status_code, content, headers, least(noted), not getattr(response, _ONCE, False))
 
 
 def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at: str) -> str:

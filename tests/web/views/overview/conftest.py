@@ -21,6 +21,5 @@ def visitor(publisher, tmp_path):
     reader = Reader(tmp_path / "published.sqlite3")
     page_cache.use(reader)
     yield Client()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     reader.close()

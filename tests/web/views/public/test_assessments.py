@@ -65,8 +65,7 @@ def _served(tmp_path_factory):
 def visitor(_served):
     page_cache.use(_served)
     yield Client()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
 
 
 def shown(visitor, path):

@@ -24,8 +24,7 @@ def visitor(tmp_path_factory):
         publisher.publish(largest(), at=f"{year}-01-01T00:00:00.000000Z", fields=("treasury",))
     page_cache.use(reader)
     yield Client()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     reader.close()
     publisher.close()
 

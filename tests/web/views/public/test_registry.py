@@ -103,8 +103,7 @@ def visitor(publisher, tmp_path):
     reader = Reader(tmp_path / "published.sqlite3")
     page_cache.use(reader)
     yield Client()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     reader.close()
 
 
@@ -301,7 +300,7 @@ def test_a_page_and_a_feed_answer_304_to_the_date_of_their_edition(visitor, publ
     assert (again.status_code, again.content, again["ETag"]) == (304, b"", first["ETag"])
     for other in ({"If-Modified-Since": "Mon, 05 Jan 2026 10:00:06 GMT"}, {"If-None-Match": '"other"'}):
         assert visitor.get(path, headers={"If-Modified-Since": first["Last-Modified"], **other}).status_code == 200
-    publisher.publish(company(92))
+    publisher.publish(company(92), framework(93, "eddy-score"))
     assert visitor.get(path, headers={"If-Modified-Since": first["Last-Modified"]}).status_code == 200
 
 
@@ -430,7 +429,7 @@ def test_an_empty_registry_says_what_it_is_and_what_to_do(tmp_path):
     assert "No people yet" in text(client, "/people")
     assert "No frameworks yet" in text(client, "/frameworks")
     assert visitor_feed(client)
-    page_cache._reader = None
+    page_cache.use(None)
     reader.close()
     empty.close()
 

@@ -27,8 +27,7 @@ def visitor(tmp_path):
     reader = Reader(tmp_path / "published.sqlite3")
     page_cache.use(reader)
     yield Client()
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     reader.close()
     publisher.close()
 

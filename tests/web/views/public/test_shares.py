@@ -25,8 +25,7 @@ def visitor(tmp_path):
     client = Client()
     client.publish, client.reader = publisher.publish, reader
     yield client
-    page_cache.pages.clear()
-    page_cache._reader = None
+    page_cache.use(None)
     reader.close()
     publisher.close()
 

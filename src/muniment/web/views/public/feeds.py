@@ -58,7 +58,7 @@ def sitemap_part(request: HttpRequest, room: str, number: str) -> HttpResponse:
 
 
 def _dated_keys(kind: str, skip: int) -> list[tuple[str, str]]:
-    with reader().snapshot() as (connection, _):
+    with reader().snapshot((kind, "*")) as (connection, _):
         return dated_keys(connection, kind, ADDRESSES_A_MAP, skip)
 
 

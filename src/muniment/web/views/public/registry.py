@@ -1,4 +1,4 @@
-"""The public pages of companies and people, with their JSON-LD for search engines, cached by edition."""
+"""The public pages of companies and people, with their JSON-LD for search engines."""
 
 from typing import Any, Final
 from urllib.parse import quote
