@@ -33,26 +33,26 @@ REQUEST_OVERHEAD_BYTES = 330
 """Memory per such request besides its bytes."""
 
 
-_noted: ContextVar[set[Dependency] | None] = ContextVar("noted", default=None)
+noted_now: ContextVar[set[Dependency] | None] = ContextVar("noted", default=None)
 
 
 @contextlib.contextmanager
 def noting() -> Iterator[set[Dependency]]:
     """Collect what is read meanwhile, in this context; what collects around it gets that too."""
-    outer = _noted.get()
+    outer = noted_now.get()
     noted: set[Dependency] = set()
-    token = _noted.set(noted)
+    token = noted_now.set(noted)
     try:
         yield noted
     finally:
-        _noted.reset(token)
+        noted_now.reset(token)
         if outer is not None:
             outer |= noted
 
 
 def note(*dependencies: Dependency) -> None:
     """Note that what is made of the answer depends on these."""
-    noted = _noted.get()
+    noted = noted_now.get()
     if noted is not None:
         noted.update(dependencies)
 

@@ -28,7 +28,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.pagination import Page
 from muniment.kernel.wire import format_money, with_picture_addresses
 from muniment.schema.filters import Chosen
-from muniment.store.cache import EVERYTHING, Dependency, ResponseCache, note
+from muniment.store.cache import EVERYTHING, Dependency, ResponseCache, note, noted_now
 from muniment.store.database import handles
 from muniment.store.database.erasure import latest
 from muniment.store.database.faults import DamagedDocument, damages_read, fault_of
@@ -473,7 +473,9 @@ class Reader(PublishedFile):
             DamagedDocument: one of them does not have its digest.
         """
         version = self._state.version
-        note(*names)
+        noted = noted_now.get()
+        if noted is not None:  # as `note` does, whose call would cost each look-up of a detail
+            noted.update(names)
         connection = self.connection_for_details()
         found = {}
         for start in range(0, len(names), BATCH):
