@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from muniment.store import published
-from muniment.store.lists.highlights import VOTES_END
+from muniment.store.lists.highlights import PLACED, VOTES_END
 from muniment.store.lists.scores import written
 from muniment.store.published_document import PublishedDocument, PublishedEntry
 from muniment.store.reader import ListPage
@@ -38,6 +38,7 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
     }
     data = {"company": record, "distribution": None, "proposals": [], "positions": [], "capTable": []}
     data |= {name: record.pop(name, []) for name in ("capTable", "proposals", "fundingRounds", "positions")}
+    countries = [each["country"] for each in record["address"] or () if each.get("country")]
     ends = {each["endDate"] for each in data["proposals"] if each["status"] == "active"}
     return PublishedDocument(
         kind="company",
@@ -57,7 +58,9 @@ def company(number: int, key: str = "", *, day: int = 0, description: str = "", 
             "raising": ("true" if record["raising"] else "false",),
             **{f"score.{each['frameworkId']}": (written(each["score"]),) for each in record.get("assessments", ())},
             "hasCapTable": ("true" if data["capTable"] else "false",),
-            "country": tuple(each["country"] for each in record["address"] or () if each.get("country")),
+            "country": tuple(countries),
+            "state": tuple(each["state"] for each in record["address"] or () if each.get("state")),
+            **({PLACED: ("true" if countries else "false",)} if record["address"] else {}),
             "city": tuple(each["city"] for each in record["address"] or () if each.get("city")),
             VOTES_END: tuple(sorted(ends)),
         },

@@ -20,7 +20,7 @@ def voting(number, *ends, status="active"):
 
 
 def test_an_empty_registry_has_none(reader):
-    assert highlights(reader, TODAY, 5) == ([], [], [], [], [])
+    assert highlights(reader, TODAY, 5) == ([], [], [], [], [], 0)
 
 
 def test_raising_listings_come_newest_first_and_at_most_as_many_as_asked(publisher, reader):

@@ -1,9 +1,11 @@
 """Dates, times and numbers as the current language writes them."""
 
+import re
 from datetime import date, datetime
 from typing import Final
 
 from django.utils import formats
+from django.utils.translation import gettext
 
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.speaking import language
@@ -11,6 +13,7 @@ from muniment.languages.speaking import language
 DAY: Final = "j F Y"
 """A day in English, as Django writes formats."""
 MONTH: Final = "F Y"
+_AMOUNT: Final = re.compile(r"([^\d.,-]*)(\d[\d,]*(?:\.\d+)?)([KMBT]?)")
 
 
 def number(value: float) -> str:
@@ -27,6 +30,27 @@ def digits(text: str) -> str:
         return text
     thousands, point = (str(formats.get_format(name, code)) for name in ("THOUSAND_SEPARATOR", "DECIMAL_SEPARATOR"))
     return text.translate({ord(","): thousands, ord("."): point})
+
+
+def amount(text: str) -> str:
+    """Return an amount of the wire, such as $2.5B, as the language writes it: 2,5 Mrd. $ in German."""
+    parts = _AMOUNT.fullmatch(text)
+    if parts is None or language() == SOURCE:
+        return text
+    sign, figures, magnitude = parts.groups()
+    shown = {"sign": sign.strip(), "number": digits(figures)}
+    return _magnitudes()[magnitude] % shown
+
+
+def _magnitudes() -> dict[str, str]:
+    """Return how the language writes amounts, by the suffix of the wire; the sign may come last."""
+    return {
+        "": gettext("%(sign)s%(number)s"),
+        "K": gettext("%(sign)s%(number)sK"),
+        "M": gettext("%(sign)s%(number)sM"),
+        "B": gettext("%(sign)s%(number)sB"),
+        "T": gettext("%(sign)s%(number)sT"),
+    }
 
 
 def day(at: date) -> str:

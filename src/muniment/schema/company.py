@@ -36,6 +36,7 @@ from muniment.schema.kinds import (
     Amount,
     Boolean,
     Choice,
+    Country,
     Integer,
     Items,
     Link,
@@ -66,8 +67,14 @@ MAX_OBJECT_BYTES: Final = 256 << 10
 MAX_LISTING_BYTES: Final = 3 << 20
 """Maximum size of a company object with all its parts."""
 UPDATED: Final = Range("updatedSince", "Changed at this time or later, RFC 3339.")
+TREASURY_NOTE: Final = "treasuryNote"
+"""What an amount is that is no treasury: no list sorts or bounds by it, and no sum adds it."""
+MAX_NOTE: Final = 60
+"""Characters of a note, which pages show as the name of its figure."""
 CSV_LAST: Final = 90
 """The place of a long text in the CSV export: after all other columns."""
+CSV_NOTE: Final = 80
+"""The place of a column that came later: before the long text, so that the others stay where they were."""
 
 
 def company(currency: str) -> Record:
@@ -120,6 +127,7 @@ def _fields(currency: str) -> tuple[Field, ...]:
             Money(40, currency),
             "Treasury",
             "For example $1.2M.",
+            description="The funds that it holds. Beside a treasuryNote, the amount that the note names instead.",
             example="$1.2M",
             column="treasury_minor",
             unless="treasuryAmount",
@@ -226,11 +234,18 @@ def _fields(currency: str) -> tuple[Field, ...]:
             null=True,
             filters=(
                 Filter(
-                    "Any of these countries, by two letters or name.",
+                    "Any of these countries, by two letters or name; also those of derivedCountries.",
                     "country",
                     several=True,
                     member="country",
                     example="FR",
+                ),
+                Filter(
+                    "Any of these states or regions, by name or code: California, CA or US-CA.",
+                    "state",
+                    several=True,
+                    member="state",
+                    example="California",
                 ),
                 Filter(
                     "Any of these cities.",
@@ -243,6 +258,18 @@ def _fields(currency: str) -> tuple[Field, ...]:
             ),
         ),
         Field(
+            "derivedCountries",
+            Items(Country()),
+            "Derived countries",
+            "Countries that the states and postal codes of addresses prove, where these name none; absent without any.",
+            example=["US"],
+            column="",
+            csv=0,
+            imported=False,
+            editable=False,
+            summary="item",
+        ),
+        Field(
             "treasuryAmount",
             Amount(currency),
             "Treasury, exact",
@@ -250,6 +277,16 @@ def _fields(currency: str) -> tuple[Field, ...]:
             example={"amount": "1249999.99", "currency": currency},
             column="treasury_minor",
             summary="item",
+        ),
+        Field(
+            TREASURY_NOTE,
+            Text(MAX_NOTE, strip=True, line=True),
+            "Treasury note",
+            "Only if the amount is no treasury: for example sum of grants received.",
+            description="What the amount is, if it is no treasury; it is then in no order, range or total.",
+            example="sum of grants received",
+            column="",
+            csv=CSV_NOTE,
         ),
         Field(
             "listedAt",

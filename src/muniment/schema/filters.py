@@ -210,6 +210,7 @@ def values_at(value: Any, path: str) -> Iterable[Any]:
 
 def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
     from muniment.schema.kinds import Boolean, Choice, Country, Items, country_code
+    from muniment.schema.places import state_key
 
     kind = field.kind
     schema: dict[str, Any]
@@ -226,6 +227,7 @@ def _of_filter(name: str, field: "Field", by: Filter) -> Criterion:
     sample = field.example[0] if isinstance(kind, Items) and field.example else field.example
     example = by.example or str(sample)
     parse = country_code if by.member == "country" or isinstance(kind, Country) else _plain
+    parse = state_key if by.member == "state" else parse
     return Criterion(
         name,
         by.help,

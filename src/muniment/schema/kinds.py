@@ -650,10 +650,10 @@ def country_code(text: str) -> str:
     if not text.strip() or len(text) > MAX_COUNTRY_CHARACTERS:
         raise ValueError
     wanted = text.strip().upper()
-    return wanted if wanted in country_names() else _codes().get(_squeezed(text), text)
+    return wanted if wanted in country_names() else _codes().get(squeezed(text), text)
 
 
-def _squeezed(name: str) -> str:
+def squeezed(name: str) -> str:
     """Return *name* without case, accents, spaces and signs."""
     return "".join(each for each in without_accents(name) if each.isalnum())
 
@@ -663,8 +663,8 @@ def _codes() -> dict[str, str]:
     """Return the codes of countries by their English and usual names; those of the standard hold against others."""
     import pycountry
 
-    codes = {_squeezed(alias): code for code, aliases in COUNTRIES.items() for alias in aliases.split()}
+    codes = {squeezed(alias): code for code, aliases in COUNTRIES.items() for alias in aliases.split()}
     for each in pycountry.countries:
         names = (each.alpha_3, each.name, getattr(each, "official_name", ""), country_names()[each.alpha_2])
-        codes |= {_squeezed(name): each.alpha_2 for name in names if name}
+        codes |= {squeezed(name): each.alpha_2 for name in names if name}
     return codes

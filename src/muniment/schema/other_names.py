@@ -26,6 +26,18 @@ SAME: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         ("co-founder", "cofounder"),
         ("chairperson", "chair", "chairman", "chairwoman"),
     ),
+    "state": (  # the name of ISO 3166-2 first
+        ("Bayern", "Bavaria"),
+        ("Hessen", "Hesse"),
+        ("Mecklenburg-Vorpommern", "Mecklenburg-Western Pomerania"),
+        ("Niedersachsen", "Lower Saxony"),
+        ("Nordrhein-Westfalen", "North Rhine-Westphalia"),
+        ("Rheinland-Pfalz", "Rhineland-Palatinate"),
+        ("Sachsen", "Saxony"),
+        ("Sachsen-Anhalt", "Saxony-Anhalt"),
+        ("Thüringen", "Thuringia"),
+        ("District of Columbia", "Washington DC", "Washington, D.C."),
+    ),
 }
 """Values by the filter that they belong to: each group is one value with all its names."""
 

@@ -10,6 +10,7 @@ from muniment.registry.company import listings
 from muniment.registry.company.changes import BadFields, CompanyChange
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.models import Company, HistoryEntry, PendingChange
+from muniment.registry.publishing.documents import render
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
@@ -75,7 +76,8 @@ def test_a_value_that_the_form_does_not_take_is_refused_by_its_field(wire, field
 def test_every_editable_field_is_stored_and_published():
     me = owner()
     wire = {
-        "name": "Full House", "symbol": "FULL", "teamSize": 7, "treasury": "$1.25M", "status": "active", "type": "DAO",
+        "name": "Full House", "symbol": "FULL", "teamSize": 7, "treasury": "$1.25M", "treasuryNote": "at cost",
+        "status": "active", "type": "DAO",
         "industry": "Energy", "orgKind": "project", "themes": ["energy", "海"], "description": "All.", "body": "# All",
         "website": "https://full.example", "dao_website": "http://dao.full.example",
         "socials": {"email": "full@example.org"}, "address": [{"city": "Port", "country": "fr"}],
@@ -118,6 +120,27 @@ def facts(me, slug):
 
 def faults(refusal):
     return [(fault.field, fault.reason) for fault in refusal.value.faults]
+
+
+def test_an_amount_with_a_note_is_no_treasury_and_a_new_amount_has_no_note():
+    me = owner()
+    mine = published(me, treasury="$431,500", treasuryNote="sum of grants received")
+    assert (facts(me, mine.slug)["treasury"], facts(me, mine.slug)["treasuryNote"]) == (
+        "$431.5K",
+        "sum of grants received",
+    )
+    row = Company.objects.get(slug=mine.slug)
+    assert render("company", [row.pk])[row.pk].treasury_minor is None  # neither sorted nor added
+    done = update(me, mine.slug, treasury="$2M")
+    assert done.diff["treasuryNote"] == {"before": "sum of grants received", "after": None}
+    assert "treasuryNote" not in facts(me, mine.slug)
+    assert render("company", [row.pk])[row.pk].treasury_minor == 200_000_000
+    entry = HistoryEntry.objects.filter(company=row).order_by("-pk").first()
+    listings.revert_company(me, mine.slug, entry.pk)
+    assert facts(me, mine.slug)["treasuryNote"] == "sum of grants received"
+    same = {"treasury": "$3M", "treasuryNote": "sum of grants received"}
+    update(me, mine.slug, **same)
+    assert facts(me, mine.slug)["treasuryNote"] == "sum of grants received"
 
 
 @pytest.mark.requirement("owners.exact")

@@ -40,3 +40,9 @@ def test_identifiers_are_bounded_by_company():
 def test_a_country_is_found_by_its_code_and_its_name():
     place = search_texts_of_company({**ROW, "address": [{"city": "Havnsund", "country": "NO"}]}, (), ()).place
     assert place.split("\n") == ["Havnsund", "NO", "Norway"]
+
+
+def test_a_state_is_found_by_its_code_and_its_name_and_its_address_by_the_country_that_it_proves():
+    address = {"city": "Fellbridge", "state": "ca", "zip": "94105"}
+    place = search_texts_of_company({**ROW, "address": [address]}, (), ()).place
+    assert place.split("\n") == ["Fellbridge", "ca", "94105", "United States", "California", "CA"]

@@ -93,9 +93,11 @@ def test_several_addresses_are_one_fact():
 
 def test_a_treasury_carries_the_note_of_its_source_where_that_fits():
     noted = tiles(company={"treasury": "$2M", "treasuryNote": "sum of grants received"})
-    assert noted == {"Treasury: sum of grants received": ("$2M", "")}
-    for note in ("x" * 41, "", 5):
-        assert tiles(company={"treasury": "$2M", "treasuryNote": note}) == {"Treasury": ("$2M", "")}
+    assert noted == {"Sum of grants received": ("$2M", "")}
+    longest = "x" * 60
+    cut = f"X{longest[:58]}…"
+    for note, label in ((longest, f"X{longest[1:]}"), (f"{longest}x", cut), ("", "Treasury"), (5, "Treasury")):
+        assert tiles(company={"treasury": "$2M", "treasuryNote": note}) == {label: ("$2M", "")}
 
 
 def test_a_single_person_is_no_figure():

@@ -279,6 +279,7 @@ _FIELD_OF: Final = {
     "team": "teamSize",
     "country": "address",
     "city": "address",
+    "state": "address",
 }
 """Filters and orders that agents name as fields, with the fields that they are about."""
 _ORIGINS: Final = frozenset({"source", "sources"})

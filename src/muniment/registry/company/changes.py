@@ -30,7 +30,13 @@ from muniment.registry.publishing.documents import company_views
 from muniment.registry.publishing.publisher import AffectedRows
 from muniment.registry.publishing.rendering import CompanyView, company_line, company_object
 from muniment.registry.sql import rows
-from muniment.schema.company import MAX_OBJECT_BYTES, bytes_of, listing_breaches, object_breaches
+from muniment.schema.company import (
+    MAX_OBJECT_BYTES,
+    TREASURY_NOTE,
+    bytes_of,
+    listing_breaches,
+    object_breaches,
+)
 from muniment.schema.item_lists import ItemChange, ItemList
 from muniment.schema.kinds import Choice, Text
 from muniment.schema.objects import Schema
@@ -246,6 +252,8 @@ def without_unchanged(company: Company, change: JSONMapping) -> CompanyChange:
             }
         else:
             remaining[name] = value
+    if TREASURY_NOTE in change and {"treasury", _AMOUNT} & remaining.keys():
+        remaining[TREASURY_NOTE] = change[TREASURY_NOTE]  # given with another amount, it holds for that one too
     return _with_one_treasury(remaining)
 
 

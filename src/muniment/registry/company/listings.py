@@ -71,6 +71,7 @@ from muniment.registry.review.notifications import announce
 from muniment.registry.sql import rows
 from muniment.registry.verification.endings import end_proofs
 from muniment.registry_toml.vocabulary import hidden_members
+from muniment.schema.company import TREASURY_NOTE
 from muniment.schema.company_parts import count_people
 from muniment.schema.item_lists import ItemChange, ItemList
 from muniment.schema.record import Field, Record
@@ -539,6 +540,9 @@ def compare(
             case _:
                 field = settings.SCHEMA.company_field(name)
                 _compare_column(company, field, value, difference, replace=replace, guard=guard)
+    # A note of the former amount says nothing of another one.
+    if "treasury" in difference.after and TREASURY_NOTE not in edit and not replace:
+        compare_field(company, settings.SCHEMA.company_field(TREASURY_NOTE), None, difference)
     if has_team_size:
         _compare_team_size(company, edit["teamSize"], difference)
         # Answers name the fields in the order of the edit.

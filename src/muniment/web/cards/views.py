@@ -19,6 +19,7 @@ from muniment.kernel.http.representations import digest, etag, is_known
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import NotFound, Unavailable
 from muniment.kernel.wire import PICTURE_PATH
+from muniment.languages import writing
 from muniment.languages.catalogues import SOURCE
 from muniment.languages.offered import default
 from muniment.languages.speaking import speaking
@@ -27,6 +28,7 @@ from muniment.registry.company import pictures
 from muniment.registry.company.redrawing import SMALL
 from muniment.registry_toml import applied
 from muniment.registry_toml.document import Texts
+from muniment.schema.company import TREASURY_NOTE
 from muniment.web.branding import accents
 from muniment.web.cards import drawing
 from muniment.web.cards.renderer import card_picture
@@ -233,7 +235,7 @@ def company_card(bundle: JSONObject) -> JSONObject:
     people = len(company_lists.team_of(bundle.get("positions") or [])) or company.get("teamSize") or 0
     proposals = len(bundle.get("proposals") or [])
     facts = [
-        (company.get("treasury"), gettext("treasury")),
+        (writing.amount(company.get("treasury") or ""), company.get(TREASURY_NOTE) or gettext("treasury")),
         (number(people) if people else "", ngettext("person", "people", people)),
         (number(proposals) if proposals else "", ngettext("proposal", "proposals", proposals)),
         (company.get("symbol"), gettext("token")),

@@ -236,6 +236,7 @@ _SHOWN: Final = {
     "isOpen": _Shown(gettext_lazy("Availability"), {"true": gettext_lazy("Open"), "false": gettext_lazy("Not open")}),
     "company": _Shown(gettext_lazy("Company")),
     "title": _Shown(gettext_lazy("Title")),
+    "state": _Shown(gettext_lazy("State or region")),
     "city": _Shown(gettext_lazy("City")),
     "treasuryMin": _Shown(gettext_lazy("Treasury from")),
     "treasuryMax": _Shown(gettext_lazy("Treasury to")),

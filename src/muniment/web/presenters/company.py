@@ -14,6 +14,7 @@ from muniment.kernel.wire import parse_timestamp
 from muniment.languages import writing
 from muniment.languages.speaking import language
 from muniment.languages.writing import number
+from muniment.schema.company import MAX_NOTE, TREASURY_NOTE
 from muniment.schema.company_parts import ADDRESS, SOCIALS
 from muniment.schema.kinds import Country, Date, Link, Number
 from muniment.schema.record import Field, Record
@@ -38,8 +39,6 @@ _NO_ADDRESSES = frozenset({"email", "phone_number"})
 _HOST = re.compile(r"[\w-]+(\.[\w-]+)+/")
 """The beginning of a web address without a scheme."""
 MAX_FURTHER = 20
-MAX_NOTE = 40
-"""Characters that fit below a figure."""
 DECIDED = frozenset({"passed", "failed"})
 """The states of a proposal whose vote has an outcome."""
 
@@ -72,7 +71,7 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
         # A single person is on the page itself.
         crew = (ngettext("Person", "People", people), people if people > 1 else 0, f"{home}/team")
     tiles: list[tuple[str, Any, str]] = [
-        (_treasury_label(company), company.get("treasury"), ""),
+        (treasury_label(company.get(TREASURY_NOTE)), writing.amount(company.get("treasury") or ""), ""),
         _raising(company, bundle),
         (gettext("Token"), company.get("symbol"), "#distribution" if bundle.get("distribution") else ""),
         crew,
@@ -92,16 +91,21 @@ def company_tiles(bundle: JSONObject, home: str, people: int) -> list[JSONObject
     return shown
 
 
-def _treasury_label(company: JSONObject) -> str:
-    """Return what the treasury is called, with the note of its source where that fits: ``sum of grants received``."""
-    if not has_short_note(company):
+def treasury_label(note: object) -> str:
+    """
+    Return what the amount of a listing is called wherever it is shown: a treasury, or what its note says instead.
+
+    An amount that is the sum of grants received is no treasury, so it never carries that name.
+    """
+    if not isinstance(note, str) or not note:
         return gettext("Treasury")
-    return gettext("Treasury: %(note)s") % {"note": company["treasuryNote"]}
+    label = note[:1].upper() + note[1:]
+    return label if len(label) <= MAX_NOTE else f"{label[: MAX_NOTE - 1]}…"
 
 
 def has_short_note(company: JSONObject) -> bool:
-    """Return whether the note on the source of the treasury fits below the figure."""
-    note = company.get("treasuryNote")
+    """Return whether the note on the amount is shown whole as its name."""
+    note = company.get(TREASURY_NOTE)
     return isinstance(note, str) and 0 < len(note) <= MAX_NOTE
 
 
@@ -137,6 +141,7 @@ def company_facts(company: JSONObject, updated_at: Any) -> list[JSONObject]:
         {"label": gettext("Updated"), "value": day(str(updated_at))},
         *_trust(company),
         *_addresses(company),
+        *_derived(company),
     ]
 
 
@@ -146,6 +151,16 @@ def _addresses(company: JSONObject) -> list[JSONObject]:
     if len(places) <= 1:
         return [{"label": gettext("Address"), "value": place} for place in places]
     return [{"label": gettext("Addresses"), "lines": places}]
+
+
+def _derived(company: JSONObject) -> list[JSONObject]:
+    """Return the countries that no address names, with what they follow from."""
+    codes = company.get("derivedCountries")
+    if not codes:
+        return []
+    names = ", ".join(str(country_names().get(code, code)) for code in codes)
+    words = gettext("%(countries)s (from state and postal code)") % {"countries": names}
+    return [{"label": gettext("Country"), "value": words}]
 
 
 def _trust(company: JSONObject) -> list[JSONObject]:
@@ -281,7 +296,7 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
 
 def declared_facts(document: JSONObject, record: Record) -> dict[str, JSONObject]:
     """Return the declared fields that a document has, in their order, as pages show them."""
-    shown = (name for name, field in record.by_name.items() if field.is_additional and field.shown)
+    shown = (field.name for field in record.declared if field.name != TREASURY_NOTE)  # it names its figure
     return {
         name: _declared_fact(record.by_name[name], document[name])
         for name in shown
@@ -313,7 +328,8 @@ def rounds_of(bundle: JSONObject) -> list[JSONObject]:
             state = "planned"
         elif row.get("closed", "9999") > today:
             state = "open"
-        rounds.append({**row, "state": state})
+        target = {"target": writing.amount(row["target"])} if row.get("target") else {}
+        rounds.append({**row, **target, "state": state})
     return rounds
 
 

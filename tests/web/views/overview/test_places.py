@@ -21,7 +21,7 @@ def test_a_registry_without_addresses_says_what_puts_a_country_on_the_map(visito
     valid(html)
     assert "No addresses yet" in html
     assert "<table" not in html
-    assert 'href="/map"' not in visitor.get("/").text
+    assert "Show on a map" not in visitor.get("/").text
 
 
 def test_the_table_has_every_country_of_the_map_and_those_too_small_for_it(visitor, publisher):
@@ -36,6 +36,28 @@ def test_the_table_has_every_country_of_the_map_and_those_too_small_for_it(visit
     home = visitor.get("/").text
     assert 'href="/map">Show on a map' in home
     assert '<a href="/companies?country=FR"><bdi>France</bdi></a>' in home
+
+
+def test_the_map_says_how_many_it_places_and_how_many_it_cannot(visitor, publisher):
+    publisher.publish(
+        at(1, "FR"),
+        *(company(n, address=[{"city": "Wichita", "state": "Kansas"}]) for n in (2, 3)),
+        company(4),
+    )
+    html = visitor.get("/map").text
+    valid(html)
+    assert "1 company is on the map." in html
+    assert "2 companies have addresses that name no country" in html
+    assert "1 company has no address." in html
+    assert '<a href="/companies?state=Kansas" dir="auto">Kansas</a></th><td class="number">2</td>' in html
+
+
+def test_a_registry_whose_addresses_cannot_be_placed_says_why(visitor, publisher):
+    publisher.publish(company(1, address=[{"city": "Wichita"}]))
+    html = visitor.get("/map").text
+    valid(html)
+    assert "No address can be placed" in html
+    assert "No addresses yet" not in html
 
 
 def countries(**numbers):

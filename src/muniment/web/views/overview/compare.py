@@ -16,7 +16,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
+from muniment.languages import writing
 from muniment.languages.writing import number
+from muniment.schema.company import TREASURY_NOTE
 from muniment.schema.kinds import Money, Number
 from muniment.store.queries import ListQuery
 from muniment.store.search_text import fold
@@ -123,7 +125,17 @@ class Side:
 
     @property
     def treasury(self) -> float:
+        """Return the funds that it holds; 0 if its amount is something else."""
+        if self.company.get(TREASURY_NOTE):
+            return 0
         return float((self.company.get("treasuryAmount") or {}).get("amount") or 0)
+
+    @property
+    def amount(self) -> str:
+        """Return the amount of the listing, with what it is if it is no treasury."""
+        amount = writing.amount(self.company.get("treasury") or "")
+        note = self.company.get(TREASURY_NOTE)
+        return gettext("%(amount)s (%(note)s)") % {"amount": amount, "note": note} if amount and note else amount
 
 
 _Told = Callable[[Side], object]
@@ -268,7 +280,7 @@ def _words() -> Mapping[str, _Told]:
 
 def _numbers() -> Mapping[str, _Told]:
     return {
-        gettext("Treasury"): lambda side: side.company.get("treasury"),
+        gettext("Treasury"): lambda side: side.amount,
         gettext("People"): lambda side: number(side.people) if side.people else "",
         gettext("Proposals"): lambda side: number(len(side.proposals)) if side.proposals else "",
         gettext("Open votes"): lambda side: number(side.open_votes) if side.proposals else "",
@@ -332,7 +344,7 @@ def shared_people(sides: Sequence[Side]) -> list[Shared]:
 def charts_of(sides: Sequence[Side]) -> list[tuple[str, SafeString]]:
     """Draw what at least two of the organizations can be measured by."""
     measures: list[tuple[str, Callable[[Side], float], Callable[[Side], str]]] = [
-        (gettext("Treasury"), lambda side: side.treasury, lambda side: str(side.company.get("treasury") or "")),
+        (gettext("Treasury"), lambda side: side.treasury, lambda side: side.amount),
         (gettext("People"), lambda side: side.people, lambda side: number(side.people)),
         (gettext("Proposals"), lambda side: len(side.proposals), lambda side: number(len(side.proposals))),
         (gettext("Listed holders"), lambda side: len(side.holders), lambda side: number(len(side.holders))),

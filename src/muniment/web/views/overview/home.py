@@ -9,9 +9,10 @@ import msgspec
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
+from muniment.languages import writing
 from muniment.languages.writing import number
 from muniment.registry_toml import applied
 from muniment.store.lists.facets import Facet
@@ -145,7 +146,7 @@ def home(request: HttpRequest) -> HttpResponse:
     context = {
         "json_ld": json_for_script(dataset),
         "room": "home",
-        "figures": _figures(stats),
+        "figures": _figures(stats, top.treasuries),
         "has_companies": stats["total"],
         "news": [(title, news_html(some), to) for title, some, to in news if some],
         "charts": [each for each in charts if each[1]],
@@ -159,15 +160,20 @@ def _parts(keys: Iterable[str]) -> dict[str, Parts]:
     return {key: parts_of(each.body) for (_, key), each in reader().documents(names).items()}
 
 
-def _figures(stats: JSONObject) -> list[JSONObject]:
+def _figures(stats: JSONObject, treasuries: int) -> list[JSONObject]:
     every = [
         (gettext("companies"), number(stats["total"]), "/companies"),
         (gettext("people"), number(stats["founders"]), "/people"),
         (gettext("raising now"), number(stats["projectsRaising"]), "/companies?raising=true"),
-        (gettext("combined treasury"), stats["totalTreasury"], "/companies?sort=treasury"),
+        (
+            ngettext("combined treasury of %(count)s company", "combined treasury of %(count)s companies", treasuries)
+            % {"count": number(treasuries)},
+            writing.amount(stats["totalTreasury"]) if treasuries else "0",
+            "/companies?sort=treasury",
+        ),
         (gettext("frameworks"), number(stats["frameworks"]), "/frameworks"),
     ]
-    return [{"label": label, "value": value, "address": to} for label, value, to in every if value not in {"0", "$0"}]
+    return [{"label": label, "value": value, "address": to} for label, value, to in every if value != "0"]
 
 
 def parts_of(body: bytes) -> Parts:
@@ -255,12 +261,10 @@ def _news(news: News) -> str:
 
 def treasury_chart(items: Iterable[bytes]) -> SafeString:
     """Draw the largest treasuries; each bar leads to its company."""
-    slices = [
-        ChartSlice(
-            item.name, float((item.treasury_amount or {}).get("amount") or 0), item.treasury, address=item.address
-        )
-        for item in map(item_of, items)
-    ]
+    slices = []
+    for item in map(item_of, items):
+        amount = float((item.treasury_amount or {}).get("amount") or 0)
+        slices.append(ChartSlice(item.name, amount, writing.amount(item.treasury), address=item.address))
     title = gettext("Largest treasuries")
     return charts.bar(title, _described(title, slices), slices, unit=gettext("Treasury"))
 

@@ -15,6 +15,7 @@ from django.utils.translation import gettext, ngettext
 
 from muniment.languages.writing import number
 from muniment.store.lists.facets import Facet
+from muniment.store.lists.highlights import placed
 from muniment.store.queries import ListQuery
 from muniment.web.context import address
 from muniment.web.lists.search import joined
@@ -22,6 +23,7 @@ from muniment.web.requests.page_cache import published, reader
 from muniment.web.wording.places import country_names
 
 COUNTRIES: Final = 300
+STATES_SHOWN: Final = 60
 """There are fewer."""
 
 
@@ -53,6 +55,17 @@ class CountedCountry(NamedTuple):
         return joined("/companies", [("country", self.code)])
 
 
+class CountedState(NamedTuple):
+    """A state or region with the number *n* of companies that have an address there."""
+
+    name: str
+    n: int
+
+    @property
+    def address(self) -> str:
+        return joined("/companies", [("state", self.name)])
+
+
 class LegendStep(NamedTuple):
     """A level of the map and the numbers that it stands for."""
 
@@ -62,14 +75,20 @@ class LegendStep(NamedTuple):
 
 @published()
 def world_map(request: HttpRequest) -> HttpResponse:
-    """Show how many companies have an address in each country, as a map and as a table."""
-    facet = reader().facets("company", ListQuery(), ("country",), COUNTRIES).by_name.get("country")
-    countries = countries_of(facet)
+    """Show how many companies have an address in each country and state, and how many cannot be placed."""
+    facets = reader().facets("company", ListQuery(), ("country", "state"), COUNTRIES).by_name
+    countries, states = countries_of(facets.get("country")), states_of(facets.get("state"))
+    counts, companies = placed(reader()), reader().count("company")
     context = {
-        "room": "companies",
+        "room": "map",
         "crumbs": [(gettext("Companies"), "/companies"), (gettext("Map"), "")],
         "countries": countries,
-        "has_companies": reader().count("company") > 0,
+        "has_companies": companies > 0,
+        "placed": counts.known,
+        "unplaced": counts.unknown,
+        "without": companies - counts.known - counts.unknown,
+        "states": states[:STATES_SHOWN],
+        "states_more": len(states) - STATES_SHOWN + (facets["state"].more if "state" in facets else 0),
         "picture": picture(countries) if countries else "",
         "steps": steps_of([each for each in countries if each.is_drawn]),
         "undrawn": [each for each in countries if not each.is_drawn],
@@ -96,6 +115,12 @@ def countries_of(facet: Facet | None) -> list[CountedCountry]:
         for each in counted
     ]
     return sorted(found, key=lambda each: (-each.n, each.name))
+
+
+def states_of(facet: Facet | None) -> list[CountedState]:
+    """Return the states and regions of a registry, those with the most companies first."""
+    values = facet.values if facet else ()
+    return [CountedState(each.value, each.n) for each in values if each.value and each.n]
 
 
 def level_of(n: int, most: int) -> int:

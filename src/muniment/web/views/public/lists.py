@@ -21,6 +21,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
 
 from muniment.kernel.json import JSONObject
+from muniment.languages import writing
 from muniment.languages.writing import number
 from muniment.store.lists.facets import Facet as CountedFacet
 from muniment.store.reader import ListPage
@@ -45,6 +46,7 @@ from muniment.web.lists.search import (
 from muniment.web.lists.value_chips import value_chips
 from muniment.web.presenters import markdown
 from muniment.web.presenters.atom import Feed, atom
+from muniment.web.presenters.company import treasury_label
 from muniment.web.presenters.marks import mark_html, pill_html
 from muniment.web.requests import pagination
 from muniment.web.requests.page_cache import kept_part, published, reader
@@ -155,6 +157,7 @@ class _CompanyItem(msgspec.Struct, rename="camel"):
     industry: str = ""
     team_size: int | None = None
     treasury: str = ""
+    treasury_note: Any = ""
     created_at: str = ""
 
 
@@ -468,7 +471,12 @@ def _company_row(found: _CompanyItem) -> str:
     team = "" if found.team_size is None else number(found.team_size)
     people = ngettext("%(count)s person", "%(count)s people", found.team_size or 0) % {"count": team} if team else ""
     kind, industry = label(found.type), label(found.industry)
-    treasury = gettext("%(amount)s treasury") % {"amount": found.treasury} if found.treasury else ""
+    amount = writing.amount(found.treasury)
+    note = treasury_label(found.treasury_note) if found.treasury_note else ""
+    treasury = gettext("%(amount)s treasury") % {"amount": amount} if amount else ""
+    if amount and note:
+        treasury = f"{note}: {amount}"
+    named_amount = f'{escape(amount)}<br><span class="quiet tiny">{escape(note)}</span>' if note else escape(amount)
     facts = " · ".join(f"<bdi>{escape(each)}</bdi>" for each in (kind, industry, treasury, people) if each)
     states = [*(["raising"] if found.raising else []), *([found.status] if found.status not in {"", "active"} else [])]
     pills = "".join(f" {pill_html(each)}" for each in states)
@@ -486,7 +494,7 @@ def _company_row(found: _CompanyItem) -> str:
         f'<td class="if-room quiet" dir="auto">{escape(kind)}</td>\n'
         f'<td class="if-room quiet" dir="auto">{escape(industry)}</td>\n'
         f'<td class="number if-room">{team}</td>\n'
-        f'<td class="number if-room">{escape(found.treasury)}</td>\n'
+        f'<td class="number if-room">{named_amount}</td>\n'
         f'<td class="if-room quiet listed">{escape(month_or_text(found.created_at))}</td>'
     )
 

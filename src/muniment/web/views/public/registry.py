@@ -12,6 +12,7 @@ from django.utils.translation import gettext, ngettext
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import PICTURE_PATH
 from muniment.languages.writing import number
+from muniment.schema.company import TREASURY_NOTE
 from muniment.store.lists import ties
 from muniment.web.context import address
 from muniment.web.lists.search import joined
@@ -287,7 +288,7 @@ def _without_note(facts: JSONObject) -> JSONObject:
     is_said = bool(facts.get("treasury")) and has_short_note(facts)
     if not is_said:
         return facts
-    return {name: value for name, value in facts.items() if name != "treasuryNote"}
+    return {name: value for name, value in facts.items() if name != TREASURY_NOTE}
 
 
 def _chips(facts: JSONObject) -> list[dict[str, str]]:
