@@ -20,8 +20,9 @@ from muniment.languages.translated import sentence, stated
 from muniment.registry_toml.vocabulary import hidden_members
 from muniment.schema.record import Field, Record
 from muniment.schema.validation import Fault, Validation
-from muniment.web.form_fields import TextField, form_field
+from muniment.web.form_fields import Suggesting, TextField, form_field
 from muniment.web.presenters.company_lists import counted_team
+from muniment.web.requests.page_cache import reader
 
 NEEDED: Final = {
     "type": gettext_lazy("type"),
@@ -29,6 +30,10 @@ NEEDED: Final = {
     "website": gettext_lazy("website"),
 }
 """Fields that a submission needs, with their words on the page."""
+
+
+MAX_SUGGESTED: Final = 100
+"""Values of public listings that a field suggests after those of the vocabulary, the most frequent first."""
 
 
 class FormStep(forms.Form):
@@ -115,12 +120,16 @@ class FormStep(forms.Form):
 
 
 class ListingStep(FormStep):
-    """A page of the listing's own form, which says what a submission needs."""
+    """A page of the listing's own form, which says what a submission needs and suggests what others have entered."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         for name in NEEDED.keys() & self.fields.keys():
             self.fields[name].needed = True  # type: ignore[attr-defined]  # the tag that shows a field looks for it
+        for name, field in self.fields.items():
+            if isinstance(field.widget, Suggesting):
+                in_use = reader().values("company", name, MAX_SUGGESTED)
+                field.widget.values = tuple(dict.fromkeys((*field.widget.values, *in_use)))
 
 
 class Basics(ListingStep):

@@ -412,3 +412,25 @@ def test_strangers_learn_nothing_of_an_account(target, who):
     actor = {"visitor": lambda: VISITOR, "owner": owner, "reviewer's token": lambda: agent_of(reviewer())}[who]()
     with pytest.raises(Forbidden):
         claimant_of(actor, claim)
+
+
+def test_a_value_that_no_other_listing_has_is_looked_at():
+    check = made(submitted(type="co"))["values"]
+    assert check.passed is False
+    assert check.found == "Type: no other listing has “co”"
+    published(owner(), type="Co")
+    assert made(submitted(type="co"))["values"].passed is True
+    assert made(submitted(type="Cooperative"))["values"].passed is True, "it is suggested"
+
+
+def test_the_value_of_an_unpublished_listing_does_not_count():
+    draft(owner(), type="co")
+    assert made(submitted(type="co"))["values"].passed is False
+
+
+def test_a_change_is_judged_by_its_own_values():
+    mine = owner()
+    listed = published(mine, type="co")
+    listings.update_company(mine, listed.slug, CompanyChange(name="Kelp and Sons"))
+    change = PendingChange.objects.get()
+    assert made(f"change:{change.pk}")["values"].passed is True

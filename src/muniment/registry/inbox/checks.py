@@ -46,6 +46,8 @@ from muniment.registry.review.values import broken_values
 from muniment.registry.verification.checks import addresses_of
 from muniment.registry.verification.hosts import claim_of, mail_addresses
 from muniment.registry.verification.proofs import current_claim, evidence_for
+from muniment.registry_toml.vocabulary import suggested
+from muniment.schema.kinds import Text
 
 TOLERANCE: Final = 0.5
 """Percentage points by which rounded shares may miss 100."""
@@ -226,17 +228,37 @@ def company_checks(
     facts = {**mine.bundle["company"], **(changes or {})}
     website = facts.get("website") or ""
     lacking = [name for name in NEEDED if not facts.get(name)]
-    broken = broken_values({**mine.bundle, "company": facts})
-    values = "; ".join(translated(fault.sentence) for fault in broken)
+    broken = [translated(fault.sentence) for fault in broken_values({**mine.bundle, "company": facts})]
+    judged = facts if changes is None else changes
+    odd = broken + new_values(judged, mine.slug)
     return [
         _website(website),
         _links(links_in(facts), stored),
         _duplicates(actor, facts, mine.slug),
         _domain(mine.slug),
         _numbers(odd_sums(mine.bundle)),
-        Check("values", not broken, values or gettext("valid")),
+        Check("values", not odd, "; ".join(odd) or gettext("valid")),
         _missing(lacking, has_body=bool(facts.get("body"))),
     ]
+
+
+def new_values(facts: JSONMapping, slug: str) -> list[str]:
+    """
+    Return the values that are neither suggested nor those of another public listing, as sentences.
+
+    Such a value is often a slip or another word for one in use, and splits what people filter by.
+    """
+    found = []
+    for field in settings.SCHEMA.company.fields:
+        value = facts.get(field.name)
+        if not isinstance(field.kind, Text) or not field.kind.suggest or not value:
+            continue
+        known = {each.casefold() for each in suggested(field.name, field.kind.suggest)}
+        of_others = Company.objects.filter(published=True, **{f"{field.column}__iexact": value}).exclude(slug=slug)
+        if str(value).casefold() not in known and not of_others.exists():
+            words = gettext("%(field)s: no other listing has “%(value)s”")
+            found.append(words % {"field": gettext(field.label), "value": value})
+    return found
 
 
 def list_dead_links(actor: Actor, slug: str) -> list[Finding]:

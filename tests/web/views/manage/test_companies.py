@@ -13,6 +13,7 @@ from PIL import Image
 from make.accounts import Letters, account, sign_in, signed_in
 from make.pages import fields_of, valid
 from make.pictures import bomb, moving, picture
+from make.published import Publisher, company
 from make.registry import link_names
 from muniment.kernel.ids import now
 from muniment.registry.company import listings
@@ -20,7 +21,9 @@ from muniment.registry.company.changes import CompanyChange
 from muniment.registry.models import Company, FundingRound, HistoryEntry, Ownership, Person, Picture
 from muniment.registry.people import profiles
 from muniment.registry.review import workflow
+from muniment.store.reader import Reader
 from muniment.web.forms import plain
+from muniment.web.requests import page_cache
 from services.items import without_ids
 
 pytestmark = pytest.mark.django_db
@@ -537,3 +540,19 @@ def test_every_owner_page_links_to_the_others_and_marks_the_current_one(browser_
 
 def test_a_reviewer_finds_the_queue_in_the_menu_even_when_it_is_empty(reviewer):
     assert 'href="/review"' in signed_in(reviewer).get("/manage").content.decode()
+
+
+def test_a_field_suggests_what_public_listings_have(browser_of_owner, owner, tmp_path):
+    made = Publisher(tmp_path / "published.sqlite3")
+    made.publish(company(1, type="kelp farm"), company(2, type="kelp farm"), company(3, type="DAO"))
+    reader = Reader(tmp_path / "published.sqlite3")
+    page_cache.use(reader)
+    try:
+        page = valid(browser_of_owner.get("/manage/companies/new").content.decode())
+    finally:
+        page_cache._reader = None
+        reader.close()
+        made.close()
+    values = [each.get("value") for each in page.iter("option")]
+    assert values.count("kelp farm") == 1
+    assert values.count("DAO") == 1
