@@ -37,5 +37,10 @@ def test_uploads_show_their_progress_and_continue_after_a_reload(browser, tmp_pa
         page.click("#upload button[type=submit]")
         page.wait_for_selector("tr[data-state=ready] >> nth=1")
         assert page.locator("tr[data-document]").count() == 2  # the same links went on; nothing was announced anew
+        (tmp_path / "virus.exe").write_bytes(b"MZ" + bytes(100))
+        page.set_input_files("#files", [str(tmp_path / "virus.exe")])
+        page.click("#upload button[type=submit]")
+        page.wait_for_selector("#sending .bad")
+        assert page.locator("#sending .bad button").count() == 0, "the same file would be refused again"
         page.close()
     assert faults == []

@@ -193,7 +193,8 @@ def test_the_owners_are_mailed_each_decision_with_its_note(approve, settings, dj
     for address in (me.email, other.email):
         [(_, text)] = letters.to(address)
         assert "Seen your letter." in text
-        assert f"/manage/companies/{mine.slug}" in text
+        page = f"/companies/{mine.slug}" if approve else f"/manage/companies/{mine.slug}"
+        assert f"the page {page} of this registry" in text
     assert letters.to(left.email) == []
 
 

@@ -26,9 +26,9 @@ def test_a_visitor_who_claims_a_listing_reads_why_a_sign_in_is_asked(slugs):
     published, draft = slugs
     client = Client()
     page = client.get(f"/companies/{published}/claim")["Location"]
-    assert "Sign in to claim Tidal &amp; &lt;Works&gt;." in client.get(page).content.decode()
+    assert "You need an account to claim Tidal &amp; &lt;Works&gt;." in client.get(page).content.decode()
     assert (
-        "Sign in to claim the profile of Ada Reef."
+        "You need an account to claim the profile of Ada Reef."
         in client.get("/accounts/signup/?next=/people/ada-reef/claim").content.decode()
     )
     assert "Secret" not in client.get(f"/accounts/login/?next=/companies/{draft}/claim").content.decode()
@@ -44,7 +44,7 @@ def test_a_name_that_is_not_public_any_more_is_not_said(slugs):
 @pytest.mark.parametrize(
     ("path", "words"),
     [
-        ("/manage/companies/new", "list your organization"),
+        ("/manage/companies/new", "To list your organization you need an account, then its name, type, website"),
         ("/manage/companies/tidal/edit/about", "edit your listing"),
         ("/oauth/authorize", "connect the app"),
         ("/manage", ""),

@@ -71,6 +71,8 @@ _TO_OWNERS: Final = {
         gettext_lazy("A reviewer reversed the decision on the changes to %(name)s. They are waiting for review again."),
     ),
 }
+_MADE_PUBLIC: Final = frozenset({"approved", "change approved", "relisted", "relisted by owner"})
+"""Steps whose mail leads to the public page; every other one leads to where an owner can act."""
 _REOPENED: Final = gettext_lazy(
     "A reviewer reversed the decision on your request about %(name)s. It waits for review again."
 )
@@ -102,12 +104,17 @@ def notify_owners(company: Company, step: str, note: str) -> None:
     for owner in company.owners.filter(is_active=True):
         with in_language_of(owner):
             subject, sentence = (words % {"name": company.name} for words in _TO_OWNERS[step])
-            text = f"{sentence}\n{_note_block(note)}\n{_to_listing(company)}\n"
+            link = _to_public_page(company) if step in _MADE_PUBLIC else _to_listing(company)
+            text = f"{sentence}\n{_note_block(note)}\n{link}\n"
             outgoing.send(owner.email, subject, text)
 
 
 def _to_listing(company: Company) -> str:
     return places.link(gettext("Open the listing"), f"/manage/companies/{company.slug}")
+
+
+def _to_public_page(company: Company) -> str:
+    return places.link(gettext("Open the public page"), f"/companies/{company.slug}")
 
 
 def _to_account() -> str:

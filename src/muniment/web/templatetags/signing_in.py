@@ -40,24 +40,27 @@ def reason_of(path: str) -> str:
         if not (name := _name_of(kind, unquote(found[2]))):
             return ""
         sentences = {
-            ("company", "claim"): gettext("Sign in to claim %(name)s."),
-            ("company", "suggest"): gettext("Sign in to suggest an edit to %(name)s."),
-            ("company", "domain"): gettext("Sign in to verify the domain of %(name)s."),
-            ("person", "claim"): gettext("Sign in to claim the profile of %(name)s."),
+            ("company", "claim"): gettext("You need an account to claim %(name)s."),
+            ("company", "suggest"): gettext("You need an account to suggest an edit to %(name)s."),
+            ("company", "domain"): gettext("You need an account to verify the domain of %(name)s."),
+            ("person", "claim"): gettext("You need an account to claim the profile of %(name)s."),
         }
         return sentences.get((kind, found[3]), "") % {"name": name}
     starts = {
-        "/manage/companies/new": gettext("Sign in to list your organization."),
-        "/manage/searches/new": gettext("Sign in to save this search."),
-        "/manage/invitations/": gettext("Sign in to accept the invitation."),
-        "/manage/applications": gettext("Sign in to see your applications."),
-        "/manage/reports": gettext("Sign in to assess your organization."),
-        "/manage/tokens": gettext("Sign in to manage your tokens and connected apps."),
-        "/manage/profile": gettext("Sign in to edit your profile."),
-        "/manage/companies/": gettext("Sign in to edit your listing."),
-        "/oauth/authorize": gettext("Sign in to connect the app."),
-        "/review": gettext("Sign in to review."),
-        "/operate": gettext("Sign in to operate this registry."),
+        "/manage/companies/new": gettext(
+            "To list your organization you need an account, then its name, type, website and a short summary. Each step"
+            " is saved as a draft, and a reviewer checks the listing before it is public."
+        ),
+        "/manage/searches/new": gettext("You need an account to save this search."),
+        "/manage/invitations/": gettext("You need an account to accept the invitation."),
+        "/manage/applications": gettext("You need an account to see your applications."),
+        "/manage/reports": gettext("You need an account to assess your organization."),
+        "/manage/tokens": gettext("You need an account to manage your tokens and connected apps."),
+        "/manage/profile": gettext("You need an account to edit your profile."),
+        "/manage/companies/": gettext("You need an account to edit your listing."),
+        "/oauth/authorize": gettext("You need an account to connect the app."),
+        "/review": gettext("You need an account to review."),
+        "/operate": gettext("You need an account to operate this registry."),
     }
     return next((words for start, words in starts.items() if path.startswith(start)), "")
 

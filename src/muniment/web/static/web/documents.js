@@ -33,6 +33,15 @@
   // Many files at once are more changes than an account may make: the rest waits as long as told.
   const pause = (seconds) => new Promise((resolve) => setTimeout(resolve, 1000 * Math.min(Number(seconds) || 1, 60)));
 
+  // What the server says of the file itself stays so: the same file is not offered again.
+  const FINAL = [400, 413, 415, 422];
+  const refused = (text, status) => {
+    const fault = new Error(text);
+    fault.final = FINAL.includes(status);
+    fault.gone = fault.final || status === 404;
+    return fault;
+  };
+
   const ask = async (address, fields, tries = TRIES) => {
     const answer = await fetch(address, {
       method: "POST",
@@ -45,7 +54,7 @@
       return ask(address, fields, tries - 1);
     }
     const found = await answer.json();
-    if (found.error) throw new Error(`${found.error.message} ${found.error.hint}`);
+    if (found.error) throw refused(`${found.error.message} ${found.error.hint}`, answer.status);
     return found.data;
   };
 
@@ -107,9 +116,7 @@
         } catch {
           // The sentence above has to do.
         }
-        const fault = new Error(said);
-        fault.gone = request.status === 404;
-        reject(fault);
+        reject(refused(said, request.status));
       });
       request.addEventListener("error", () => reject(new Error(form.dataset.lost)));
       request.send(file);
@@ -121,7 +128,7 @@
       (each) => each.name === file.name && each.size === file.size && each.company === company,
     );
     try {
-      if (file.size > Number(form.dataset.max)) throw new Error(form.dataset.large);
+      if (file.size > Number(form.dataset.max)) throw refused(form.dataset.large, 413);
       if (!upload) {
         const given = await ask("/manage/documents/begin", { company, filename: file.name, size: file.size, type: "" });
         upload = { ...given, name: file.name, size: file.size, company };
@@ -137,7 +144,7 @@
       kept += 1;
     } catch (fault) {
       if (fault.gone && upload) forget(upload.uploadId);
-      shown.fail(fault.message, () => enqueue([file]));
+      shown.fail(fault.message, fault.final ? null : () => enqueue([file]));
     }
   };
 
