@@ -161,10 +161,12 @@ class Evidence:
     Args:
         missing: see :func:`missing_evidence`.
         unjudged_because: why *missing* tells only which sources there are, not what they hold; "" if it tells both.
+        finds_nothing: no criterion that applies has evidence, so that the score is certain to be 0.
     """
 
     missing: list[JSONObject]
     unjudged_because: str
+    finds_nothing: bool
 
 
 def costs_of(framework_ids: Iterable[str]) -> dict[str, int]:
@@ -331,6 +333,7 @@ def evidence_of(row: ReportRun) -> Evidence:
     specification = row.specification.document
     facts = facts_of(row.company.slug)
     unsupported: set[str] = set()
+    finds_nothing = False
     unjudged_because = _unjudged_because(row)
     if not unjudged_because:
         texts = _texts_of(Document.objects.filter(pk__in=row.document_ids))
@@ -341,7 +344,10 @@ def evidence_of(row: ReportRun) -> Evidence:
             unjudged_because = _TOO_LONG
         else:
             unsupported = {name for name, criterion in settled.items() if criterion["status"] == "insufficient"}
-    return Evidence(missing_evidence(specification, facts, row.document_ids, unsupported), unjudged_because)
+            applying = {name for name, criterion in settled.items() if criterion["status"] != "not_applicable"}
+            finds_nothing = bool(applying) and applying == unsupported
+    missing = missing_evidence(specification, facts, row.document_ids, unsupported)
+    return Evidence(missing, unjudged_because, finds_nothing)
 
 
 def _texts_of(chosen: Iterable[Document]) -> list[DocumentText]:

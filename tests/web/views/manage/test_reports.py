@@ -101,6 +101,19 @@ def test_an_owner_with_too_few_credits_is_told_before_the_run_and_led_to_more(me
     assert ledger.get_balance(actor).held == 0
 
 
+def test_a_run_that_would_find_nothing_is_not_the_first_thing_offered(me):
+    browser, actor = signed_in(me), me.actor("web")
+    bare = company(actor, teamSize=None, positions=[], description="")
+    waiting = page(browser, browser.post("/manage/reports", {"company": bare, "framework": framework()})["Location"])
+    assert "This run would find nothing." in waiting
+    assert '<button class="button" type="submit">Run for' in waiting
+    assert f'<a class="button main" href="/manage/companies/{bare}">' in waiting
+    known = company(actor)  # has a team size, and nothing else that is asked for
+    waiting = page(browser, browser.post("/manage/reports", {"company": known, "framework": framework()})["Location"])
+    assert "would find nothing" not in waiting
+    assert '<button class="button main" type="submit">Run for' in waiting
+
+
 def test_strangers_and_visitors_are_refused_on_every_page(me):
     report = finished(me.actor("web"))
     where = f"/manage/reports/{report.run_id}"

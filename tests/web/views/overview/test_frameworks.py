@@ -65,6 +65,17 @@ def test_a_program_that_is_not_open_says_so_in_one_word_and_explains_no_counting
         assert ("How scoring works" in html) is is_open
 
 
+def test_one_applies_to_an_open_program_and_is_told_how(visitor, publisher):
+    harbour = {"id": "harbour", "slug": "harbour", "name": "Harbour"}
+    program = framework(3, "kelp-program", name="Kelp program", kind="program")
+    publisher.publish(scored(program, isOpen=True, company=harbour))
+    html = visitor.get("/frameworks/kelp-program").text
+    valid(html)
+    assert 'href="/manage/reports?framework=kelp-program">Apply</a>' in html
+    assert "submit it to <bdi>Harbour</bdi>" in html
+    assert "Assess your organization" not in html
+
+
 def test_a_framework_shows_its_published_scores_and_others_of_its_organization(visitor, publisher):
     company = {"id": "harbour", "slug": "harbour", "name": "Harbour <b>"}
     score = {"rank": 1, "company": company, "score": 91.25, "grade": "A", "assessedAt": "2026-10-02T09:30:00.000000Z"}

@@ -155,10 +155,10 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
     context: JSONObject = {"run": seen, "mine": True}
     if seen.report_id is None:
         lacking: list[JSONObject] = []
-        note = ""
+        note, finds_nothing = "", False
         if seen.state == "created":
             evidence = operations.evidence_of(seen.row)
-            note = evidence.unjudged_because
+            note, finds_nothing = evidence.unjudged_because, evidence.finds_nothing
             lacking = [
                 {
                     **each,
@@ -171,6 +171,7 @@ def _run(request: HttpRequest, actor: Actor, seen: RunView) -> HttpResponse:
             "available": available(actor),
             "missing_evidence": lacking,
             "evidence_note": note,
+            "finds_nothing": finds_nothing,
             "unused": _unused(actor, seen),
             "evaluator": evaluator_now(seen.row.framework.slug),
         }
