@@ -25,6 +25,11 @@ def line_fault(text: str) -> str | None:
     return None
 
 
+def spreadsheet_cell(text: str) -> str:
+    """Return *text* for a cell of a CSV file, with an apostrophe before what a spreadsheet would run as a formula."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+
+
 def without_controls(text: str) -> str:
     """Return *text* without the characters that change how the text around it is shown."""
     if text.isprintable():

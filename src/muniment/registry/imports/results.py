@@ -13,6 +13,7 @@ from muniment.kernel.ids import new_id
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import NotFound
+from muniment.registry.imports.reports import report_of_run
 from muniment.registry.imports.undoing import begin_undo, list_imports
 from muniment.registry.imports.uploads import KIND, Progress, progress_of
 from muniment.registry.models import ImportRun, ImportUpload
@@ -26,6 +27,7 @@ class ImportResult:
     Args:
         undone_by: the keys of the undos that are in effect.
         upload: the key of the upload that is being imported; empty once it is.
+        has_report: its report row by row is kept.
     """
 
     key: int
@@ -39,6 +41,7 @@ class ImportResult:
     progress: Progress
     upload: str
     rows: int
+    has_report: bool
 
 
 def get_result(actor: Actor, key: int) -> ImportResult:
@@ -68,6 +71,7 @@ def get_result(actor: Actor, key: int) -> ImportResult:
         progress=progress,
         upload=upload.first() or "",
         rows=run.entries.count(),
+        has_report=report_of_run(run.pk) is not None,
     )
 
 

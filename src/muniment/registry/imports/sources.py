@@ -17,6 +17,7 @@ import msgspec
 from django.db.models import Max
 
 from muniment.kernel.actor import COMMAND, Actor
+from muniment.kernel.problems import BadRequest
 from muniment.registry.exchange.edits import IMPORTED
 from muniment.registry.exchange.importer import Summary
 from muniment.registry.imports.undoing import undone_imports
@@ -110,7 +111,8 @@ def memory_of(source: str, *, besides: int | None = None) -> Memory:
 
 def list_sources() -> list[tuple[str, ImportRun]]:
     """Return the sources that are remembered, each with its last import, the latest first."""
-    last = ImportedRows.objects.exclude(run_id__in=[*undone_imports()]).values("source").annotate(run=Max("run_id"))
+    named = ImportedRows.objects.exclude(source="").exclude(run_id__in=[*undone_imports()])
+    last = named.values("source").annotate(run=Max("run_id"))
     sources = {each["run"]: each["source"] for each in last}
     runs = ImportRun.objects.filter(pk__in=sources).order_by("-pk")
     return [(sources[run.pk], run) for run in runs]
@@ -128,6 +130,15 @@ def plan_gone(records: Records, options: SourceOptions, *, besides: int | None =
     memory = memory_of(options.source, besides=besides)
     among = {kind: set(memory.rows.get(kind, {}).values()) for kind in present}
     return plan_pruning_of(present, among=among, limit=options.limit)
+
+
+def refuse_drafts(*, is_draft: bool) -> None:
+    """Refuse to unlist rows by an import of drafts."""
+    if is_draft:
+        raise BadRequest(
+            "An import of drafts leaves published rows unchanged, so it can't unlist any.",
+            "Choose one of the two. Nothing was imported.",
+        )
 
 
 def unlist_gone(
@@ -172,9 +183,11 @@ def remember(run: int, source: str, records: Records) -> None:
 
 
 def _forget_old(source: str) -> None:
-    of_source = ImportedRows.objects.filter(source=source).order_by("-run_id").values_list("run_id", flat=True)
-    ImportedRows.objects.filter(run_id__in=[*of_source[KEPT_IMPORTS:]]).delete()
-    last = ImportedRows.objects.values("source").annotate(run=Max("run_id")).order_by("-run")
+    of_source = ImportedRows.objects.filter(source=source)
+    in_effect = of_source.exclude(run_id__in=[*undone_imports()]).order_by("-run_id")
+    oldest = list(in_effect.values_list("run_id", flat=True)[:KEPT_IMPORTS])[-1]
+    of_source.filter(run_id__lt=oldest).delete()
+    last = ImportedRows.objects.exclude(source="").values("source").annotate(run=Max("run_id")).order_by("-run")
     ImportedRows.objects.filter(source__in=[each["source"] for each in last[KEPT_SOURCES:]]).delete()
 
 

@@ -1,7 +1,9 @@
 """The job of an import in the browser: read the file, check what it would do, import it, or undo an import."""
 
+import dataclasses
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,23 +16,30 @@ from muniment.jobs.queue import JobRun
 from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Joined
+from muniment.kernel.phrases.phrase import Joined, plain
+from muniment.kernel.phrases.storing import packed, unpacked
 from muniment.kernel.problems import Problem
+from muniment.registry.exchange.batch import CHANGED
 from muniment.registry.exchange.importer import ImportOptions, Summary
+from muniment.registry.imports.reports import change_of, gone_rows, remove_old_reports, written_report
 from muniment.registry.imports.samples import SHOWN, sample_bundles
+from muniment.registry.imports.sources import memory_of
 from muniment.registry.imports.undoing import finish_undo
 from muniment.registry.imports.uploads import (
     FILE,
     KIND,
     LINES,
+    OPTIONS,
+    REPORT,
+    UNLIST,
     Stage,
     content_of,
-    encoded,
     keep_content,
     mapping_of,
     remembered,
     remove_old,
     shape_of,
+    source_options,
 )
 from muniment.registry.models import HistoryEntry, ImportRun, ImportUpload
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
@@ -47,6 +56,8 @@ LANE: Final = "imports"
 SHOWN_COLUMNS: Final = 300
 """Columns of a file with samples; those beyond keep what is proposed."""
 SHOWN_GROUPS: Final = 200
+SHOWN_CHANGES: Final = 50
+SHOWN_GONE: Final = 100
 SAMPLES: Final = 3
 SAMPLE_CHARACTERS: Final = 80
 SAMPLED: Final = 100
@@ -199,14 +210,24 @@ def _prepared(upload: ImportUpload) -> Prepared:
 
 def _check(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
     """Find out what an import would do, and how its first entries look."""
-    records = convert(_prepared(upload))
-    found = import_records(records, upload.name, ImportOptions(dry_run=True), actor=actor, progress=_progress(job))
+    again = source_options(upload)
+    records = convert(_prepared(upload), again.source)
+    options = ImportOptions(dry_run=True)
+    found = import_records(records, upload.name, options, again=again, actor=actor, progress=_progress(job))
+    keep_content(upload, REPORT, written_report(found, are_unlisted=False), is_compressed=True)
+    changed = [row for row in found.results if row.result == CHANGED]
     report = {
         **_report(found.summary, found.losses),
         "samples": sample_bundles(actor, records, upload.options),
         "people": [line for _, line in records.people[:SHOWN]],
         "companies_total": len(records.companies),
         "people_total": len(records.people),
+        "changes": [change_of(row) for row in changed[:SHOWN_CHANGES]],
+        "changes_total": len(changed),
+        "gone": [*islice(gone_rows(found, are_unlisted=False), SHOWN_GONE)],
+        "gone_total": len(found.gone.rows),
+        "gone_refusal": found.gone.refusal,
+        "former_run": memory_of(again.source).run,
     }
     return {"report": report, "state": Stage.PREVIEW, "error": ""}
 
@@ -256,21 +277,38 @@ def _import(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
     Later attempts, after a worker was killed, continue with the same rows under the same record.
     """
     stored = content_of(upload, LINES)
+    again = source_options(upload, unlists=UNLIST in upload.options)
     if stored is None:
-        records = convert(_prepared(upload))
-        stored = encoded(records)
+        records = convert(_prepared(upload), again.source, besides=upload.run_id)
+        stored = _written(records)
         keep_content(upload, LINES, stored)
-    records = msgspec.json.decode(stored, type=Records)
-    chosen: Any = dict.fromkeys(upload.options, True)
+    records = _read_records(stored)
+    chosen: Any = {name: True for name in OPTIONS if name in upload.options}
     options = ImportOptions(resumes=upload.run_id, **chosen)
-    found = import_records(records, upload.name, options, actor=actor, progress=_progress(job))
+    found = import_records(
+        records, upload.name, options, again=again, actor=actor, progress=_progress(job), between=job.check
+    )
     report = _report(found.summary, found.losses)
+    report["unlisted"] = found.summary.unlisted
     if job.attempt > 1:
         report["counts"] = _counts(upload.run_id)
     ImportRun.objects.filter(pk=upload.run_id or 0).update(report=report, ended_at=now())
     upload.files.all().delete()
     facts = {"shape": shape_of(mapping_of(upload))}
     return {"state": Stage.DONE, "error": "", "facts": facts, "report": {}}
+
+
+def _written(records: Records) -> bytes:
+    """Return records as they are stored; the reasons of losses stay phrases, which pages translate."""
+    losses = [packed(each._asdict()) for each in records.losses]
+    return msgspec.json.encode({"records": dataclasses.replace(records, losses=[]), "losses": losses}, enc_hook=plain)
+
+
+def _read_records(stored: bytes) -> Records:
+    found = msgspec.json.decode(stored)
+    records = msgspec.convert(found["records"], Records)
+    records.losses = [Loss(**unpacked(each)) for each in found["losses"]]
+    return records
 
 
 def _counts(run: int | None) -> JSONObject:
@@ -288,4 +326,11 @@ def _counts(run: int | None) -> JSONObject:
 
 
 register(Handler(kind=KIND, work=work, lane=LANE, lease_s=60, max_attempts=5, per_group=1))
-register(Handler(kind="registry.import_uploads_old", work=lambda _: remove_old()), every_s=3_600)
+
+
+def _clean(_job: JobRun) -> int:
+    remove_old_reports()
+    return remove_old()
+
+
+register(Handler(kind="registry.import_uploads_old", work=_clean), every_s=3_600)

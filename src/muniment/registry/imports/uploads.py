@@ -23,9 +23,10 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
-from muniment.kernel.phrases.phrase import Joined, Phrase, plain
+from muniment.kernel.phrases.phrase import Joined, Phrase
 from muniment.kernel.problems import BadRequest, Conflict, NotFound, TooMany
 from muniment.outbound.following import plain_address
+from muniment.registry.imports.sources import SourceOptions, refuse_drafts, source_named
 from muniment.registry.models import ImportFile, ImportRun, ImportUpload
 from muniment.registry.tables.fields import SKIP, Column
 from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
@@ -34,7 +35,10 @@ KIND: Final = "registry.import_requested"
 Stage: Final = ImportUpload.Stage
 FILE: Final = "file"
 LINES: Final = "lines"
+REPORT: Final = "report"
 OPTIONS: Final = ("draft", "overwrite")
+UNLIST: Final = "unlist"
+"""The option that unlists what the preview showed as gone."""
 KEPT_FOR: Final = timedelta(days=7)
 MAX_OPEN: Final = 20
 REMEMBERED: Final = 200
@@ -198,19 +202,55 @@ def request_preview(actor: Actor, key: str) -> ImportUpload:
     return upload
 
 
+def source_options(upload: ImportUpload, *, unlists: bool = False) -> SourceOptions:
+    """Return how an import treats its source: by default, the one that its name or address says."""
+    source = upload.facts.get("source")
+    if source is None:
+        source = source_named(upload.address or upload.name)
+    # A person has seen the rows that are gone: no more than these are unlisted.
+    limit = upload.report.get("gone_total", 0) if unlists else None
+    return SourceOptions(source, is_complete=bool(upload.facts.get("is_complete")), unlists=unlists, limit=limit)
+
+
+def compare_with(actor: Actor, key: str, source: str, *, is_complete: bool) -> ImportUpload:
+    """
+    Let a job make the preview again, compared with the last import of another source.
+
+    Args:
+        source: as :func:`muniment.registry.imports.sources.list_sources` has it; empty: the file's own.
+        is_complete: the file is the full list.
+
+    Raises:
+        Conflict: there is no preview.
+    """
+    with transaction.atomic():
+        upload = _held(actor, key, Stage.PREVIEW)
+        facts = {**upload.facts, "is_complete": is_complete}
+        facts.pop("source", None)
+        if source:
+            facts["source"] = source
+        upload.facts = facts
+        upload.save(update_fields=["facts"])
+        _request(upload, Stage.CHECKING)
+    return upload
+
+
 def request_import(actor: Actor, key: str, options: list[str]) -> ImportUpload:
     """
     Let a job import what the preview showed.
 
     Args:
-        options: some of ``draft`` and ``overwrite``.
+        options: some of ``draft``, ``overwrite`` and ``unlist``.
 
     Raises:
         Conflict: there is no preview, or the import has begun.
+        BadRequest: drafts should unlist published rows.
     """
     with transaction.atomic():
         upload = _held(actor, key, Stage.PREVIEW)
-        upload.options = [each for each in OPTIONS if each in options]
+        upload.options = [each for each in (*OPTIONS, UNLIST) if each in options]
+        if UNLIST in upload.options:
+            refuse_drafts(is_draft="draft" in upload.options)
         upload.run = ImportRun.objects.create(
             account_id=actor.account_id, via=actor.via, files=[upload.name], options=upload.options
         )
@@ -248,9 +288,9 @@ def progress_of(job: str) -> Progress:
     return Progress(told.get("done") or 0, told.get("total") or 0, (error or state) if is_failed else "")
 
 
-def keep_content(upload: ImportUpload, kind: str, content: bytes) -> None:
+def keep_content(upload: ImportUpload, kind: str, content: bytes, *, is_compressed: bool = False) -> None:
     """Store the content of an upload, or what was made of it."""
-    found = {"content": zlib.compress(content, 6)}
+    found = {"content": content if is_compressed else zlib.compress(content, 6)}
     ImportFile.objects.update_or_create(upload=upload, kind=kind, defaults=found)
 
 
@@ -326,7 +366,3 @@ def _set(upload: ImportUpload, **values: Any) -> None:
     for name, value in values.items():
         setattr(upload, name, value)
     upload.save(update_fields=[*values])
-
-
-def encoded(value: Any) -> bytes:
-    return msgspec.json.encode(value, enc_hook=plain)

@@ -33,6 +33,7 @@ from muniment.registry import history
 from muniment.registry.company.access import require_reviewer
 from muniment.registry.fields import JSONText, Text
 from muniment.registry.history import without_rows
+from muniment.registry.imports.reports import forget_in_reports
 from muniment.registry.models import (
     CapTableEntry,
     Company,
@@ -345,6 +346,7 @@ def _remove_traces(actor: Actor, person: Person, key: suppression.SuppressionKey
     companies = {company.pk for company in named}
     for each in (slug, *former):
         companies |= remove_from_values(Named(each, name), companies)
+    forget_in_reports(person.pk, slug, name, *former)
     slugs = Company.objects.filter(pk__in=companies).values_list("slug", flat=True)
     suppression.suppress(key, (slug, *former), person.document_id, name, slugs)
     forget_person((slug, *former))

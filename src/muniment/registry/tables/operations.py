@@ -18,14 +18,23 @@ from muniment.registry.exchange.importer import ImportOptions, RowResult, Summar
 from muniment.registry.exchange.json_lines import read_lines
 from muniment.registry.exchange.list_files import LISTS, list_kind_of
 from muniment.registry.exchange.reading import KINDS, RowFault
-from muniment.registry.imports.sources import SourceOptions, memory_of, plan_gone, remember, source_named, unlist_gone
+from muniment.registry.imports.reports import keep_report
+from muniment.registry.imports.sources import (
+    SourceOptions,
+    memory_of,
+    plan_gone,
+    refuse_drafts,
+    remember,
+    source_named,
+    unlist_gone,
+)
 from muniment.registry.models import HistoryEntry
 from muniment.registry.review.pruning import Pruning
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.mapping import FileMapping, read_mapping, write_mapping
 from muniment.registry.tables.proposing import propose
 from muniment.registry.tables.reading import TableFile, open_file, read_file
-from muniment.registry.tables.records import KnownRows, Loss, Records, common_reason, records_of
+from muniment.registry.tables.records import KnownRows, Loss, Records, records_of
 
 _encode = msgspec.json.Encoder().encode
 _TABLES: Final = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xlsm", ".xls", ".xlsb", ".ods", ".zip"})
@@ -224,14 +233,14 @@ def import_records(
         return found
     found.gone = plan_gone(records, again, besides=options.resumes)
     if again.unlists and not options.dry_run:
-        _refuse_drafts(options)
+        refuse_drafts(is_draft=options.draft)
         found.gone.check()
     results: dict[tuple[str, int], RowResult] = {}  # of a strict import, those of its second pass
 
     def told(fault: RowFault) -> None:
         lines = files.get(fault.file, [])
         number = lines[fault.line - 1][0] if 0 < fault.line <= len(lines) else 0
-        found.losses.append(Loss("", number, fault.field, common_reason(fault.reason), fault.reason))
+        found.losses.append(Loss("", number, fault.field, fault.reason))
 
     def resulted(row: RowResult) -> None:
         results[row.file, row.line] = row
@@ -250,19 +259,13 @@ def import_records(
     return found
 
 
-def _refuse_drafts(options: ImportOptions) -> None:
-    if options.draft:
-        raise BadRequest(
-            "An import of drafts leaves published rows unchanged, so it can't unlist any.",
-            "Choose one of the two. Nothing was imported.",
-        )
-
-
 def _end_import(found: TableImport, actor: Actor, again: SourceOptions, between: Callable[[], object]) -> None:
     """Unlist what is gone, if that is chosen, and remember the rows of the source."""
     if again.unlists:
         unlist_gone(found.gone, found.summary, actor, between)
-    remember(found.summary.import_run or 0, again.source, found.records)
+    run = found.summary.import_run or 0
+    remember(run, again.source, found.records)
+    keep_report(run, found, are_unlisted=again.unlists)
 
 
 def _table_result(files: dict[str, list[tuple[int, JSONObject]]], found: RowResult) -> TableResult:

@@ -81,7 +81,7 @@ def grouped(losses: Iterable[Loss]) -> list[LossGroup]:
     """Return *losses* in groups, the largest first."""
     groups: dict[tuple[str, str, str], LossGroup] = {}
     for each in losses:
-        group = groups.setdefault((each.table, each.column, each.reason), LossGroup(each))
+        group = groups.setdefault((each.table, each.column, common_reason(each.reason)), LossGroup(each))
         group.count += 1
         if each.row and each.row not in group.rows[-1:]:
             group.rows.append(each.row)
@@ -89,8 +89,11 @@ def grouped(losses: Iterable[Loss]) -> list[LossGroup]:
 
 
 def common_reason(reason: str) -> str:
-    """Return the reason of a fault without the value that it quotes, so that faults of one kind are one group."""
-    return re.sub(r",? (?:not|but is) ['\"].*$", "", re.sub(r"^'[^']*' ", "", reason), flags=re.DOTALL)
+    """Return what reasons that quote different values have in common, so that faults of one kind are one group."""
+    if not isinstance(reason, Phrase) or not reason.values:
+        return str(reason)
+    inner = [common_reason(each) for each in reason.values.values() if isinstance(each, Phrase)]
+    return " ".join([reason.template, *inner])
 
 
 def lines_of(losses: Iterable[Loss]) -> Iterator[str]:

@@ -16,6 +16,7 @@ import msgspec
 from muniment.durable_files import sync
 from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
+from muniment.kernel.texts import spreadsheet_cell
 from muniment.kernel.wire import with_picture_addresses
 from muniment.schema.objects import Schema
 from muniment.store.database.faults import damages_read
@@ -133,6 +134,4 @@ def _cell(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, list):
         value = "; ".join(map(str, value))
-    text = str(value)
-    # Spreadsheets would run such a cell as a formula.
-    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
+    return spreadsheet_cell(str(value))

@@ -15,6 +15,7 @@ from muniment.credits.purchases import buy_credits, check_purchase, get_purchase
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Problem
+from muniment.kernel.texts import spreadsheet_cell
 from muniment.kernel.wire import format_price, timestamp
 from muniment.languages.writing import number
 from muniment.web.context import address
@@ -137,7 +138,5 @@ def as_csv(request: HttpRequest) -> HttpResponse:
 
 
 def _row(entry: Entry) -> list[object]:
-    # A spreadsheet would run a note with such a first character as a formula.
-    note = f"'{entry.note}" if entry.note[:1] in {"=", "+", "-", "@", "\t", "\r"} else entry.note
     run = entry.reference if entry.kind == "run" else ""
-    return [timestamp(entry.at), entry.kind, entry.amount, entry.balance, run, note]
+    return [timestamp(entry.at), entry.kind, entry.amount, entry.balance, run, spreadsheet_cell(entry.note)]

@@ -9,6 +9,7 @@ from muniment.web.views.operate import (
     audit,
     credits_page,
     fields,
+    import_reports,
     imports,
     instance_pages,
     jobs,
@@ -60,8 +61,10 @@ OPERATE: Final = [
     ),
     path("operate/import", imports.home),
     path("operate/import/runs/<int:key>", imports.result),
+    path("operate/import/runs/<int:key>/report.csv", import_reports.of_run),
     path("operate/import/<str:key>", imports.step),
     path("operate/import/<str:key>/mapping.toml", imports.mapping_file),
+    path("operate/import/<str:key>/report.csv", import_reports.of_preview),
     path("operate/import/<str:key>/pages/<int:number>", imports.sample),
     path("operate/import/<str:key>/pages/<int:number>/<str:part>", imports.sample),
 ]

@@ -16,6 +16,7 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.languages.translated import told, translated
 from muniment.registry.imports import results, uploads
+from muniment.registry.imports.sources import list_sources
 from muniment.registry.imports.undoing import list_imports
 from muniment.registry.models import ImportUpload
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
@@ -27,6 +28,7 @@ from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown
 from muniment.web.views.operate.frame import operate_page
+from muniment.web.views.operate.import_reports import SUBJECTS, column_of, reason_of, shown_changes
 from muniment.web.views.public.company_lists import PARTS
 from muniment.web.views.public.registry import company_context
 
@@ -259,26 +261,35 @@ def _act(request: HttpRequest, actor: Actor, upload: ImportUpload) -> HttpRespon
         uploads.try_again(actor, upload.pk)
     elif do == "import":
         uploads.request_import(actor, upload.pk, request.POST.getlist("option"))
+    elif do == "compare":
+        uploads.compare_with(actor, upload.pk, request.POST.get("source", ""), is_complete="complete" in request.POST)
     elif do == "use":
         uploads.save_mapping(actor, upload.pk, _sent_mapping(request))
     elif do in {"save", "read", "preview"}:
-        before = uploads.mapping_of(upload)
-        mapping = read_form(uploads.mapping_of(upload), upload.facts, request.POST.dict())
-        if do == "preview":
-            mapping.confirm_guesses()
-        saved = uploads.save_mapping(actor, upload.pk, mapping)
-        if do == "read":
-            headers = headers_of(before, request.POST.dict())
-            encoding = request.POST.get("encoding", "")
-            encoding = encoding if encoding in ENCODINGS else before.encoding
-            uploads.read_again(actor, upload.pk, encoding=encoding, headers=headers)
-        elif do == "preview":
-            tables = tables_of(mapping, saved.facts)
-            if not has_name(tables) or any(questions_of(tables)):
-                return None
-            uploads.request_preview(actor, upload.pk)
-        else:
-            here += "?mapping"
+        return _take_mapping(request, actor, upload, do)
+    return HttpResponseRedirect(here)
+
+
+def _take_mapping(request: HttpRequest, actor: Actor, upload: ImportUpload, do: str) -> HttpResponse | None:
+    """Store what the form of the columns says, and continue; None if a preview needs choices."""
+    here = f"{HOME}/{upload.pk}"
+    before = uploads.mapping_of(upload)
+    mapping = read_form(uploads.mapping_of(upload), upload.facts, request.POST.dict())
+    if do == "preview":
+        mapping.confirm_guesses()
+    saved = uploads.save_mapping(actor, upload.pk, mapping)
+    if do == "read":
+        headers = headers_of(before, request.POST.dict())
+        encoding = request.POST.get("encoding", "")
+        encoding = encoding if encoding in ENCODINGS else before.encoding
+        uploads.read_again(actor, upload.pk, encoding=encoding, headers=headers)
+    elif do == "preview":
+        tables = tables_of(mapping, saved.facts)
+        if not has_name(tables) or any(questions_of(tables)):
+            return None
+        uploads.request_preview(actor, upload.pk)
+    else:
+        here += "?mapping"
     return HttpResponseRedirect(here)
 
 
@@ -329,6 +340,10 @@ def _preview_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
         "samples": [each["company"] for each in report["samples"]],
         "is_empty": not (report["companies_total"] or report["people_total"]),
         "is_unchanged": not any(each["new"] or each["changed"] for each in report["counts"].values()),
+        "changes": shown_changes(report),
+        "gone": [{**each, "kind": SUBJECTS[each["kind"]]} for each in report.get("gone") or ()],
+        "source": uploads.source_options(upload),
+        "sources": list_sources(),
         "crumbs": _crumbs(upload),
     }
     return operate_page(request, "import", "operate/import_preview.html", context)
@@ -356,8 +371,8 @@ def with_advice(report: JSONObject) -> JSONObject:
         advice = next((str(text) for start, text in _ADVICE.items() if fix.startswith(start)), translated(fix))
         # Whole columns that are left out for the same reason are one line.
         key = (number,) if group.get("rows_total") else (group["table"], group["reason"], advice)
-        first = groups.setdefault(key, {**group, "advice": advice, "columns": []})
-        first["columns"] += [group["column"]] if group["column"] else []
+        first = groups.setdefault(key, {**group, "reason": reason_of(group["reason"]), "advice": advice, "columns": []})
+        first["columns"] += [column_of(group["column"])] if group["column"] else []
         if len(first["columns"]) > 1:
             first["example"] = ""
     hidden = report.get("groups_total", 0) - len(report.get("groups") or ())
