@@ -1,7 +1,7 @@
 """
 The report of an import of a table: what became of each row, each value that is left out, and each row that is gone.
 
-It is kept compressed for 30 days, one JSON line for each of these, and shown in the language of whoever reads it.
+It is kept compressed for 30 days, one JSON line for each of these, and shown in the language of its reader.
 """
 
 import zlib

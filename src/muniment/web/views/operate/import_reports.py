@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -97,8 +98,8 @@ def _file(content: bytes | None, name: str) -> HttpResponse:
     if content is None:
         raise Http404("no report")
     answer = HttpResponse(_written(reports.read_report(content)), content_type="text/csv; charset=utf-8")
-    stem = "".join(each if each.isascii() and each.isalnum() else "-" for each in name.rpartition(".")[0] or name)
-    answer["Content-Disposition"] = f'attachment; filename="report-{stem.strip("-")[:60]}.csv"'
+    stem = re.sub(r"[^A-Za-z0-9]+", "-", name.rpartition(".")[0] or name).strip("-")[:60]
+    answer["Content-Disposition"] = f'attachment; filename="report-{stem}.csv"'
     return answer
 
 
