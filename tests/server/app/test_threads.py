@@ -9,7 +9,8 @@ import pytest
 from muniment.kernel import fairness
 from muniment.kernel.fairness import Fairness, Holder
 from muniment.kernel.problems import TooMany
-from muniment.server.app.threads import MAX_WAITING, Bridge, Turns
+from muniment.server.app.threads import MAX_WAITING, SPARES, THREADS, Bridge, Turns
+from muniment.store.database import patience
 
 ADA, BEN, CLEO = Holder("192.0.2.1", "1"), Holder("192.0.2.2", "2"), Holder("192.0.2.3")
 
@@ -233,3 +234,77 @@ def test_an_operation_that_fails_returns_its_thread():
         bridge.close()
 
     asyncio.run(run())
+
+
+def others(count, first=1):
+    """Return accounts at addresses of their own."""
+    return [Holder(f"198.51.100.{number}", f"other {number}") for number in range(first, first + count)]
+
+
+def test_calls_that_wait_long_lend_their_places_and_no_more_than_the_spares():
+    turns = Turns(THREADS)
+    ends, waiting, crowded = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
+
+    def wait():
+        with patience.long_wait(60) as left_s:
+            (waiting if left_s == 60 else crowded).release()
+            assert left_s in {60, patience.CROWDED_S}
+            ends.wait(60)
+
+    stuck = [turns.submit(holder, wait) for holder in others(SPARES)]
+    for _ in stuck:
+        assert waiting.acquire(timeout=60)
+    stuck += [turns.submit(holder, wait) for holder in others(THREADS - 1, first=SPARES + 1)]
+    for _ in range(THREADS - 1):
+        assert crowded.acquire(timeout=60), "the last places are lent for a short time only"
+    assert turns.submit(ADA, lambda: "done").result(60) == "done"
+    ends.set()
+    for call in stuck:
+        call.result(60)
+    together, at_once = threading.Barrier(THREADS, timeout=60), []
+
+    def meet():
+        at_once.append(together.wait())
+
+    for call in [turns.submit(holder, meet) for holder in others(2 * THREADS)]:
+        call.result(60)
+    assert len(at_once) == 2 * THREADS
+    turns.close()
+
+
+def test_after_the_waits_no_more_threads_work_than_before():
+    turns = Turns(1)
+    waits, ends = threading.Event(), threading.Event()
+
+    def wait():
+        with patience.long_wait(60):
+            waits.set()
+            assert ends.wait(60)
+        began.append("waited")
+
+    began = []
+    first = turns.submit(ADA, wait)
+    assert waits.wait(60)
+    begins, ended = threading.Event(), threading.Event()
+
+    def take_the_place():
+        begins.set()
+        assert ended.wait(60)
+        began.append("in its place")
+
+    second = turns.submit(BEN, take_the_place)
+    assert begins.wait(60)
+    ends.set()
+    first.result(60)
+    third = turns.submit(CLEO, lambda: began.append("after both"))
+    ended.set()
+    second.result(60)
+    third.result(60)
+    assert began == ["waited", "in its place", "after both"]
+    turns.close()
+
+
+def test_a_wait_while_the_process_ends_keeps_its_place():
+    turns = Turns(1)
+    turns.close()
+    assert not turns.begin_wait()

@@ -10,6 +10,7 @@ from muniment.kernel.fairness import ACCOUNT, Fairness
 from muniment.kernel.problems import TooLarge
 from muniment.server.app.threads import Bridge
 from muniment.server.app.wsgi import WSGIApplication
+from muniment.store.database import patience
 
 
 @pytest.fixture
@@ -105,6 +106,24 @@ def test_an_account_known_by_its_session_uses_two_threads_from_any_address():
         bridge.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.usefixtures("limits")
+def test_a_page_waits_for_the_database_as_long_as_any_request():
+    waits = []
+
+    def page(environ, start_response):
+        waits.append(patience.current())
+        start_response("200 OK", [])
+        return [b"page"]
+
+    async def run():
+        bridge = Bridge()
+        assert await ask(WSGIApplication(page, bridge), "192.0.2.1") == b"page"
+        bridge.close()
+
+    asyncio.run(run())
+    assert [each.left_s for each in waits] == [patience.REQUEST_S]
 
 
 @pytest.mark.usefixtures("limits")

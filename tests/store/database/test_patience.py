@@ -1,5 +1,6 @@
 """A request waits for the database no longer than its limit, and hears what became of its change."""
 
+import asyncio
 import threading
 import time
 
@@ -8,7 +9,10 @@ import pytest
 from django.db import OperationalError, connection, transaction
 
 from muniment.accounts.models import Account
+from muniment.kernel import fairness
+from muniment.kernel.fairness import Holder
 from muniment.kernel.problems import Unavailable
+from muniment.server.app.threads import SPARES, Bridge
 from muniment.store.database import commits, patience
 from muniment.store.database.retry import with_retry
 from muniment.store.postgresql.connection import EndingConnection, SilentServer
@@ -181,3 +185,49 @@ def test_a_connection_of_one_owner_ends_its_waits_without_asking_the_server(post
             own.execute("SELECT 1")
         assert own.closed
         assert own.waits_since is None
+
+
+@pytest.fixture
+def held(request):
+    """Yield an account, and how to hold what a change of it needs: its row, and on SQLite the lock of all writers."""
+    account = Account.objects.create_user("held@example.org")
+    if connection.vendor == "postgresql":
+        session = request.getfixturevalue("other")
+        session.execute("SELECT 1 FROM accounts_account WHERE id = %s FOR UPDATE", (account.pk,))
+        yield account, session.rollback
+        return
+    lock = write_lock_of(str(connection.settings_dict["NAME"]))
+    lock.enter()
+    yield account, lock.leave
+
+
+def test_changes_that_wait_for_another_keep_nobody_from_reading(held, monkeypatch):
+    account, release = held
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 0)  # the threads leave no connection behind
+
+    def rename():
+        with transaction.atomic():
+            Account.objects.filter(pk=account.pk).update(name="Another")
+
+    async def run():
+        bridge = Bridge()
+
+        async def call(number, operation):
+            fairness.holder.set(Holder(f"192.0.2.{number}", str(number)))
+            return await bridge.call(operation)
+
+        changes = [asyncio.create_task(call(number, rename)) for number in range(SPARES + 2)]
+        # Beyond the spare threads, changes are refused early.
+        ended, waiting = await asyncio.wait(changes, timeout=ENOUGH_S, return_when=asyncio.FIRST_COMPLETED)
+        with pytest.raises(Unavailable, match="nothing was saved"):
+            ended.pop().result()
+        assert len(waiting) >= SPARES
+        assert await asyncio.wait_for(call(100, Account.objects.count), ENOUGH_S) == 1
+        assert sum(not change.done() for change in changes) >= SPARES, "they still wait"
+        release()
+        answers = await asyncio.gather(*changes, return_exceptions=True)
+        assert sum(answer is None for answer in answers) >= SPARES, "the others are saved"
+        bridge.close()
+
+    asyncio.run(run())
+    assert Account.objects.get(pk=account.pk).name == "Another"

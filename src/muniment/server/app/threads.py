@@ -17,6 +17,7 @@ from muniment.kernel import fairness
 from muniment.kernel.fairness import Holder
 from muniment.kernel.http.addresses import site_key
 from muniment.kernel.problems import TooMany
+from muniment.store.database import patience
 
 THREADS_A_HOLDER: Final = 2
 """Threads that one account, or the visitors of one address, may use at once."""
@@ -24,6 +25,8 @@ THREADS_AN_ADDRESS: Final = 3
 """Threads that all accounts and visitors of one address, or the visitors of one site, may use at once."""
 THREADS_FOR_PASSWORDS: Final = 2
 """Threads that all requests which may hash a password use at once; more would wait for each other in the threads."""
+SPARES: Final = 4
+"""Threads that take the places of those that wait long for the database."""
 MAX_WAITING: Final = 64
 """Calls of one holder that may wait for a thread."""
 _PASSWORDS: Final = "passwords"
@@ -40,11 +43,21 @@ class Turns:
 
     A thread that ends a call takes the next one itself, because a detour by the event loop would cost more than most
     calls. Calls of the process itself come first.
+
+    A call that waits long for the database, for example for a change of others, lends its thread's place to another
+    one: four changes that wait for the same lock would keep everyone from signing in. At most `SPARES` do.
     """
 
     def __init__(self, threads: int) -> None:
+        self._threads = threads
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="bridge")
+        self._spares = ThreadPoolExecutor(SPARES, thread_name_prefix="bridge spare")
         self._lock = threading.Lock()
+        self._is_closed = False
+        self._busy = 0
+        """Calls that run."""
+        self._waiting_long = 0
+        """Those of them that wait long."""
         self._own: deque[_Call] = deque()
         self._running: Counter[str] = Counter()
         """Threads by holder, by site, by address, and for passwords."""
@@ -69,12 +82,13 @@ class Turns:
             fairness.current().count_refusal("threads")
             message = "Too many requests at once."
             raise TooMany(message, "Wait for the responses, then try again.", retry_after_s=1)
-        self._pool.submit(self._work)
+        self._wake()
         return call.future
 
     def close(self) -> None:
         """Cancel the calls that wait."""
         with self._lock:
+            self._is_closed = True
             left = [*self._own]
             for site in self._waiting.values():
                 for queue in site.values():
@@ -84,8 +98,32 @@ class Turns:
         for call in left:
             call.future.cancel()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        self._spares.shutdown(wait=False, cancel_futures=True)
+
+    def begin_wait(self) -> bool:
+        """Let another thread take the place of this one, which waits; return whether there is one."""
+        with self._lock:
+            if self._waiting_long >= SPARES or self._is_closed:
+                return False
+            self._spares.submit(self._work_in_place)
+            self._waiting_long += 1
+        return True
+
+    def end_wait(self) -> None:
+        with self._lock:
+            self._waiting_long -= 1
+
+    def _work_in_place(self) -> None:
+        """Work in the place of a thread that waits, and keep no connection: a database has a limited number."""
+        from django.db import connections
+
+        try:
+            self._work()
+        finally:
+            connections.close_all()
 
     def _work(self) -> None:
+        patience.tell_long_waits_to(self)
         call = self._next(None)
         while call is not None:
             call.run()
@@ -96,17 +134,28 @@ class Turns:
         with self._lock:
             if done is not None:
                 self._count(done, -1)
+                self._busy -= 1
+            if self._busy - self._waiting_long >= self._threads:
+                return None  # one that waited works again; each thread that ends its call looks for another
             if self._own:
+                self._busy += 1
                 return self._own.popleft()
             call = self._eligible()
             if call is None:
                 return None
             self._take(call)
             self._count(call, 1)
+            self._busy += 1
             has_more = self._eligible() is not None
         if has_more:
-            self._pool.submit(self._work)  # one end may let several run: of the account, the address, for a password
+            self._wake()  # one end may let several run: of the account, the address, for a password
         return call
+
+    def _wake(self) -> None:
+        """Let a thread look for a call; all those of the pool may be waiting."""
+        self._pool.submit(self._work)
+        if self._waiting_long:
+            self._spares.submit(self._work_in_place)
 
     def _take(self, call: "_Call") -> None:
         """Take *call*, the first of its holder, and let the others go before its holder and its site."""
@@ -231,7 +280,6 @@ class Bridge:
     def _run(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         from django.db import close_old_connections
 
-        from muniment.store.database import patience
         from muniment.store.database.retry import with_retry
 
         close_old_connections()

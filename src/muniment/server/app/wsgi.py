@@ -21,6 +21,7 @@ from muniment.kernel.fairness import ACCOUNT, Holder
 from muniment.kernel.problems import TooLarge, Unavailable
 from muniment.server.app.threads import Bridge
 from muniment.server.http.client_address import FORWARDING
+from muniment.store.database import patience
 
 MAX_FORM_BYTES: Final = 12 << 20
 """Enough for a form with a picture; documents have their own endpoint, which streams."""
@@ -38,7 +39,8 @@ class _Responder(WSGIResponder):
         """Answer the request in this thread, and charge its CPU time to the account."""
         began_s = time.thread_time()
         try:
-            super().wsgi(environ, start_response)
+            with patience.within(patience.REQUEST_S):
+                super().wsgi(environ, start_response)
         finally:
             self.account = environ.get(ACCOUNT, "")
             if self.account:

@@ -73,23 +73,30 @@ class EndingConnection(psycopg.Connection[Any]):
         """Run *gen*, and end it when its wait is over."""
         began = self.waits_since = time.monotonic()
         ends_at = began + longest_s
-        has_cancelled = False
-        try:
-            ready = yield next(gen)
-            while True:
-                if ready:
-                    self.waits_since = time.monotonic()
-                elif time.monotonic() >= ends_at:
-                    if has_cancelled or self.limit_s is not None or self._is_committing:
-                        raise self._silent()
-                    has_cancelled = True
-                    with contextlib.suppress(psycopg.Error):
-                        self.cancel_safe(timeout=CANCEL_S)
-                    ends_at = time.monotonic() + CANCEL_S
-                ready = yield gen.send(ready)
-        except StopIteration as end:
-            result: R = end.value
-            return result
+        is_long, has_cancelled = False, False
+        with contextlib.ExitStack() as wait:
+            try:
+                ready = yield next(gen)
+                while True:
+                    now = time.monotonic()
+                    if ready:
+                        self.waits_since = now
+                    elif not is_long and now - began >= patience.LONG_S:
+                        is_long = True
+                        left_s = wait.enter_context(patience.long_wait(ends_at - now))
+                        if not self._is_committing:  # what is given up then is unknown
+                            ends_at = now + left_s
+                    elif now >= ends_at:
+                        if has_cancelled or self.limit_s is not None or self._is_committing:
+                            raise self._silent()
+                        has_cancelled = True
+                        with contextlib.suppress(psycopg.Error):
+                            self.cancel_safe(timeout=CANCEL_S)
+                        ends_at = time.monotonic() + CANCEL_S
+                    ready = yield gen.send(ready)
+            except StopIteration as end:
+                result: R = end.value
+                return result
 
     def _silent(self) -> SilentServer:
         self.pgconn.finish()

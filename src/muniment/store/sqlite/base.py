@@ -165,17 +165,28 @@ class WriteLock:
         return is_locked
 
     def _wait(self, wait_s: float) -> None:
-        deadline = time.monotonic() + wait_s
-        if not self._threads.acquire(timeout=wait_s):
-            self._refuse(wait_s)
+        if self._enter_within(min(wait_s, patience.LONG_S)):
+            return
+        with patience.long_wait(max(0.0, wait_s - patience.LONG_S)) as left_s:
+            if not self._enter_within(left_s):
+                message = f"database is locked: waited {patience.LONG_S + left_s:.0f} seconds for other writers"
+                raise OperationalError(message)
+
+    def _enter_within(self, seconds: float) -> bool:
+        """Wait for the lock, and return whether it was taken."""
+        deadline = time.monotonic() + seconds
+        if not self._threads.acquire(timeout=seconds):
+            return False
         try:
             while not self._lock_file():
                 if time.monotonic() > deadline:
-                    self._refuse(wait_s)
+                    self._threads.release()
+                    return False
                 time.sleep(random.uniform(0.0005, 0.003))  # noqa: S311 - jitter, not security
         except BaseException:
             self._threads.release()
             raise
+        return True
 
     def _lock_file(self) -> bool:
         if self._descriptor is None:
@@ -188,10 +199,6 @@ class WriteLock:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         return False
-
-    def _refuse(self, waited_s: float) -> None:
-        message = f"database is locked: waited {waited_s:.0f} seconds for other writers"
-        raise OperationalError(message)
 
 
 _locks: dict[str, WriteLock] = {}
