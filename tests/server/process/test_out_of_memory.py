@@ -1,12 +1,19 @@
 """A process that cannot get memory ends, wherever the error comes up, and the supervisor starts another."""
 
+import contextlib
 import errno
+import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from muniment.server.process import out_of_memory
 from muniment.server.process.out_of_memory import lacks_memory
+from services.ports import wait_until
+from services.prepared import demo_registry
+from services.product import Product
 
 LAST_WORDS = "This process cannot get memory and ends."
 BEGIN = """
@@ -65,8 +72,16 @@ asyncio.run(main())
     ],
     ids=repr,
 )
-def test_errors_that_tell_of_a_lack_of_memory(error):
+def test_errors_that_tell_of_a_lack_of_memory(error, monkeypatch):
+    monkeypatch.setattr(out_of_memory, "TRIAL_BYTES", 1 << 60)
     assert lacks_memory(error)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOMEM, "Cannot allocate memory"), RuntimeError("can't start new thread")], ids=repr
+)
+def test_what_cannot_be_started_while_there_is_memory_ends_no_process(error):
+    assert not lacks_memory(error)
 
 
 @pytest.mark.parametrize(
@@ -131,3 +146,53 @@ def test_a_process_continues_after_another_error():
     script = f"{BEGIN}{PLACES['logged'].replace('fail()', 'raise ValueError')}\nprint('continues')"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, "continues\n"), done.stderr
+
+
+SCRIPT_OF_LIMITED_THREADS = """
+import os, resource
+os.setuid(65534)  # root has no limit
+resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+try:
+    threading.Thread(target=print).start()
+except RuntimeError:
+    log.exception("request failed")
+print('continues')
+"""
+
+
+@pytest.mark.skipif("os.getuid() != 0", reason="it becomes a user who has no other process")
+def test_a_process_whose_number_of_threads_is_limited_continues():
+    script = f"{BEGIN}{SCRIPT_OF_LIMITED_THREADS}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "continues\n"), done.stderr
+    assert "can't start new thread" in done.stderr
+
+
+@pytest.mark.sqlite
+def test_a_supervisor_replaces_a_process_that_gets_no_memory_and_reads_continue(tmp_path):
+    with Product(demo_registry(tmp_path / "data"), "--workers", "2") as product:
+        product.wait_ready()
+        processes = children(product)
+        ended = min(processes)
+        resource.prlimit(ended, resource.RLIMIT_AS, (address_space(ended), address_space(ended)))
+
+        def is_replaced():
+            with contextlib.suppress(OSError):  # of a connection that the process had accepted
+                product.get("/search?q=harbour&page=1")
+                product.get("/api/v1/companies?q=tide")
+            return ended not in children(product) and len(children(product)) == 2
+
+        wait_until(is_replaced, within_s=60, what="another process")
+        product.wait_ready()
+        assert children(product) & processes, "the other process went on"
+        assert LAST_WORDS in product.output()
+
+
+def children(product):
+    return {int(pid) for pid in Path(f"/proc/{product.pid}/task/{product.pid}/children").read_text().split()}
+
+
+def address_space(pid):
+    """Return how much a process has, less than it needs for anything new."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
+    return pages * resource.getpagesize() // 2

@@ -7,6 +7,7 @@ that no code expects are logged, or reach the hooks of the interpreter.
 
 import errno
 import logging
+import mmap
 import os
 import sys
 import threading
@@ -19,13 +20,17 @@ _LAST_WORDS: Final = b"This process cannot get memory and ends. Give it more, or
 _NO_THREAD: Final = "can't start new thread"
 _NO_LIBRARY: Final = "failed to map segment"
 _STANDARD_ERROR: Final = 2
+TRIAL_BYTES: Final = 32 << 20
+"""What a process must still get: the stack of a thread, or the memory of an ordinary request, several times."""
 
 
 def lacks_memory(error: BaseException | None) -> bool:
     """
     Return whether *error*, or an error that led to it, says that the process got no memory.
 
-    One that was replaced by another (``raise ... from None``) was handled: only its request failed.
+    One that was replaced by another (``raise ... from None``) was handled: only its request failed. A thread or a child
+    that cannot be started, for example because a container limits their number, says so only if memory is lacking, too:
+    another process would have the same limit, and this one still serves reads.
     """
     try:
         return error is not None and (_says_so(error) or any(map(_says_so, _led_to(error))))
@@ -52,13 +57,21 @@ def _led_to(error: BaseException) -> list[BaseException]:
 
 def _says_so(error: BaseException) -> bool:
     if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
+        return error.errno == errno.ENOMEM and not _gets_memory()
     # The whole text: an error that quotes what a client has sent must not end the process.
     if isinstance(error, RuntimeError):
-        return str(error) == _NO_THREAD
+        return str(error) == _NO_THREAD and not _gets_memory()
     if isinstance(error, ImportError):
         return _NO_LIBRARY in str(error)
     return isinstance(error, MemoryError)
+
+
+def _gets_memory() -> bool:
+    try:
+        mmap.mmap(-1, TRIAL_BYTES).close()
+    except (OSError, MemoryError):
+        return False
+    return True
 
 
 def end_if_without_memory(error: BaseException | None) -> None:
