@@ -307,3 +307,18 @@ def test_settings_of_providers_are_refused_with_the_place_of_the_fault():
 def test_signing_in_only_at_providers_needs_a_provider():
     with pytest.raises(config.ConfigError, match="needs MUNIMENT_OIDC_PROVIDERS"):
         config.Config({"MUNIMENT_SIGN_IN": "providers"})
+
+
+def test_a_provider_that_does_not_answer_ends_a_sign_in_with_a_page(staff):
+    issuer, _ = staff
+    client = Client()
+    left = client.post("/accounts/oidc/staff/login/?process=login")
+    back = urlsplit(issuer.agree(left["Location"]))
+    issuer.stop()
+    answer = Client().post("/accounts/oidc/staff/login/?process=login")
+    assert answer.status_code == 503
+    assert int(answer["Retry-After"]) >= 1
+    assert "The identity provider does not answer; you were not signed in." in answer.content.decode()
+    assert client.get(f"{back.path}?{back.query}").status_code == 503
+    assert not is_in(client)
+    issuer.start()

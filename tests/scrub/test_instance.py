@@ -9,7 +9,7 @@ from make import registry as make
 from muniment.jobs import handlers
 from muniment.registry.models import Person
 from muniment.registry.people.erasing import erase_person
-from muniment.scrub import instance, orphan_rows
+from muniment.scrub import database_file, instance, orphan_rows
 from muniment.scrub.checks import Check, Damage, checks
 from muniment.scrub.progress import Progress
 
@@ -87,3 +87,13 @@ def test_what_was_found_about_a_person_is_erased_with_the_person():
     erase_person(judge, person.slug)
     stored = instance.stored()
     assert (stored.damages, stored.former) == ((), (found[1],))
+
+
+@pytest.mark.sqlite
+@pytest.mark.django_db
+def test_damage_that_a_whole_pass_does_not_find_is_not_known_any_more():
+    assert not database_file.is_unreadable()
+    database_file.record_unreadable()
+    assert database_file.is_unreadable()
+    instance.run_whole_pass(lambda _: None)
+    assert not database_file.is_unreadable()

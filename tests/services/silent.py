@@ -4,6 +4,8 @@ import contextlib
 import os
 import signal
 import socket
+import socketserver
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +26,10 @@ class Silent:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it and its connections."""
         self._listener.close()
 
 
@@ -45,3 +51,66 @@ def stopped(pid: int) -> Iterator[None]:
         for process in reversed(processes):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
+
+
+class Halting:
+    """
+    A server that sends *beginning* of an answer to each connection and then says nothing.
+
+    Args:
+        every_s: seconds between two bytes of *rest*, which follow the beginning without an end.
+    """
+
+    def __init__(self, beginning: bytes, *, every_s: float = 0.0, rest: bytes = b"") -> None:
+        self.answered = 0
+        self._ended = threading.Event()
+
+        class Connection(socketserver.BaseRequestHandler):
+            def handle(handler) -> None:  # noqa: N805 - of the connection
+                self.answered += 1
+                with contextlib.suppress(OSError):
+                    handler.request.sendall(beginning)
+                    while rest and not self._ended.wait(every_s):
+                        handler.request.sendall(rest)
+                    self._ended.wait(120)
+
+        class Server(socketserver.ThreadingTCPServer):
+            daemon_threads = True
+            allow_reuse_address = True
+
+        self._server = Server(("127.0.0.1", 0), Connection)
+        self.port = int(self._server.server_address[1])
+        self.address = f"127.0.0.1:{self.port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(60)
+
+
+@contextlib.contextmanager
+def dropped() -> Iterator[str]:
+    """Provide an address whose connections are dropped: its backlog is full, so that the kernel answers no other."""
+    listener = socket.socket()
+    waiting = []
+    with listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        try:
+            for _ in range(3):
+                client = socket.socket()
+                client.setblocking(False)
+                client.connect_ex(listener.getsockname())
+                waiting.append(client)
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            for client in waiting:
+                client.close()

@@ -5,9 +5,11 @@ Reads continue, health checks answer at once, and each change ends in a limited 
 subject of test_outages.
 """
 
+import json
 import re
 import time
 from contextlib import closing
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -19,7 +21,10 @@ from services.nodes import EMAIL, Nodes
 from services.ports import wait_until
 from services.postgres import Postgres
 from services.product import Product
+from services.s3 import BUCKET, KEY, S3, SECRET
 from services.silent import Silent, stopped
+from services.uploads import Owner, tool
+from services.visitor import Visitor
 
 pytestmark = [pytest.mark.sqlite, pytest.mark.timeout(600)]  # it has a PostgreSQL of its own
 AT_ONCE_S = 2.0
@@ -148,10 +153,28 @@ def test_a_change_that_waits_for_the_edition_is_refused_in_time_and_health_check
     wait_until(lambda: node.get("/readyz?writes").status == 200, within_s=30, what="readiness")
 
 
-def test_with_a_silent_document_store_everything_else_works_and_uploads_end(tmp_path):
+BRIEF = {
+    "muniment.documents.storage.ANSWER_S": 3,
+    "muniment.documents.storage.CONNECT_S": 2,
+}
+"""Seconds that requests wait for the store, 30 in the product."""
+
+
+def silent_settings(address):
+    """Return the settings of a product whose services are all at *address*."""
+    provider = {"key": "sso", "name": "Harbour login", "issuer": f"http://{address}", "client_id": "registry"}
+    return {
+        "storage_url": f"s3://{KEY}:{SECRET}@{BUCKET}/kept/here?region=us-east-1&endpoint=http://{address}",
+        "mail_url": f"smtp://{address}",
+        "clamd": address,
+        "oidc_providers": json.dumps([{**provider, "client_secret": "between both"}]),
+    }
+
+
+def test_with_silent_services_everything_else_works_and_what_needs_them_ends_and_can_be_repeated(tmp_path):
     with Silent() as silent:
-        url = f"s3://key:secret@bucket/kept?region=us-east-1&endpoint=http://{silent.address}"
-        with Product(tmp_path / "data", storage_url=url, database_url="") as node:
+        settings = silent_settings(silent.address)
+        with Product(tmp_path / "data", constants=BRIEF, database_url="", **settings) as node:
 
             def is_told():
                 answer, seconds = timed(node.get, "/readyz")
@@ -161,5 +184,36 @@ def test_with_a_silent_document_store_everything_else_works_and_uploads_end(tmp_
                 )
 
             wait_until(is_told, within_s=60, what="the node to say that the store is silent")
+            owner = Owner(node, database_url="", **settings)
+            refused, seconds = timed(
+                tool, node, owner.token, "upload_document", companySlug=owner.slug, filename="a.txt", text="The tide."
+            )
+            assert refused["error"]["message"].startswith("The document store does not answer"), refused
+            assert seconds < BOUNDED_S
+            link = tool(
+                node, owner.token, "create_document_upload", companySlug=owner.slug, filename="b.txt", sizeBytes=9
+            )["data"]
+            path = urlsplit(link["url"]).path
+            refused, seconds = timed(node.request, "PUT", path, {"Content-Type": "text/plain"}, b"The tide.")
+            check_refused(refused)
+            assert seconds < BOUNDED_S
+            with Visitor(node.url, {}) as person:
+                answer, seconds = timed(person.send, "/accounts/oidc/sso/login/?process=login", follow=False)
+            assert answer.status_code == 503, answer
+            assert seconds < BOUNDED_S
             assert all(node.get(path).status == 200 for path in ("/", "/companies", "/accounts/login/"))
-            assert node.stop() == 0, "a question without an answer does not keep the process"
+            silent.close()
+            store = S3(tmp_path / "served")
+            store.port = silent.port
+            with store:
+                sent = node.request("PUT", path, {"Content-Type": "text/plain"}, b"The tide.")
+                assert sent.status == 201, sent
+                wait_until(lambda: node.get("/readyz?writes").status == 200, within_s=60, what="readiness")
+
+
+def test_a_question_without_an_answer_does_not_keep_a_process_from_ending(tmp_path):
+    with Silent() as silent:
+        settings = silent_settings(silent.address)
+        with Product(tmp_path / "data", database_url="", **settings) as node:
+            wait_until(lambda: b"reads only" in node.get("/readyz").body, within_s=60, what="the silence to be told")
+            assert node.stop() == 0

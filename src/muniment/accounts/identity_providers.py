@@ -11,10 +11,11 @@ lets an account in without a provider.
 
 import functools
 import logging
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from allauth.account.authentication import get_authentication_records
 from allauth.account.internal.flows.login import record_authentication
@@ -24,6 +25,7 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapt
 from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
 from allauth.socialaccount.providers import registry as provider_kinds
 from allauth.socialaccount.providers.base.constants import AuthProcess
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser
@@ -41,9 +43,17 @@ from muniment.accounts.security import step_up
 from muniment.accounts.sign_up import configured_provider, is_open_at
 from muniment.kernel.actor import SYSTEM, Actor
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import marked
+from muniment.kernel.problems import Unavailable
 from muniment.languages import writing
+from muniment.outbound.deadlines import Service, within
 from muniment.setting_values import Provider
+from muniment.store.database import patience
 
+ANSWER_S: Final = 8.0
+"""Seconds for one request to a provider in all; each wait for a part of its answer ends after five."""
+SILENT_AFTER_S: Final = 4.0
+_REQUESTS: Final = threading.BoundedSemaphore(16)
 MOST_GROUPS: Final = 5_000
 """A person may be in this many; of more, the first count."""
 
@@ -204,12 +214,45 @@ def send_to_confirm(request: HttpRequest, account: Account, next_url: str | None
     )
 
 
+class ProviderAway(Unavailable, OAuth2Error):  # type: ignore[misc]  # noqa: N818 - allauth ships no types; it is a state
+    """An identity provider does not answer; for allauth, the error that it expects."""
+
+    def __init__(self) -> None:
+        message = marked("The identity provider does not answer; you were not signed in.")
+        super().__init__(message, marked("Try again in a moment, or sign in another way."), retry_after_s=5)
+
+
+@functools.lru_cache(maxsize=64)
+def _service(host: str) -> Service:
+    return Service(f"the identity provider at {host}", silent_after_s=SILENT_AFTER_S)
+
+
+def _answer_in_time(request: Callable[..., Any], method: str, url: str, **options: Any) -> Any:
+    """Return the answer to a request; raise ProviderAway if there is none in time."""
+    import requests  # only a sign-in at a provider needs it
+
+    ask = functools.partial(request, method, url, **options)
+    try:
+        with patience.elsewhere(), _service(urlsplit(url).netloc).asked():
+            return within(ANSWER_S, ask, _REQUESTS, late="the identity provider took too long")
+    except (TimeoutError, requests.RequestException) as error:
+        host = urlsplit(url).netloc
+        log.warning("the identity provider at %s does not answer: %s", host, type(error).__name__)
+        raise ProviderAway from error
+
+
 class IdentityAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]  # allauth ships no types
     """Reads when the person authenticated, and ends a confirmation where it began."""
 
     def list_providers(self, request: HttpRequest) -> list[Any]:
         """Return the providers; without any kind of them, do not ask the database for those of each kind."""
         return super().list_providers(request) if provider_kinds.get_class_list() else []
+
+    def get_requests_session(self) -> Any:
+        """Return a session whose requests end in time: a person waits for the page, and so does a thread."""
+        session = super().get_requests_session()
+        session.request = functools.partial(_answer_in_time, session.request)
+        return session
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:  # noqa: ARG002 - allauth's signature
         return is_open_at(sociallogin)

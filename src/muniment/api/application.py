@@ -21,7 +21,7 @@ from muniment.kernel.ids import MAX_SLUG_CHARACTERS
 from muniment.kernel.problems import MethodNotAllowed, NotFound, Problem, Unavailable
 from muniment.schema.objects import Schema
 from muniment.store.cache import size_of
-from muniment.store.database.faults import unexpected
+from muniment.store.database.faults import log_failure, unexpected
 from muniment.store.exports.exports import Exports
 from muniment.store.exports.files import FoundFile
 from muniment.store.exports.shared import SharedExports
@@ -119,9 +119,9 @@ class Api:
             response = await self._respond(scope, receive, send)
         except Problem as problem:
             response = error_response(problem, self._lines_of(scope))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is logged
             request_id = str(scope.get("state", {}).get("request_id", "none"))
-            log.exception("request %s failed", request_id)
+            log_failure(log, error, "request %s failed", request_id)
             response = error_response(unexpected(error, request_id), self._lines_of(scope))
         if response is not None:
             await _send(send, response, head_only=scope["method"] == "HEAD")

@@ -1,5 +1,6 @@
 """Stripe as the payment provider. Source: Stripe API, Checkout Sessions; Receive events in your webhook endpoint."""
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -17,6 +18,8 @@ from muniment.credits.billing import (
     SessionState,
 )
 from muniment.kernel.json import JSONObject, read_json
+from muniment.outbound.deadlines import Service, within
+from muniment.store.database import patience
 
 if TYPE_CHECKING:
     from stripe.params.checkout import SessionCreateParams, SessionCreateParamsLineItemPriceData
@@ -26,7 +29,11 @@ stripe.enable_telemetry = False
 
 _T = TypeVar("_T")
 TIMEOUT_S: Final = (3.0, 10.0)
-"""To connect, and to read: a buyer is waiting for the page."""
+"""To connect, and for each part of an answer."""
+ANSWER_S: Final = 15.0
+"""For all attempts of a call: a buyer is waiting for the page."""
+_REQUESTS: Final = threading.BoundedSemaphore(8)
+_STRIPE: Final = Service("Stripe", silent_after_s=TIMEOUT_S[0])
 TOLERANCE_S: Final = 300
 OURS: Final = "muniment_purchase"
 """The metadata key of the purchase's id."""
@@ -113,7 +120,11 @@ class _Unknown(ProviderUnavailable):
 
 def _call(request: Callable[[], _T]) -> _T:
     try:
-        return request()
+        with patience.elsewhere(), _STRIPE.asked():
+            return within(ANSWER_S, request, _REQUESTS, late="it took too long")
+    except TimeoutError as error:
+        message = f"Stripe: {error}"
+        raise ProviderUnavailable(message) from None
     except stripe.StripeError as error:
         kind = _Unknown if error.http_status == 404 else ProviderUnavailable
         message = error.user_message or type(error).__name__

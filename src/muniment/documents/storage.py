@@ -23,13 +23,22 @@ from obstore.store import LocalStore, S3Store
 from muniment.durable_files import sync, sync_with_folders
 from muniment.kernel.ids import new_id
 from muniment.kernel.json import JSONObject
+from muniment.outbound.deadlines import Service
 from muniment.plugins.loading import installed
 from muniment.plugins.values import BlobStore
+from muniment.store.database import patience
 
 PART_BYTES: Final = 5 << 20
 """The smallest part that S3 accepts; an upload holds two of them in memory."""
 _IN_PARTS: Final[dict[str, Any]] = {"use_multipart": True, "chunk_size": PART_BYTES, "max_concurrency": 2}
 READ_BYTES: Final = 1 << 20
+CONNECT_S: Final = 5
+ANSWER_S: Final = 30
+"""Seconds for the answer to one request, and for each piece of it: enough to send two parts at 350 KB/s."""
+REQUEST_S: Final = 600
+"""Seconds for one request in all: a download is read at its client's speed."""
+RETRY_S: Final = 20
+"""Seconds after which a failed request is not made again: a silent store is asked once."""
 _STAGED: Final = re.compile(r"#\d+$")
 """The suffix of incomplete files in a local folder."""
 
@@ -61,6 +70,7 @@ class Storage:
         self.folder = None if url else folder
         self._copies = folder.with_name("reading")
         self._store: Any = _s3(url) if url else _local(folder)
+        self._service = Service("the document store", silent_after_s=CONNECT_S)
 
     def __repr__(self) -> str:
         return f"Storage({self.folder or 's3'})"
@@ -74,26 +84,31 @@ class Storage:
     def write(self, key: str, chunks: bytes | Iterable[bytes]) -> None:
         """Store *chunks*. If the iterator raises, nothing is stored and the error propagates."""
         if isinstance(chunks, bytes):
-            obstore.put(self._store, key, chunks, use_multipart=False)
+            self._ask(obstore.put, key, chunks, use_multipart=False)
         else:
-            obstore.put(self._store, key, iter(chunks), **_IN_PARTS)
+            self._ask(obstore.put, key, iter(chunks), **_IN_PARTS)
         if self.folder is not None:
             sync_with_folders(self.folder / key, self.folder)
 
     def delete(self, key: str) -> None:
         """Remove a blob; a missing one is not an error."""
         with suppress(FileNotFoundError):
-            obstore.delete(self._store, key)
+            self._ask(obstore.delete, key)
 
     def stream(self, key: str) -> Iterator[bytes]:
         """Return a blob's bytes in pieces; raise FileNotFoundError at once, not with the first piece."""
-        found = obstore.get(self._store, key)
-        return (bytes(piece) for piece in found.stream(min_chunk_size=READ_BYTES))
+        pieces = iter(self._ask(obstore.get, key).stream(min_chunk_size=READ_BYTES))
+
+        def rest() -> Iterator[bytes]:
+            while (piece := self._ask(lambda _: next(pieces, None))) is not None:
+                yield bytes(piece)
+
+        return rest()
 
     def size_bytes(self, key: str) -> int | None:
         """Return a blob's size, or None if it does not exist."""
         try:
-            return int(obstore.head(self._store, key)["size"])
+            return int(self._ask(obstore.head, key)["size"])
         except FileNotFoundError:
             return None
 
@@ -106,6 +121,13 @@ class Storage:
                 yield bytes(piece)
 
         return pieces()
+
+    def _ask(self, request: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Make one request. While an S3 store is silent, one caller at a time does; the others fail at once."""
+        if self.folder is not None:
+            return request(self._store, *arguments, **options)
+        with patience.elsewhere(), self._service.asked():
+            return request(self._store, *arguments, **options)
 
     @contextmanager
     def local(self, key: str) -> Iterator[Path]:
@@ -189,7 +211,11 @@ def _s3(url: str) -> S3Store:
     parts = urlsplit(url)
     options = dict(parse_qsl(parts.query))
     config: JSONObject = {"region": options.get("region", "us-east-1")}
-    client: Any = {"timeout": timedelta(minutes=10), "connect_timeout": timedelta(seconds=10)}
+    client: Any = {
+        "timeout": timedelta(seconds=REQUEST_S),
+        "connect_timeout": timedelta(seconds=CONNECT_S),
+        "read_timeout": timedelta(seconds=ANSWER_S),
+    }
     endpoint = options.get("endpoint", "")
     if endpoint:
         config["endpoint"] = endpoint
@@ -202,7 +228,7 @@ def _s3(url: str) -> S3Store:
         parts.hostname or "",
         prefix=parts.path.strip("/") or None,
         client_options=client,
-        retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=60)},
+        retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=RETRY_S)},
         **config,
     )
 
@@ -212,6 +238,8 @@ Found = TypeVar("Found")
 
 class StoreFault(OSError):  # noqa: N818 - a fault, as the rest of the storage says
     """The store of a plugin failed, or no plugin knows the scheme of its address."""
+
+    is_store_fault = True
 
 
 class PluggedStorage(Storage):
@@ -287,7 +315,8 @@ class PluggedStorage(Storage):
 
     def _guard(self, ask: Callable[[], Found]) -> Found:
         try:
-            return ask()
+            with patience.elsewhere():
+                return ask()
         except OSError:
             raise
         except Exception as error:

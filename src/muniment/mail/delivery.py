@@ -6,7 +6,10 @@ While the mail server does not answer, one message is tried every few seconds an
 
 import logging
 import smtplib
+import socket
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -31,10 +34,15 @@ from muniment.kernel.ids import new_id, now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.mail.outgoing import FAREWELL, KIND, PURPOSE
+from muniment.outbound.deadlines import within
 
 SENT: Final = "sent"
 EXPIRED: Final = "expired"
 TIMEOUT_S: Final = 10
+"""Seconds for each answer of the mail server."""
+DELIVERY_S: Final = 60.0
+"""Seconds for one message in all, from the look-up of the server's name to its last answer."""
+_DELIVERIES: Final = threading.BoundedSemaphore(4)
 KEPT: Final = timedelta(days=1)
 """The time that a sent message stays known, and that a message stays in the folder."""
 MAX_IN_FOLDER: Final = 2_000
@@ -76,17 +84,26 @@ def deliver(run: JobRun) -> None:
 
 
 def _send(url: str, recipients: list[str], content: bytes) -> None:
-    try:
-        with _connected(url) as server:
+    server = _server(url)
+    is_accepted = threading.Event()
+
+    def send() -> None:
+        with _opened(server):
             _log_state(is_down=False)
             lines = content.replace(b"\n", b"\r\n")
             server.connection.sendmail(settings.SERVER_EMAIL, recipients, lines)  # type: ignore[union-attr]  # it is open
+            is_accepted.set()
+
+    try:
+        _in_time(server, send)
     except smtplib.SMTPRecipientsRefused as error:
         code = max(code for code, _ in error.recipients.values())
         raise _refused(code) from None
     except smtplib.SMTPDataError as error:
         raise _refused(error.smtp_code) from None
     except (OSError, smtplib.SMTPException) as error:
+        if is_accepted.is_set():  # what fails is the farewell, and the message must not arrive twice
+            return
         _log_state(is_down=True, reason=type(error).__name__)
         _postpone_others()
         raise Postponed(
@@ -96,8 +113,13 @@ def _send(url: str, recipients: list[str], content: bytes) -> None:
 
 def probe(url: str) -> None:
     """Connect to a mail server and sign in; raise OSError or SMTPException if that fails."""
-    with _connected(url):
-        pass
+    server = _server(url)
+
+    def look() -> None:
+        with _opened(server):
+            pass
+
+    _in_time(server, look)
 
 
 def _refused(code: int) -> Exception:
@@ -106,9 +128,26 @@ def _refused(code: int) -> Exception:
     return Abandoned(text) if code >= _PERMANENT else Postponed(text)
 
 
-def _connected(url: str) -> Smtp:
+def _in_time(server: Smtp, call: Callable[[], None]) -> None:
+    """Talk to the server; raise TimeoutError when that takes too long, and end the connection."""
+    try:
+        within(DELIVERY_S, call, _DELIVERIES, late="it took too long")
+    except TimeoutError:
+        line = getattr(server.connection, "sock", None)
+        if line is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(line, socket.SHUT_RDWR)  # that of TLS would be used by two threads
+        raise
+
+
+def _opened(server: Smtp) -> Smtp:
+    server.open()
+    return server
+
+
+def _server(url: str) -> Smtp:
     parts = urlsplit(url)
-    server = Smtp(
+    return Smtp(
         host=parts.hostname,
         port=parts.port or _PORTS[parts.scheme],
         username=unquote(parts.username or ""),
@@ -117,8 +156,6 @@ def _connected(url: str) -> Smtp:
         use_ssl=parts.scheme == "smtps",
         timeout=TIMEOUT_S,
     )
-    server.open()
-    return server
 
 
 def _postpone_others() -> None:

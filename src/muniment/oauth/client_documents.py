@@ -9,7 +9,7 @@ Source: draft-ietf-oauth-client-id-metadata-document, sections 3, 4 and 6.5; dec
 
 import http.client
 import logging
-from threading import BoundedSemaphore, Thread
+from threading import BoundedSemaphore
 from typing import Final, Unpack
 from urllib.parse import urlsplit
 
@@ -20,7 +20,7 @@ from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject, read_json
 from muniment.oauth.errors import Refusal
 from muniment.outbound import fetching
-from muniment.outbound.fetching import DEADLINE_S, Connection
+from muniment.outbound.fetching import Connection
 
 FAILURE_KEPT_S: Final = 60
 FETCHES_A_MINUTE: Final = 10
@@ -64,24 +64,14 @@ def fetch(address: str, account_id: int) -> JSONObject:
     if cache.get(failed):
         raise _unreadable()
     _hold_to_rate(account_id)
-    found: list[JSONObject] = []
     if not _slots.acquire(blocking=False):
         raise _too_many()
-    # In a thread that may outlive the timeout, because name resolution has none.
-    thread = Thread(target=_read_into, args=(found, address), name="client-document", daemon=True)
-    thread.start()
-    thread.join(DEADLINE_S)
-    if not found:
-        cache.set(failed, 1, FAILURE_KEPT_S)
-        raise _unreadable()
-    return found[0]
-
-
-def _read_into(found: list[JSONObject], address: str) -> None:
     try:
-        found.append(read(address))
+        return read(address)
     except (OSError, ValueError, http.client.HTTPException, RecursionError) as error:
         log.info("could not fetch client metadata document: %s", type(error).__name__)
+        cache.set(failed, 1, FAILURE_KEPT_S)
+        raise _unreadable() from None
     finally:
         _slots.release()
 

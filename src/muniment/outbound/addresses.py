@@ -3,9 +3,9 @@
 import ipaddress
 import socket
 import threading
-import time
-from queue import Empty, SimpleQueue
 from typing import Final
+
+from muniment.outbound.deadlines import within
 
 LOOKUP_S: Final = 5.0
 LOOKUPS: Final = 8
@@ -43,36 +43,26 @@ def is_public(address: str) -> bool:
     return found.is_global and not found.is_multicast and not any(found in network for network in _SPECIAL)
 
 
-def addresses_of(name: str, port: int) -> list[str]:
+def addresses_of(
+    name: str, port: int, *, within_s: float | None = None, slots: threading.BoundedSemaphore = _lookups
+) -> list[str]:
     """
     Return the addresses of a name, as the system resolves it.
 
     The system's resolver has no time limit of ours and cannot be stopped, so it runs in a thread that is left behind
-    when the limit is over; there are at most `LOOKUPS` of them.
+    when the limit is over.
+
+    Args:
+        within_s: the seconds that it may take; `LOOKUP_S` without them.
+        slots: how many look-ups may wait; names that users give share theirs.
 
     Raises:
         OSError: it has no address; TimeoutError if that is not known in time.
-        UnicodeError: it is not a name.
+        UnicodeError: it is not a name, such as one with a label that is empty or too long.
     """
-    end = time.monotonic() + LOOKUP_S
-    if not _lookups.acquire(timeout=LOOKUP_S):
-        raise TimeoutError("too many names are being looked up")
-    answers: SimpleQueue[list[str] | OSError | UnicodeError] = SimpleQueue()
 
-    def look_up() -> None:
-        try:
-            found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
-            answers.put(list(dict.fromkeys(str(entry[4][0]) for entry in found)))
-        except (OSError, UnicodeError) as error:  # the latter for a label that is empty or too long
-            answers.put(error)
-        finally:
-            _lookups.release()
+    def look_up() -> list[str]:
+        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
-    threading.Thread(target=look_up, name="look-up", daemon=True).start()
-    try:
-        answer = answers.get(timeout=max(0.0, end - time.monotonic()))
-    except Empty:
-        raise TimeoutError("the name servers took too long") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
+    return within(within_s or LOOKUP_S, look_up, slots, late="the name servers took too long")

@@ -107,7 +107,8 @@ def _request(address: str, accept: str, receive: Receive, connection: Connection
     if parts.scheme not in PORTS:
         raise ValueError("the URL is not of a website")
     name, port = parts.hostname or "", connection.get("port", PORTS[parts.scheme])
-    found = list(connection.get("resolve", addresses_of)(name, port))
+    resolve: Resolve = connection.get("resolve") or partial(addresses_of, within_s=_left(end))
+    found = list(resolve(name, port))
     if not found or not all(map(connection.get("is_allowed", is_public), found)):
         raise ValueError("the name resolves to an address that is not public")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")

@@ -6,8 +6,8 @@ from typing import Final
 from django.conf import settings
 from django.db import connection, transaction
 
-from muniment.scrub.checks import RESTORE, Check, Damage, Slice, in_order
-from muniment.scrub.instance import record_met
+from muniment.scrub.checks import RESTORE, Check, Damage, Slice, checks, in_order
+from muniment.scrub.instance import record_met, stored
 from muniment.store.verifying import sqlite_file
 
 NAME: Final = "database pages"
@@ -65,6 +65,11 @@ def record_unreadable() -> None:
     """Remember that a read met damaged pages, until a scrub has examined the file."""
     says = "a read met damaged pages"
     record_met([Damage(check=NAME, subject="the database file", says=says, remedy=_COPY)])
+
+
+def is_unreadable() -> bool:
+    """Return whether damage of the file is known that no scrub has mended or found to be gone."""
+    return any(damage.check == NAME for damage in stored().open(checks()))
 
 
 CHECK: Final = Check(name=NAME, fine="every page, index and search index is whole", count=_count, look=_look)

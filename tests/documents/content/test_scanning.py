@@ -30,7 +30,11 @@ class Clamd:
     def __init__(self, *, limited=False):
         class Session(socketserver.StreamRequestHandler):
             def handle(self):
-                assert self.rfile.read(10) == b"zINSTREAM\0"
+                command = self.rfile.read(5)
+                if command == b"zPING":
+                    self.wfile.write(b"PONG\0")
+                    return
+                assert command + self.rfile.read(5) == b"zINSTREAM\0"
                 content = io.BytesIO()
                 while size := int.from_bytes(self.rfile.read(4), "big"):
                     content.write(self.rfile.read(size))

@@ -61,3 +61,22 @@ def test_a_document_that_cannot_be_mended_keeps_no_other_one_waiting(tmp_path, m
     look(tmp_path, times=3)
     assert mended == [*NAMES, "pages"], "each once, and that pages are damaged is recorded once"
     assert "the published document company alpha could not be mended" in caplog.text
+
+
+def test_pages_that_a_scrub_found_whole_are_forgotten_without_a_restart(tmp_path, mended, monkeypatch):
+    monkeypatch.setattr("muniment.server.app.mending.LOOK_AGAIN_S", 0.0)
+    known = [True, OSError("the database is away"), False]
+
+    def is_unreadable():
+        answer = known.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(database_file, "is_unreadable", is_unreadable)
+    damage_seen.set()
+    look(tmp_path, times=3)
+    assert damage_seen.is_set()
+    look(tmp_path, times=4)
+    assert not damage_seen.is_set()
+    assert mended == ["pages", "pages"], "once by each of both servers"

@@ -2,15 +2,19 @@
 
 import contextlib
 import errno
+import logging
 import sqlite3
 from contextlib import closing
 
 import obstore
 import pytest
 from django.db import DatabaseError, OperationalError, connection, transaction
+from obstore.exceptions import BaseError
 
 from muniment.accounts.models import Account
-from muniment.kernel.problems import NotFound, Unavailable
+from muniment.documents.storage import Storage, StoreFault
+from muniment.kernel.problems import Internal, NotFound, Unavailable
+from muniment.outbound.deadlines import StillSilent
 from muniment.store.database import faults, handles, reading, retry
 from muniment.store.database.faults import DAMAGED, FAILED, FULL, READ_ONLY, UNOPENED, disk_fault
 from muniment.store.database.retry import with_retry
@@ -219,3 +223,28 @@ def test_a_file_is_not_frozen_while_its_disk_can_be_written(stopped, shut, monke
 def test_a_file_on_a_disk_that_works_is_not_frozen(stopped):
     with closing(reading.open_for_reading(stopped)):
         assert not handles.is_read_only(stopped)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_document_store_that_fails_is_named_and_a_missing_file_is_not_its_fault(tmp_path):
+    def work():
+        raise BaseError("Generic S3 error: it does not answer\n\nDebug source: key")
+
+    with pytest.raises(Unavailable, match="The document store does not answer") as told:
+        with_retry(work)
+    assert int(told.value.headers["Retry-After"]) >= 1
+    assert isinstance(faults.unexpected(StillSilent("the document store does not answer"), "r-1"), faults.StoreAway)
+    assert isinstance(faults.unexpected(StoreFault("drive: no such server"), "r-1"), faults.StoreAway)
+    with pytest.raises(FileNotFoundError) as missing:
+        Storage(tmp_path / "blobs").stream("gone")
+    assert isinstance(faults.unexpected(missing.value, "r-1"), Internal)
+
+
+def test_the_trace_of_damage_is_logged_at_times_and_that_of_other_errors_always(caplog, monkeypatch):
+    monkeypatch.setattr(faults, "_traced_at", float("-inf"))
+    damage = sqlite3.DatabaseError("database disk image is malformed")
+    damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    for error in (damage, damage, ValueError("x"), ValueError("x")):
+        faults.log_failure(logging.getLogger("tests"), error, "request %s failed", "r-1")
+    assert [record.exc_info is not None for record in caplog.records] == [True, False, True, True]
+    assert caplog.records[1].getMessage() == "request r-1 failed: database disk image is malformed"

@@ -82,7 +82,7 @@ from muniment.mcp.protocol.messages import (
     result,
     tool_result,
 )
-from muniment.store.database.faults import unexpected
+from muniment.store.database.faults import log_failure, unexpected
 
 TOOL: Final = "tools/call"
 """The method of a look-up of an unknown tool."""
@@ -377,9 +377,9 @@ class ToolServer:
             reply = self.error_reply(refused.problem)
         except Problem as problem:
             reply = self.error_reply(problem)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - it is logged
             request_id = _state(scope, "request_id")
-            log.exception("%s failed (request %s)", self.offer.name, request_id)
+            log_failure(log, error, "%s failed (request %s)", self.offer.name, request_id)
             reply = self.error_reply(unexpected(error, request_id))
         if reply is not None:
             await deliver(reply, send)
@@ -541,7 +541,7 @@ class ToolServer:
         if isinstance(error, Problem):
             told = error.to_wire()
             return encoded({**told, "error": web_pages.with_addresses(told["error"], self.offer.website_url)})
-        log.error("tool %s failed (request %s)", bound.tool.name, caller.request_id, exc_info=error)
+        log_failure(log, error, "tool %s failed (request %s)", bound.tool.name, caller.request_id)
         return encoded(unexpected(error, caller.request_id).to_wire())
 
 

@@ -42,7 +42,7 @@ from muniment.server.limits import limits_of
 from muniment.server.observability import logs
 from muniment.server.observability.metrics import CONTENT_TYPE, Metrics
 from muniment.server.observability.outages import Outages
-from muniment.store.database.faults import unexpected
+from muniment.store.database.faults import log_failure, unexpected
 
 if TYPE_CHECKING:
     from muniment.server.observability.traces import Traces
@@ -74,6 +74,8 @@ class App:
         limited = "Requests refused by a limit, by its name."
         self.metrics.counter("muniment_limited_total", limited, "limit", lambda: self.fairness.refused)
         self.outages = Outages()
+        explanation = "How long each service that health checks ask has not answered this process."
+        self.metrics.gauges("muniment_outage_seconds", explanation, "service", lambda: self.outages.seconds)
         self.api: Api | None = None
         self.mounts: dict[str, Application] = {}
         """Applications by exact path."""
@@ -180,8 +182,8 @@ class App:
             await self._answer(scope, receive, out)
         except Problem as problem:
             await out.refuse(problem)
-        except Exception as error:
-            log.exception("request failed")
+        except Exception as error:  # noqa: BLE001 - it is logged
+            log_failure(log, error, "request failed")
             await out.refuse(unexpected(error, scope["state"]["request_id"]))
 
     def _admit(self, scope: Scope) -> None:

@@ -2,13 +2,16 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 
 from muniment.config import Config
 from muniment.server.observability.metrics import Metrics
 from muniment.store.database.faults import damage_seen, damages_read
 
+LOOK_AGAIN_S: Final = 60.0
+"""Seconds between two questions whether a scrub has found the damaged pages whole."""
 log = logging.getLogger("muniment.server")
 
 
@@ -27,6 +30,7 @@ class Mending:
         self._call = call
         self._running: asyncio.Task[None] | None = None
         self._has_told_of_pages = False
+        self._looks_again_at = 0.0
         explanation = "Reads that met damage, by what was damaged: a document, or pages of the database file."
         metrics.counter("muniment_damaged_reads_total", explanation, "what", lambda: damages_read.counts)
 
@@ -38,6 +42,8 @@ class Mending:
         tells_of_pages = damage_seen.is_set() and not self._has_told_of_pages
         if names or tells_of_pages:
             self._running = asyncio.create_task(self._mend(names, tells_of_pages=tells_of_pages))
+        elif damage_seen.is_set() and time.monotonic() >= self._looks_again_at:
+            self._running = asyncio.create_task(self._look_again())
 
     async def _mend(self, names: list[tuple[str, str]], *, tells_of_pages: bool) -> None:
         from muniment.registry.publishing.republishing import mend_damaged
@@ -54,3 +60,16 @@ class Mending:
             except Exception:
                 log.exception("that pages are damaged could not be recorded")
             self._has_told_of_pages = True
+            self._looks_again_at = time.monotonic() + LOOK_AGAIN_S
+
+    async def _look_again(self) -> None:
+        """Forget damaged pages that a scrub has mended; health checks would tell of them until a restart."""
+        from muniment.scrub.database_file import is_unreadable
+
+        self._looks_again_at = time.monotonic() + LOOK_AGAIN_S
+        try:
+            if not await self._call(is_unreadable):
+                damage_seen.clear()
+                self._has_told_of_pages = False
+        except Exception:
+            log.exception("whether pages are still damaged could not be looked up")

@@ -113,6 +113,7 @@ class Probe:
             self._asking.add_done_callback(self._rest)
         else:  # the next health check asks again, instead of telling what was true long ago
             self.state, self.reason = State.UNKNOWN, ""
+            self._outages.forget(self._service)
 
     def _rest(self, asked: "asyncio.Task[None]") -> None:
         self._asking = None

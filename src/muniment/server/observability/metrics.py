@@ -81,6 +81,10 @@ class Metrics:
     def gauge(self, name: str, description: str, read: Callable[[], float]) -> None:
         self._sources.append(lambda: Family.single(name, description, float(read())))  # a flag is a bool
 
+    def gauges(self, name: str, description: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
+        """Expose the result of *read* as the gauge *name*: values by *label*."""
+        self._sources.append(lambda: Family.of(name, description, (label,), {(key,): n for key, n in read().items()}))
+
     def counter(self, name: str, description: str, label: str, read: Callable[[], Mapping[str, float]]) -> None:
         """Expose the result of *read* as the counter *name*: totals by *label*."""
         self._sources.append(lambda: Family.of(name, description, (label,), {(key,): n for key, n in read().items()}))

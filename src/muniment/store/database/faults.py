@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from muniment.kernel.phrases.phrase import marked
 from muniment.kernel.problems import Internal, Problem, Unavailable
+from muniment.outbound.deadlines import StillSilent
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,22 @@ def disk_fault(error: BaseException | None) -> str:
             return _BY_ERRNO.get(int(found[1]), "")
         error = error.__cause__
     return ""
+
+
+def is_of_store(error: BaseException | None) -> bool:
+    """Return whether *error* is of a document store that refuses or is silent, and does not only lack a file."""
+    if error is None or isinstance(error, FileNotFoundError):
+        return False
+    is_fault = isinstance(error, StillSilent) or type(error).__module__.startswith("obstore")
+    return is_fault or getattr(error, "is_store_fault", False) or is_of_store(error.__cause__)
+
+
+class StoreAway(Unavailable):
+    """The document store did not complete a request."""
+
+    def __init__(self) -> None:
+        message = "The document store does not answer: the document was neither stored nor read."
+        super().__init__(message, "Try again in a moment.", retry_after_s=5)
 
 
 def is_damage(error: BaseException | None) -> bool:
@@ -151,11 +168,30 @@ class DamagesRead:
 damages_read: Final = DamagesRead()
 
 
+TRACED_EVERY_S: Final = 60.0
+"""Seconds between two traces of damage in the log: every request of a damaged page meets it."""
+_traced_at = float("-inf")
+
+
+def log_failure(logger: logging.Logger, error: Exception, message: str, *values: object) -> None:
+    """Log a request that failed with *error*, which nothing expected; its trace, but that of damage only at times."""
+    global _traced_at  # noqa: PLW0603 - of this process
+    if not is_damage(error):
+        logger.error(message, *values, exc_info=error)
+    elif time.monotonic() - _traced_at >= TRACED_EVERY_S:
+        _traced_at = time.monotonic()
+        logger.error(message, *values, exc_info=error)
+    else:
+        logger.error(f"{message}: %s", *values, error)  # noqa: G004 - it is a constant of the caller
+
+
 def unexpected(error: BaseException, request_id: str) -> Problem:
     """Return the problem of a request that failed with *error*, which nothing expected."""
     if notice(error):
         message = "The published documents cannot be read completely; they are damaged."
         return Unavailable(message, "Try again in a moment.", retry_after_s=5)
+    if is_of_store(error):
+        return StoreAway()
     return Internal(request_id)
 
 

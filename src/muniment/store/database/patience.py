@@ -112,3 +112,15 @@ def long_wait(left_s: float) -> Iterator[float]:
             patience = current()
             if patience is not None and time.monotonic() - began >= shortest_s:
                 patience.left_s = 0.0  # it is not tried again
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Wait for another service than the database in this context, which has a deadline of its own for its answer."""
+    waits: Waits | None = getattr(_of_thread, "waits", None)
+    is_lent = waits is not None and waits.begin_wait()
+    try:
+        yield
+    finally:
+        if waits is not None and is_lent:
+            waits.end_wait()

@@ -7,6 +7,7 @@ connection. Databases that speak its protocol often do the first under normal lo
 Source: PostgreSQL's manual, section 13.5, and appendix A.
 """
 
+import logging
 import random
 import re
 import time
@@ -29,7 +30,17 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Problem, Unavailable
 from muniment.store.database import commits, patience
 from muniment.store.database.commits import StandbySilent, Unconfirmed
-from muniment.store.database.faults import FAILED, READ_ONLY, UNOPENED, disk_fault, fault_of
+from muniment.store.database.faults import (
+    FAILED,
+    READ_ONLY,
+    UNOPENED,
+    StoreAway,
+    disk_fault,
+    fault_of,
+    is_of_store,
+)
+
+log = logging.getLogger(__name__)
 
 TRIES: Final = 5
 FIRST_PAUSE_S: Final = 0.01
@@ -75,6 +86,9 @@ def with_retry(operation: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> 
     except Exception as error:
         if disk_fault(error):  # of a file beside the database
             raise disk_problem(error) from error
+        if is_of_store(error):
+            log.warning("the document store does not answer: %s", str(error).partition("\n")[0])
+            raise StoreAway from error
         raise
 
 

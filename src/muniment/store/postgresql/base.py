@@ -21,7 +21,7 @@ from django.db.utils import OperationalError
 from muniment.kernel.json import JSONObject
 from muniment.store.database import commits, patience
 from muniment.store.database.retry import is_rolled_back
-from muniment.store.postgresql.connection import CONNECT_S, SILENCE, EndingConnection
+from muniment.store.postgresql.connection import SILENCE, EndingConnection
 from muniment.store.postgresql.standby import Standby
 
 STANDBY_WAIT_S: Final = 10.0
@@ -56,10 +56,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
             if time.monotonic() < until:
                 raise OperationalError(reason)
             if reason:  # one thread tries a server that was away, and no other waits with it
-                self._away[key] = (time.monotonic() + CONNECT_S, reason)
+                self._away[key] = (float("inf"), reason)
         try:
             connection = super().get_new_connection(conn_params)
-        except self.Database.OperationalError as error:
+        except BaseException as error:
             self._note_away(str(error))
             raise
         with self._lock:

@@ -7,12 +7,17 @@ Only the client's clock tells it from one that works.
 """
 
 import contextlib
+import ipaddress
+import threading
 import time
 from collections.abc import Callable, Generator
 from typing import Any, Final, Self, TypeVar
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
+from muniment.kernel.json import JSONObject
+from muniment.outbound.addresses import addresses_of
 from muniment.store.database import patience
 
 EVERY_S: Final = 0.1
@@ -104,9 +109,9 @@ class EndingConnection(psycopg.Connection[Any]):
         return SilentServer(SILENCE)
 
     @classmethod
-    def opened(cls, *arguments: Any, **options: Any) -> Self:
-        """Connect, as :meth:`connect` does, with the limits that find a lost network."""
-        return cls.connect(*arguments, **{**LIMITS, **options})
+    def opened(cls, conninfo: str = "", **options: Any) -> Self:
+        """Connect, as :meth:`connect` does, with the limits that find a lost network or a silent name server."""
+        return cls.connect(conninfo, **{**LIMITS, **options, **_resolved(conninfo, options)})
 
 
 LIMITS: Final = {
@@ -118,3 +123,51 @@ LIMITS: Final = {
     "keepalives_count": 3,
 }
 """Without them, a network that drops every packet would block a thread for the minutes of the system's own limits."""
+_LOOKUPS: Final = threading.BoundedSemaphore(4)
+"""Look-ups of database servers that may wait at once."""
+
+
+def _resolved(conninfo: str, options: JSONObject) -> JSONObject:
+    """
+    Return the addresses of the named servers as options; nothing if none has a name to look up.
+
+    Neither libpq nor psycopg limits the wait for the name servers, which is 10 s and more for each name.
+
+    Raises:
+        OperationalError: no server has an address.
+    """
+    given = {name: value for name, value in options.items() if name in {"host", "hostaddr", "port"}}
+    params = conninfo_to_dict(conninfo, **given)
+    hosts = str(params.get("host") or "").split(",")
+    if params.get("hostaddr") or not any(map(_is_name, hosts)):
+        return {}
+    ports = str(params.get("port") or "").split(",")
+    ends_at = time.monotonic() + CONNECT_S
+    resolved: list[tuple[str, str, str]] = []
+    fault = ""
+    for number, host in enumerate(hosts):
+        port = ports[number % len(ports)]
+        if not _is_name(host):
+            resolved.append((host, "", port))
+            continue
+        try:
+            left_s = max(0.01, ends_at - time.monotonic())
+            addresses = addresses_of(host, int(port or "5432"), within_s=left_s, slots=_LOOKUPS)
+        except (OSError, ValueError) as error:
+            fault = f"the address of {host!r} is not known: {error}"
+            continue
+        resolved += [(host, address, port) for address in addresses]
+    if not resolved:
+        raise psycopg.OperationalError(fault)
+    names = ("host", "hostaddr", "port")
+    return {name: ",".join(values) for name, values in zip(names, zip(*resolved, strict=True), strict=True)}
+
+
+def _is_name(host: str) -> bool:
+    if not host or host.startswith(("/", "@")):
+        return False  # a socket of this machine
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return True
+    return False
