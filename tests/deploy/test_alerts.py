@@ -14,7 +14,7 @@ DAY = 24 * 60
 OF_DAYS = {"MunimentScrubLate"}
 """Alerts whose time is days: evaluated every four minutes, within which Prometheus remembers a value."""
 CASES = {
-    # Series by their values each minute (of days: each four), and when the alert does not fire yet, fires, and has ended.
+    # Series by their values each minute (of days: each four), and when the alert waits, fires, and has ended.
     "MunimentDatabaseAway": ({'muniment_database_up{job="r"}': "1 0x5 1x5"}, 2, 4, 8),
     "MunimentStoreAway": ({SILENT: "0 60+60x5 0x5"}, 2, 4, 8),
     "MunimentStandbySilent": ({'muniment_standby_silent{job="r"}': "0 1x5 0x5"}, 0, 2, 8),
