@@ -5,17 +5,19 @@ Each item is handled by the operation of its kind, in a transaction of its own: 
 """
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Any, Final, Literal, NamedTuple
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from muniment.kernel.actor import Actor
+from muniment.kernel.ids import now
 from muniment.kernel.pagination import Page
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict, Forbidden, NotFound, Problem
 from muniment.registry.company.access import require_note, require_reviewer
 from muniment.registry.inbox import items
-from muniment.registry.models import Company, Person
+from muniment.registry.models import Company, Person, Position
 from muniment.registry.people import moderation
 from muniment.registry.review import claims, workflow
 
@@ -166,6 +168,38 @@ def _result(chosen: Chosen, act: Callable[[Chosen], None]) -> Result:
     return Result(chosen.subject)
 
 
+REVIEWED_AFTER: Final = timedelta(days=365)
+
+
+def _gaps() -> dict[str, Q]:
+    """Return what a public listing can lack, and which listings lack it."""
+    a_year_ago = now() - REVIEWED_AFTER
+    unlinked = Position.objects.filter(company=OuterRef("pk"), person=None)
+    return {
+        "description": Q(description=""),
+        "website": Q(website=""),
+        "type": Q(type=""),
+        "review": Q(reviewed_at=None) | Q(reviewed_at__lt=a_year_ago),
+        "profiles": Q(Exists(unlinked)),
+    }
+
+
+GAPS: Final = ("description", "website", "type", "review", "profiles")
+
+
+def count_gaps(actor: Actor) -> dict[str, int]:
+    """
+    Return how many public listings lack each of :data:`GAPS`.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+    """
+    require_reviewer(actor, _MODERATION)
+    counts = {name: Count("pk", filter=lacking) for name, lacking in _gaps().items()}
+    found: dict[str, int] = Company.objects.filter(published=True).aggregate(**counts)
+    return found
+
+
 class ModeratedRow(NamedTuple):
     """A company or a person as a list of moderation shows it; *state* is that of a listing."""
 
@@ -177,7 +211,7 @@ class ModeratedRow(NamedTuple):
 
 
 def list_rows(
-    actor: Actor, kind: str, words: str = "", *, state: str = "", page: int = 1, page_size: int = 25
+    actor: Actor, kind: str, words: str = "", *, state: str = "", gap: str = "", page: int = 1, page_size: int = 25
 ) -> Page[ModeratedRow]:
     """
     List companies or people, public or not, by name.
@@ -185,6 +219,7 @@ def list_rows(
     Args:
         words: part of a name or a slug.
         state: public or hidden; both by default.
+        gap: one of :data:`GAPS`: only public companies that lack it.
 
     Raises:
         Forbidden: the actor is not a reviewer.
@@ -195,6 +230,8 @@ def list_rows(
         found = found.filter(Q(name__icontains=words) | Q(slug__icontains=words))
     if state:
         found = found.filter(published=state == "public")
+    if gap and kind == "companies":
+        found = found.filter(_gaps()[gap], published=True)
     rows = Page.of(found.order_by("name", "pk"), page, page_size)
     return rows.with_items([_row(kind, each) for each in rows.items])
 

@@ -1,15 +1,20 @@
 """Moderation in bulk: preview, reason, results line by line; credits granted once."""
 
+import re
+from datetime import timedelta
+
 import pytest
 
 from make.accounts import account, signed_in
+from make.pages import valid
 from muniment.accounts.models import SecurityEvent
 from muniment.credits.models import Transfer
 from muniment.credits.operations import get_balance, list_purchases, list_transfers
+from muniment.kernel.ids import now
 from muniment.kernel.problems import BadRequest, Forbidden
 from muniment.registry.exchange.importer import import_registry
-from muniment.registry.inbox.deciding import MAX_TOGETHER, find_rows, list_rows, move_several
-from muniment.registry.models import Company, Person
+from muniment.registry.inbox.deciding import MAX_TOGETHER, count_gaps, find_rows, list_rows, move_several
+from muniment.registry.models import Company, Person, Position
 from services.product import DEMO
 
 pytestmark = pytest.mark.django_db
@@ -64,6 +69,32 @@ def test_several_are_shown_then_unlisted_with_a_reason_and_published_again(brows
     assert model.objects.filter(slug__in=slugs, published=True).count() == 2
 
 
+@pytest.mark.usefixtures("imported")
+def test_the_overview_counts_what_public_listings_lack_and_leads_to_them(browser):
+    Company.objects.update(description="Mends boats.", website="https://a.example", type="DAO", reviewed_at=now())
+    Position.objects.filter(person=None).delete()
+    public = list(Company.objects.filter(published=True).order_by("pk"))
+    draft = Company.objects.create(slug="draft", name="Draft", published=False)
+    assert "Every public listing has a summary" in browser.get("/operate").content.decode()
+
+    Company.objects.filter(pk=public[0].pk).update(description="")
+    Company.objects.filter(pk=public[1].pk).update(reviewed_at=now() - timedelta(days=366))
+    Company.objects.filter(pk=public[2].pk).update(reviewed_at=now() - timedelta(days=364))
+    Position.objects.create(company=public[2], name="Ada Reef", rank=9_001)
+    Position.objects.create(company=public[2], name="Ida Reef", rank=9_002)
+    overview = valid(browser.get("/operate").content.decode())
+    links = {each.get("href"): each.text for each in overview.iter("a") if "gap=" in each.get("href", "")}
+    assert links == {
+        "/operate/listings?gap=description": "Without a summary",
+        "/operate/listings?gap=review": "Not reviewed for a year",
+        "/operate/listings?gap=profiles": "With names that have no profile",
+    }
+    for gap, listing in (("description", public[0]), ("review", public[1]), ("profiles", public[2])):
+        page = browser.get(f"/operate/listings?gap={gap}").content.decode()
+        assert re.findall(r'name="slug" value="([^"]*)"', page) == [listing.slug], gap
+        assert draft.slug not in page
+
+
 def test_forms_without_a_decision_or_a_listing_are_refused(browser):
     assert browser.post(SEVERAL, {"kind": "companies", "do": "burn", "slug": "a"}).status_code == 400
     assert browser.post(SEVERAL, {"kind": "ships", "do": "unlist", "slug": "a"}).status_code == 400
@@ -75,6 +106,7 @@ def test_bulk_moderation_is_for_reviewers_and_bounded(operator):
     for refused in (
         lambda: list_rows(owner, "companies"),
         lambda: find_rows(owner, "people", ["a"]),
+        lambda: count_gaps(owner),
         lambda: move_several(owner, "people", "unlist", ["a"], "x"),
         lambda: list_transfers(owner),
         lambda: list_purchases(owner),

@@ -1,14 +1,15 @@
 """
 The shared parts of the operator's pages: their navigation and their rendering.
 
-To add a page: an entry in :data:`ENTRIES`, its path in :mod:`muniment.web.views.operate.addresses`, a view decorated
-with ``@operator(…)``, and a template that extends ``operate/frame.html``.
+To add a page: an entry in :data:`ENTRIES`, beside those of its group, its path in
+:mod:`muniment.web.views.operate.addresses`, a view decorated with ``@operator(…)``, and a template that extends
+``operate/frame.html``.
 """
 
 from typing import Final, NamedTuple
 
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from muniment import config
 from muniment.accounts.first_run import is_unfinished
@@ -17,28 +18,33 @@ from muniment.web.requests.pages import Words, manage_page
 
 
 class Entry(NamedTuple):
-    """An entry of the navigation; *tab* names it in the views."""
+    """An entry of the navigation; *tab* names it in the views, *group* is the heading above it and its neighbors."""
 
     tab: str
     label: Words
     address: str
+    group: Words = ""
 
 
+_RECORD: Final = gettext_lazy("Record")
+_PEOPLE: Final = pgettext_lazy("group of pages", "Accounts")
+_WORK: Final = pgettext_lazy("group of pages", "Work")
+_INSTANCE: Final = pgettext_lazy("group of pages", "Instance")
 ENTRIES: Final = (
     Entry("overview", gettext_lazy("Overview"), "/operate"),
-    Entry("accounts", gettext_lazy("Accounts"), "/operate/accounts"),
-    Entry("listings", gettext_lazy("Listings"), "/operate/listings"),
-    Entry("import", gettext_lazy("Import"), "/operate/import"),
-    Entry("credits", gettext_lazy("Credits"), "/operate/credits"),
-    Entry("jobs", gettext_lazy("Jobs"), "/operate/jobs"),
-    Entry("mail", gettext_lazy("Mail"), "/operate/mail"),
-    Entry("storage", gettext_lazy("Storage"), "/operate/storage"),
-    Entry("backups", gettext_lazy("Backups"), "/operate/backups"),
-    Entry("maintenance", gettext_lazy("Maintenance"), "/operate/maintenance"),
-    Entry("audit", gettext_lazy("Audit log"), "/operate/audit"),
-    Entry("settings", gettext_lazy("Server settings"), "/operate/settings"),
-    Entry("fields", gettext_lazy("Fields"), "/operate/fields"),
-    Entry("registry", gettext_lazy("Registry settings"), "/operate/registry"),
+    Entry("listings", gettext_lazy("Listings"), "/operate/listings", _RECORD),
+    Entry("import", gettext_lazy("Import"), "/operate/import", _RECORD),
+    Entry("fields", gettext_lazy("Fields"), "/operate/fields", _RECORD),
+    Entry("registry", gettext_lazy("Registry settings"), "/operate/registry", _RECORD),
+    Entry("accounts", gettext_lazy("Accounts"), "/operate/accounts", _PEOPLE),
+    Entry("credits", gettext_lazy("Credits"), "/operate/credits", _PEOPLE),
+    Entry("audit", gettext_lazy("Audit log"), "/operate/audit", _PEOPLE),
+    Entry("jobs", gettext_lazy("Jobs"), "/operate/jobs", _WORK),
+    Entry("mail", gettext_lazy("Mail"), "/operate/mail", _WORK),
+    Entry("maintenance", gettext_lazy("Maintenance"), "/operate/maintenance", _WORK),
+    Entry("storage", gettext_lazy("Storage"), "/operate/storage", _INSTANCE),
+    Entry("backups", gettext_lazy("Backups"), "/operate/backups", _INSTANCE),
+    Entry("settings", gettext_lazy("Server settings"), "/operate/settings", _INSTANCE),
 )
 
 

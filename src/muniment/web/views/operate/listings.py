@@ -18,6 +18,13 @@ from muniment.web.views.operate.frame import operate_page
 HOME: Final = "/operate/listings"
 KINDS: Final = {"companies": gettext_lazy("Companies"), "people": gettext_lazy("People")}
 STATES: Final = {"public": gettext_lazy("Published"), "hidden": gettext_lazy("Not public")}
+GAPS: Final = {
+    "description": gettext_lazy("Without a summary"),
+    "website": gettext_lazy("Without a website"),
+    "type": gettext_lazy("Without a type"),
+    "review": gettext_lazy("Not reviewed for a year"),
+    "profiles": gettext_lazy("With names that have no profile"),
+}
 STEPS: Final = {"unlist": gettext_lazy("Unlist"), "relist": gettext_lazy("Publish again")}
 DONE: Final = {"unlist": gettext_lazy("Unlisted"), "relist": gettext_lazy("Published again")}
 
@@ -27,15 +34,19 @@ def listings(request: HttpRequest) -> HttpResponse:
     """List companies or people by words and state."""
     query = request.GET
     kind, state = chosen(query, "kind", tuple(KINDS)) or "companies", chosen(query, "state", tuple(STATES))
+    gap = chosen(query, "gap", tuple(GAPS)) if kind == "companies" else ""
     words = query.get("q", "").strip()[:200]
-    found = deciding.list_rows(actor_of(request), kind, words, state=state, page=asked_page(query), page_size=PAGE_SIZE)
+    found = deciding.list_rows(
+        actor_of(request), kind, words, state=state, gap=gap, page=asked_page(query), page_size=PAGE_SIZE
+    )
     context = {
         "found": found,
-        "pager": pager(request, ("kind", "q", "state", "page"), found),
-        "given": {"kind": kind, "q": words, "state": state},
-        "is_filtered": bool(words or state),
+        "pager": pager(request, ("kind", "q", "state", "gap", "page"), found),
+        "given": {"kind": kind, "q": words, "state": state, "gap": gap},
+        "is_filtered": bool(words or state or gap),
         "kinds": KINDS.items(),
         "states": STATES.items(),
+        "gaps": GAPS.items(),
     }
     return operate_page(request, "listings", "operate/listings.html", context)
 

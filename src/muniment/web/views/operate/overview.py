@@ -13,11 +13,15 @@ from muniment.jobs.queue import queue_statuses
 from muniment.kernel.phrases.storing import unpacked
 from muniment.languages.translated import translated
 from muniment.mail.delivery import mail_status
+from muniment.registry.imports import uploads
+from muniment.registry.inbox import deciding
 from muniment.registry.inbox.items import count_queue
+from muniment.registry.models import Company
 from muniment.scrub import checks, health, instance
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.pages import Words
 from muniment.web.views.operate.frame import operate_page
+from muniment.web.views.operate.listings import GAPS
 
 
 class TodoFigure(NamedTuple):
@@ -65,7 +69,7 @@ def _sentence(stored: str) -> str:
 
 @operator("GET", "HEAD")
 def overview(request: HttpRequest) -> HttpResponse:
-    """Show what waits: reviews, jobs, mail and damage."""
+    """Show what waits, what the record lacks, and the health of the instance."""
     queue, mail = queue_statuses(), mail_status()
     waiting = sum(each.jobs for each in queue if each.state != State.FAILED)
     failed = sum(each.jobs for each in queue if each.state == State.FAILED)
@@ -77,12 +81,18 @@ def overview(request: HttpRequest) -> HttpResponse:
         TodoFigure(gettext("Failed messages"), mail.failed, "/operate/mail?state=failed"),
         TodoFigure(gettext("Damaged items"), len(instance.stored().open(checks.checks())), "/operate/storage"),
     ]
+    gaps = deciding.count_gaps(actor_of(request))
+    lacking = [TodoFigure(str(GAPS[name]), count, f"/operate/listings?gap={name}") for name, count in gaps.items()]
+    unfinished = len(uploads.list_open(actor_of(request)))
+    lacking.append(TodoFigure(gettext("Unfinished imports"), unfinished, "/operate/import"))
     if request.method == "GET":
         health.ask_for_health(every_s=health.FRESH_S)
     found = health.last_health()
     findings = [_shown(each) for each in found.findings]
     context = {
-        "figures": figures,
+        "waiting": [each for each in figures if each.value],
+        "lacking": [each for each in lacking if each.value],
+        "listings": Company.objects.filter(published=True).count(),
         "version": __version__,
         "health": found,
         "attention": [each for each in findings if each.needs_attention],
