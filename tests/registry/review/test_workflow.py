@@ -1,6 +1,7 @@
 """The way from draft to published, what reviewers decide, and what is public in each state."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
@@ -326,3 +327,23 @@ def test_a_declined_change_leaves_the_published_value_and_a_withdrawn_one_is_gon
     listings.update_company(me, mine.slug, CompanyChange(name="Newest"))
     listings.update_company(me, mine.slug, CompanyChange(name="Old Name"))
     assert listings.get_company(me, mine.slug).pending_changes == {}
+
+
+def test_a_reviewer_marks_a_published_listing_as_reviewed_and_no_edit_is_interrupted():
+    me = owner()
+    mine = published(me)
+    Company.objects.update(reviewed_at=now() - timedelta(days=400))
+    version = listings.get_company(me, mine.slug).version
+    workflow.confirm_company(reviewer(), mine.slug)
+    assert now() - Company.objects.get().reviewed_at < timedelta(minutes=5)
+    assert listings.company_history(me, mine.slug).items[0].action == "reviewed again"
+    listings.update_company(me, mine.slug, CompanyChange(description="Newer."), expected_version=version)
+
+
+def test_only_a_reviewer_marks_a_listing_and_only_a_published_one():
+    me = owner()
+    unpublished = draft(me)
+    with pytest.raises(Conflict, match="is not published"):
+        workflow.confirm_company(reviewer(), unpublished.slug)
+    with pytest.raises(Forbidden):
+        workflow.confirm_company(me, published(me).slug)

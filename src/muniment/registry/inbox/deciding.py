@@ -26,6 +26,7 @@ _MODERATION: Final = "moderate listings"
 _STEPS: Final[dict[tuple[str, str], Callable[[Actor, str, str], object]]] = {
     ("unlist", "companies"): workflow.unlist_company,
     ("relist", "companies"): lambda actor, slug, note: workflow.relist_company(actor, slug, note=note),
+    ("confirm", "companies"): lambda actor, slug, _: workflow.confirm_company(actor, slug),
     ("unlist", "people"): moderation.unlist_person,
     ("relist", "people"): moderation.relist_person,
 }
@@ -246,7 +247,7 @@ def find_rows(actor: Actor, kind: str, slugs: Sequence[str]) -> list[ModeratedRo
 
 def move_several(actor: Actor, kind: str, step: str, slugs: Sequence[str], note: str) -> list[Result]:
     """
-    Unlist several companies or people with one reason, or publish them again, in their order.
+    Unlist several companies or people with one reason, publish them again, or confirm companies, in their order.
 
     Raises:
         Forbidden: the actor is not a reviewer.
@@ -255,6 +256,8 @@ def move_several(actor: Actor, kind: str, step: str, slugs: Sequence[str], note:
     """
     require_reviewer(actor, _MODERATION)
     _check_selection(slugs)
+    if (step, kind) not in _STEPS:
+        raise BadRequest("Only companies are marked as reviewed.", "Select companies.")
     if step == "unlist":
         require_note(note, "The owners receive it by email.")
     results = []

@@ -197,6 +197,38 @@ def relist_company(actor: Actor, slug: str, *, note: str = "") -> Company:
     return _decide(actor, slug, "relisted", note)
 
 
+def confirm_company(actor: Actor, slug: str) -> Company:
+    """
+    Record that a reviewer looked at a published listing and found it right; its page shows the day.
+
+    Its version stays, so that no owner who edits it now is interrupted.
+
+    Raises:
+        Forbidden: the actor is not a reviewer.
+        NotFound: unknown.
+        Conflict: it is not published.
+    """
+    require_reviewer(actor, _TASK)
+    with transaction.atomic():
+        company = owned(actor, slug, lock=True)
+        if company.state != State.PUBLISHED:
+            raise Conflict(
+                Phrase("{slug!r} is not published.", slug=slug), "Decide on its submission, or publish it again first."
+            )
+        company.reviewed_at = now()
+        provenance.reviewed(company)
+        company.save(update_fields=["reviewed_at", "provenance"])
+        history.entry(actor, "reviewed again", before={}, after={}, company=company).save()
+        publish_company(company, AffectedRows(), changed=set())
+        record(
+            Event.SUBMISSION_DECIDED,
+            actor=actor,
+            subject=f"companies/{company.slug}",
+            detail={"decision": "reviewed again"},
+        )
+    return company
+
+
 def _decide(actor: Actor, slug: str, step: str, note: str, *, expected_version: int | None = None) -> Company:
     require_reviewer(actor, _TASK)
     if step not in _NOTE_OPTIONAL:

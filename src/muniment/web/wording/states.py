@@ -71,6 +71,7 @@ ACTIONS: Final = {
     "change approved": gettext_lazy("Change approved"),
     "change refused": gettext_lazy("Change declined"),
     "change reopened": gettext_lazy("Change reopened"),
+    "reviewed again": gettext_lazy("Reviewed again"),
     "changes_requested": gettext_lazy("Changes requested"),
     "claimed": gettext_lazy("Claimed"),
     "corrected": gettext_lazy("Corrected"),

@@ -94,6 +94,13 @@ def test_the_overview_counts_what_public_listings_lack_and_leads_to_them(browser
         assert re.findall(r'name="slug" value="([^"]*)"', page) == [listing.slug], gap
         assert draft.slug not in page
 
+    confirm = {"kind": "companies", "slug": public[1].slug, "do": "confirm"}
+    assert "shows today as the day of its review" in browser.post(SEVERAL, confirm).content.decode()
+    assert 'class="pill good"' in browser.post(SEVERAL, {**confirm, "confirmed": "yes"}).content.decode()
+    assert "No listings found" in browser.get("/operate/listings?gap=review").content.decode()
+    people = browser.post(SEVERAL, {"kind": "people", "slug": "ada", "do": "confirm", "confirmed": "yes"})
+    assert "Only companies are marked as reviewed." in people.content.decode()
+
 
 def test_forms_without_a_decision_or_a_listing_are_refused(browser):
     assert browser.post(SEVERAL, {"kind": "companies", "do": "burn", "slug": "a"}).status_code == 400

@@ -154,6 +154,17 @@ def test_a_listing_that_the_owner_changed_meanwhile_is_not_approved(submitted, f
     assert Company.objects.get().state == "submitted"
 
 
+def test_a_published_listing_is_marked_as_reviewed_on_its_page(submitted, first):
+    browser = signed_in(first)
+    workflow.approve_company(first.actor("web"), submitted)
+    Company.objects.update(reviewed_at=None)
+    page = f"/review/companies/{submitted}"
+    assert "Mark as reviewed" in browser.get(page).content.decode()
+    done = browser.post(f"{page}/decide", {"do": "confirm"}, follow=True).content.decode()
+    assert "Marked as reviewed today." in done
+    assert Company.objects.get().reviewed_at is not None
+
+
 def test_a_note_stays_typed_when_the_decision_is_refused(submitted, first):
     form = {"do": "reject", "note": "Name your board.", "version": "99"}
     late = signed_in(first).post(f"/review/companies/{submitted}/decide", form, follow=True)

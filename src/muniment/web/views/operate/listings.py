@@ -25,8 +25,16 @@ GAPS: Final = {
     "review": gettext_lazy("Not reviewed for a year"),
     "profiles": gettext_lazy("With names that have no profile"),
 }
-STEPS: Final = {"unlist": gettext_lazy("Unlist"), "relist": gettext_lazy("Publish again")}
-DONE: Final = {"unlist": gettext_lazy("Unlisted"), "relist": gettext_lazy("Published again")}
+STEPS: Final = {
+    "unlist": gettext_lazy("Unlist"),
+    "relist": gettext_lazy("Publish again"),
+    "confirm": gettext_lazy("Mark as reviewed"),
+}
+DONE: Final = {
+    "unlist": gettext_lazy("Unlisted"),
+    "relist": gettext_lazy("Published again"),
+    "confirm": gettext_lazy("Reviewed"),
+}
 
 
 @operator("GET", "HEAD")

@@ -41,6 +41,7 @@ _SAID = {
     "reject": gettext_lazy("Listing declined."),
     "unlist": gettext_lazy("Listing unlisted. It is no longer public."),
     "relist": gettext_lazy("Listing published again."),
+    "confirm": gettext_lazy("Marked as reviewed today."),
 }
 _OF_SUBMISSIONS: Mapping[str, Decision] = {
     "approve": "approve",
@@ -120,7 +121,7 @@ def withdraw_score(request: HttpRequest, slug: str) -> HttpResponse:
 @reviewer("POST")
 @once
 def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
-    """Decide on a submitted listing and lead to the next item; unlist or relist a published one."""
+    """Decide on a submitted listing and lead to the next item; confirm, unlist or relist a published one."""
     actor, post = actor_of(request), request.POST
     what, subject = post.get("do", ""), f"company:{slug}"
     if what not in _SAID:
@@ -132,6 +133,8 @@ def decide_company(request: HttpRequest, slug: str) -> HttpResponse:
             deciding.decide(actor, Chosen(subject, asked_version(request)), _OF_SUBMISSIONS[what], note)
         elif what == "unlist":
             workflow.unlist_company(actor, slug, note)
+        elif what == "confirm":
+            workflow.confirm_company(actor, slug)
         else:
             workflow.relist_company(actor, slug, note=note)
     except (BadRequest, Conflict) as refusal:
