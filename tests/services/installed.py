@@ -11,6 +11,7 @@ PACKAGES = {
     "clamd": "clamav-daemon",
     "prometheus": "prometheus",
     "promtool": "prometheus",
+    "nft": "nftables",
     "cc": "gcc libc6-dev",
 }
 

@@ -1,6 +1,7 @@
 """Prometheus on loopback, which scrapes nodes and evaluates the alerts of deploy/."""
 
 import json
+import re
 import subprocess
 import urllib.request
 from collections.abc import Sequence
@@ -17,17 +18,26 @@ ALERTS = Path(__file__).parents[2] / "deploy" / "prometheus" / "alerts.yaml"
 
 
 class Prometheus:
-    """The server, in a context; it scrapes *targets* (host:port) once per second."""
+    """
+    The server, in a context; it scrapes *targets* (host:port) once per second.
 
-    def __init__(self, folder: Path, targets: Sequence[str]) -> None:
+    Args:
+        waits: whether alerts wait as long as they do in deploy/; without it they fire after a second.
+    """
+
+    def __init__(self, folder: Path, targets: Sequence[str], *, waits: bool = True) -> None:
         self.port = free_port()
         self._folder = folder
         folder.mkdir(parents=True)
+        rules = ALERTS.read_text()
+        if not waits:
+            rules = re.sub(r"(?m)^        for: .*$", "        for: 1s", rules)
+        (folder / "alerts.yaml").write_text(rules)
         (folder / "prometheus.yml").write_text(
             yaml.safe_dump(
                 {
                     "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-                    "rule_files": [str(ALERTS)],
+                    "rule_files": [str(folder / "alerts.yaml")],
                     "scrape_configs": [{"job_name": "registry", "static_configs": [{"targets": list(targets)}]}],
                 }
             )

@@ -5,11 +5,14 @@ import os
 import signal
 import socket
 import socketserver
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from services.installed import program
 
 
 class Silent:
@@ -114,3 +117,24 @@ def dropped() -> Iterator[str]:
         finally:
             for client in waiting:
                 client.close()
+
+
+@contextlib.contextmanager
+def packets_dropped(*ports: int) -> Iterator[None]:
+    """Drop all packets of these ports of this machine, as a broken network does. Requires root and nftables."""
+    table = f"muniment_{os.getpid()}_{ports[0]}"
+    numbers = ", ".join(map(str, ports))
+    rules = f"""
+        table inet {table} {{
+            chain broken {{
+                type filter hook input priority 0;
+                tcp dport {{ {numbers} }} drop
+                tcp sport {{ {numbers} }} drop
+            }}
+        }}
+    """
+    subprocess.run([program("nft"), "-f", "-"], input=rules, text=True, check=True, timeout=30)
+    try:
+        yield
+    finally:
+        subprocess.run([program("nft"), "delete", "table", "inet", table], check=True, timeout=30)

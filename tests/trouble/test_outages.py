@@ -9,6 +9,7 @@ import contextlib
 import subprocess
 import time
 from itertools import count
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -26,12 +27,14 @@ from services.postgres import Postgres
 from services.prometheus import ALERTS, Prometheus
 from services.proxies import caddy, nginx
 from services.s3 import S3
+from services.silent import packets_dropped, stopped
 from services.uploads import tool
 from services.visitor import Visitor
 
 pytestmark = [pytest.mark.proof, pytest.mark.sqlite, pytest.mark.timeout(1200)]  # it has a PostgreSQL of its own
 AWAY_S = 8.0
 BACK_WITHIN_S = 5.0
+READS = 20_000
 PAGES = ("/", "/companies", "/companies/tarnwick-tidal")
 _numbers = count()
 
@@ -195,6 +198,95 @@ def test_services_stop_one_by_one_and_together_and_no_public_read_fails(instance
             assert load.total > before
     print(f"\n{load.total} reads through three proxies, 0 failed; used again after seconds: {back}")  # noqa: T201 - a proof says what it measured
     assert {name: seconds for name, seconds in back.items() if seconds > BACK_WITHIN_S} == {}
+
+
+@contextlib.contextmanager
+def silenced(instance, names, how):
+    """Let services be silent: their packets are dropped, or their processes are stopped."""
+    ports = {
+        "S3": instance.running["S3"].port,
+        "mail": instance.running["mail"].port,
+        "PostgreSQL": instance.running["PostgreSQL"].port,
+        "identity provider": urlsplit(instance.running["identity provider"].url).port,
+        "clamd": instance.running["clamd"].port,
+    }
+    with contextlib.ExitStack() as silence:
+        if how == "dropped":
+            silence.enter_context(packets_dropped(*(ports[name] for name in names)))
+        else:
+            for name in names:
+                service = instance.running[name]
+                silence.enter_context(stopped(service.pid if name == "PostgreSQL" else service._process.pid))
+        yield
+
+
+PROCESSES = ["S3", "PostgreSQL", "clamd"]
+"""Services with a process of their own; the others are threads of the test."""
+
+
+def test_services_are_silent_one_by_one_and_together_and_no_public_read_fails(instance, proxies):
+    of_caddy, _, _ = proxies
+    names = list(instance.running)
+    rounds = [*(("dropped", {name}) for name in names), ("dropped", set(names))]
+    rounds += [*(("stopped", {name}) for name in PROCESSES), ("stopped", set(PROCESSES))]
+    back, slowest = {}, {"readiness": 0.0, "change": 0.0}
+    with Load([of_caddy], paths=(*PATHS, *PAGES), threads=6, pause_s=0.01) as load:
+        for how, silent in rounds:
+            with silenced(instance, silent, how):
+                time.sleep(AWAY_S)  # the outage itself
+                for node in instance.nodes.each:
+                    began = time.monotonic()
+                    assert node.get("/readyz").status == 200
+                    slowest["readiness"] = max(slowest["readiness"], time.monotonic() - began)
+                began = time.monotonic()
+                with contextlib.suppress(AssertionError):
+                    instance.change()
+                slowest["change"] = max(slowest["change"], time.monotonic() - began)
+            began = time.monotonic()
+            for check in (instance.change, instance.upload, instance.accepts_writes, instance.signs_in_upstream):
+                wait_until(lambda check=check: _holds(check), within_s=60, what=f"{how} {silent} used", every_s=0.1)
+            back[f"{how}: {' and '.join(sorted(silent))}"] = round(time.monotonic() - began, 1)
+            print(how, silent, back, slowest, load.total, len(load.failures), flush=True)  # noqa: T201 - a proof says what it measured
+        wait_until(lambda: load.total >= READS, within_s=600, what="enough reads")
+    print(f"\n{load.total} reads through Caddy, 0 failed; used again after seconds: {back}; slowest: {slowest}")  # noqa: T201 - a proof says what it measured
+    assert load.failures == []
+    assert slowest["change"] < 30
+
+
+def test_alerts_of_silence_fire_in_a_real_prometheus_and_end_with_it(instance, tmp_path):
+    nodes = instance.nodes.each
+    with Prometheus(tmp_path / "prometheus", [node.host for node in nodes], waits=False) as prometheus:
+
+        def fires(name, *, within_s=150):
+            def is_firing():
+                for node in nodes:
+                    with contextlib.suppress(OSError):
+                        node.get("/readyz?writes")  # a load balancer asks
+                return prometheus.alerts().get(name) == "firing"
+
+            wait_until(is_firing, within_s=within_s, what=f"{name} firing", every_s=0.5)
+
+        def ends(name):
+            def is_over():
+                for node in nodes:
+                    node.get("/readyz?writes")
+                return name not in prometheus.alerts()
+
+            wait_until(is_over, within_s=150, what=f"the end of {name}", every_s=0.5)
+
+        with silenced(instance, {"PostgreSQL"}, "stopped"):
+            fires("MunimentDatabaseAway")
+        ends("MunimentDatabaseAway")
+        with psycopg.connect(instance.nodes.settings["database_url"]) as other:
+            other.execute("SELECT value FROM published_edition FOR UPDATE")
+            with contextlib.suppress(AssertionError):
+                instance.change()
+            fires("MunimentChangesWait")
+            fires("MunimentChangesGivenUp")
+        ends("MunimentChangesWait")
+        with silenced(instance, {"S3"}, "stopped"):
+            fires("MunimentStoreAway")
+        ends("MunimentStoreAway")
 
 
 def _holds(check):
