@@ -53,9 +53,13 @@ class Job(models.Model):
             models.CheckConstraint(condition=models.Q(state__in=State.values), name="job_state_known"),
         ]
         indexes: ClassVar = [
+            # With the kind, a claim passes the jobs of other lanes without reading them.
             models.Index(
-                fields=["priority", "run_at"], condition=models.Q(state__in=["queued", "running"]), name="job_due"
+                fields=["priority", "run_at", "kind"],
+                condition=models.Q(state__in=["queued", "running"]),
+                name="job_in_order",
             ),
+            models.Index(fields=["run_at", "kind", "group"], condition=models.Q(state="running"), name="job_running"),
             models.Index(fields=["finished_at"], name="job_finished"),
         ]
 
