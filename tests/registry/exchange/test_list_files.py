@@ -11,7 +11,7 @@ from muniment.accounts.models import Account
 from muniment.kernel.problems import BadRequest
 from muniment.registry.company.changes import CompanyChange
 from muniment.registry.company.listings import update_company
-from muniment.registry.exchange import exporter, json_lines
+from muniment.registry.exchange import exporter, json_lines, list_files
 from muniment.registry.exchange.exporter import export_registry
 from muniment.registry.exchange.importer import import_registry
 from muniment.registry.imports.undoing import undo_import
@@ -202,6 +202,20 @@ def test_bad_rows_are_told_with_their_lines_and_a_list_is_whole_or_not_at_all(fo
     assert told[3][2] == "is left out with the whole list, because line 8 is invalid"
     assert (summary.bad, summary.dropped) == (6, 1)
     assert (cap_table("acme"), cap_table("reef")) == ([], ["Di", "Cy"])
+
+
+def test_a_list_with_too_many_rows_is_told_left_out_and_not_held(folder, monkeypatch):
+    lines(folder / "captable.jsonl", *holders("reef", "Di"))
+    assert bring(folder)[1] == []
+    monkeypatch.setattr(list_files, "MAX_ROWS", 2)
+    lines(folder / "captable.jsonl", *holders("acme", "Ada", "Bo"), *holders("reef", "Cy", "Ed", "Fay"))
+    _, bad, _ = bring(folder)
+    assert [(fault.line, fault.field, fault.reason) for fault in bad] == [
+        (3, "capTable", "has 3 rows; a list has at most 2")
+    ]
+    assert (cap_table("acme"), cap_table("reef")) == (["Ada", "Bo"], ["Di"])
+    (_, long_list) = list_files.whole_lists("captable", json_lines.read_lines(folder / "captable.jsonl"))
+    assert long_list.value is None
 
 
 def test_a_list_in_two_places_of_a_file_and_one_of_an_unknown_company_are_refused(folder):

@@ -31,6 +31,11 @@ LISTS: Final = {
     "captable": ListFile("capTable", "holder"),
 }
 """The files, by the beginning of their names."""
+MAX_ROWS: Final = 100_000
+"""
+Rows of one list: the detail of a company has its lists whole, as the contract says, so that its import, its document
+and each answer hold all of them at once. With so many, an import takes 255 MB.
+"""
 _UNREAD_NAME: Final = "-"
 """A company must have a name; that of a row which has only lists is not used."""
 _ROW: Final = re.compile(r"(?P<member>\w+)\[(?P<index>\d+)\](?P<rest>.*)")
@@ -83,6 +88,7 @@ class _List:
     """The lines of one company: their rows and numbers, bytes, and the place in the file after the last one."""
 
     company: str
+    total: int = 0
     rows: list[Any] = field(default_factory=list)
     numbers: Sequence[int] = field(default_factory=lambda: array("Q"))
     size: int = 0
@@ -92,8 +98,10 @@ class _List:
 
     def add(self, line: ImportLine, row: Any) -> None:
         assert isinstance(self.numbers, array)  # noqa: S101 - for the type checker
-        self.rows.append(row)
-        self.numbers.append(line.number)
+        self.total += 1
+        if self.total <= MAX_ROWS:
+            self.rows.append(row)
+            self.numbers.append(line.number)
         self.size += line.size
         self.read = line.read
 
@@ -103,6 +111,9 @@ class _List:
         if self.broken_by:
             reason = Phrase("is left out with the whole list, because line {line} is invalid", line=self.broken_by)
             return ImportLine(first, None, Fault("company", reason), self.size, self.read)
+        if self.total > MAX_ROWS:
+            reason = Phrase("has {count:,} rows; a list has at most {limit:,}", count=self.total, limit=MAX_ROWS)
+            return ImportLine(first, None, Fault(member, reason), self.size, self.read)
         value = {"company": {"id": self.company, "name": _UNREAD_NAME}, member: self.rows}
         return ImportLine(first, value, None, self.size, self.read, self.numbers)
 
