@@ -38,6 +38,7 @@ from muniment.registry.publishing.redaction import compact_database
 from muniment.store.database.creation import create
 from muniment.store.database.migrations import migration_lock, pending
 from muniment.store.sqlite import lost
+from muniment.store.sqlite.bulk_writes import bulk_write_settings
 
 HERE: Final = "default"
 
@@ -126,7 +127,8 @@ def load(
     # SQLite cannot change a schema while it checks references; all of them are checked before the commit.
     connection.disable_constraint_checking()
     try:
-        with migration_lock(), transaction.atomic():  # a starting server waits
+        # A starting server waits. Rows arrive by table, so that pages of every index are written again and again.
+        with migration_lock(), bulk_write_settings(connection), transaction.atomic():
             loading.prepare()
             for part in parts:
                 tell(part.name)
