@@ -63,7 +63,11 @@ class ReportRun(models.Model):
             ),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="report_run_state_known"),
         ]
-        indexes: ClassVar = [models.Index(fields=["company", "created_at"], name="report_run_company")]
+        indexes: ClassVar = [
+            models.Index(fields=["company", "created_at", "id", "state", "expires_at"], name="report_run_listed"),
+            models.Index(fields=["account", "created_at"], name="report_run_account"),
+            models.Index(fields=["company", "framework", "state", "finished_at", "id"], name="report_run_finished"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.framework} of {self.company}"

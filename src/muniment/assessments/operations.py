@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import F, Q, Sum
+from django.db.models import Exists, F, OuterRef, Q, Sum
 from django.db.models.functions import Length
 
 from muniment.accounts.models import Account
@@ -53,8 +53,9 @@ from muniment.kernel.texts import text_fault
 from muniment.kernel.wire import timestamp
 from muniment.registry.company.access import no_company
 from muniment.registry.company.listings import get_company
+from muniment.registry.company.owned_rows import newest_page
 from muniment.registry.frameworks.authoring import current_specification
-from muniment.registry.models import Company, Framework, FrameworkSpecification, State
+from muniment.registry.models import Company, Framework, FrameworkSpecification, Ownership, State
 from muniment.registry.sql import marks
 
 KIND: Final = "assessments.executed"
@@ -643,16 +644,23 @@ def list_runs(
     """
     if actor.account_id is None:
         return Page([], page, page_size, 0)
-    runs = ReportRun.objects.filter(company__ownerships__account_id=actor.account_id)
-    if company_slug is not None:
-        runs = runs.filter(company=own_company(actor, company_slug))
-    if state is not None:
-        runs = runs.filter(_in_state(state))
-    listed = Page.of(runs.order_by("-created_at", "-pk").values_list("pk", flat=True), page, page_size)
+    company = None if company_slug is None else own_company(actor, company_slug)
+    runs = ReportRun.objects.all() if state is None else ReportRun.objects.filter(_in_state(state))
+    listed = newest_page(runs, actor.account_id, page, page_size, company=company)
     if not listed.items:
         return Page([], page, page_size, listed.total)
     clause = f"{RUN}.id IN ({marks(listed.items)}) ORDER BY {RUN}.created_at DESC, {RUN}.id DESC"
     return Page(list(read_runs(actor, clause, listed.items)), page, page_size, listed.total)
+
+
+def last_assessed(actor: Actor) -> str:
+    """Return the slug of the listing of its own that the account assessed last; empty without one."""
+    if actor.account_id is None:
+        return ""
+    runs = ReportRun.objects.filter(account_id=actor.account_id).order_by("-created_at", "-pk")
+    # The account owns the listings of nearly all of its runs, so the first rows of the index answer it.
+    is_owned = Exists(Ownership.objects.filter(account_id=actor.account_id, company=OuterRef("company")))
+    return runs.filter(is_owned).values_list("company__slug", flat=True).first() or ""
 
 
 def _in_state(state: str) -> Q:

@@ -59,6 +59,7 @@ class Transfer(models.Model):
         indexes: ClassVar = [
             models.Index(fields=["debit", "at"], name="transfer_debit"),
             models.Index(fields=["credit", "at"], name="transfer_credit"),
+            models.Index(fields=["at", "id"], name="transfer_listed"),
         ]
 
     def __str__(self) -> str:

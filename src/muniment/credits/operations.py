@@ -93,10 +93,18 @@ def get_balance(actor: Actor, *, entries: int = ENTRIES) -> Balance:
     """Return the balance of the actor's account with its latest entries, newest first, or raise Forbidden."""
     with transaction.atomic():
         account = own_account(actor)
-        transfers = Transfer.objects.filter(Q(debit=account) | Q(credit=account)).order_by("-at", "-pk")
-        latest = list(transfers[: max(0, entries)])
+        latest = _latest_transfers(account, max(0, entries))
         holds = list(Hold.objects.filter(account=account, state=HoldState.HELD).order_by("at", "pk"))
     return Balance(account.posted, account.held, list(_entries_of(account, latest)), holds)
+
+
+def _latest_transfers(account: LedgerAccount, count: int) -> list[Transfer]:
+    """Return the account's latest transfers, newest first."""
+    # Each side has an index in this order; with both in one condition, all transfers of the account would be sorted.
+    sides = (Transfer.objects.filter(debit=account), Transfer.objects.filter(credit=account))
+    transfers = [transfer for side in sides for transfer in side.order_by("-at", "-pk")[:count]]
+    transfers.sort(key=lambda transfer: (transfer.at, transfer.pk), reverse=True)
+    return transfers[:count]
 
 
 def _entries_of(account: LedgerAccount, newest_first: list[Transfer]) -> Iterator[Entry]:

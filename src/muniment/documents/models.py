@@ -76,8 +76,18 @@ class Document(models.Model):
             ),
         ]
         indexes: ClassVar = [
-            models.Index(fields=["company", "created_at"], name="document_company"),
-            models.Index(fields=["account", "state"], name="document_account"),
+            # SQLite chooses the index that has every column of the question, even those of the condition.
+            models.Index(
+                fields=["company", "created_at", "id", "state", "deleted_at"],
+                condition=models.Q(deleted_at__isnull=True) & ~models.Q(state="expired"),
+                name="document_listed",
+            ),
+            models.Index(
+                fields=["company", "created_at", "id", "state", "deleted_at"],
+                condition=models.Q(deleted_at__isnull=False) & ~models.Q(state="expired"),
+                name="document_deleted",
+            ),
+            models.Index(fields=["account", "state", "deleted_at", "size_bytes"], name="document_quota"),
             models.Index(fields=["state", "changed_at"], name="document_leftover"),
         ]
 

@@ -29,6 +29,7 @@ from muniment.kernel.actor import Actor
 from muniment.kernel.ids import now
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, Conflict
+from muniment.registry.company.owned_rows import newest_page, read_page
 from muniment.registry.models import Company
 
 
@@ -63,15 +64,32 @@ def list_documents(
     Raises:
         NotFound: the company is unknown or not owned.
     """
-    rows = _announced(actor).filter(deleted_at__isnull=not deleted)
+    listed = page_of_documents(actor, company_slug, page=page, page_size=page_size, deleted=deleted, ready=ready)
+    return DocumentList(listed.items, page, page_size, listed.total, quota(actor))
+
+
+def page_of_documents(
+    actor: Actor,
+    company_slug: str | None = None,
+    *,
+    page: int = 1,
+    page_size: int = 25,
+    deleted: bool = False,
+    ready: bool = False,
+) -> pagination.Page[Document]:
+    """List documents like :func:`list_documents`, without the quota, which costs a sum over all of the account."""
+    company = None if company_slug is None else own_company(actor, company_slug)
+    if actor.account_id is None:
+        return pagination.Page([], page, page_size, 0)
+    rows = Document.objects.filter(deleted_at__isnull=not deleted)
     if deleted:
         rows = rows.filter(deleted_at__gt=now() - timedelta(days=RESTORE_DAYS))
+    # Also beside another state: the indexes of the lists have no expired ones.
+    rows = rows.exclude(state=DocumentState.EXPIRED)
     if ready:
         rows = rows.filter(state=DocumentState.READY)
-    if company_slug is not None:
-        rows = rows.filter(company=own_company(actor, company_slug))
-    listed = pagination.Page.of(rows.order_by("-created_at", "-pk"), page, page_size)
-    return DocumentList(listed.items, page, page_size, listed.total, quota(actor))
+    keys = newest_page(rows, actor.account_id, page, page_size, company=company)
+    return read_page(Document.objects.select_related("company"), keys)
 
 
 def ready_documents(actor: Actor, company_slug: str, document_ids: Iterable[str]) -> list[Document]:

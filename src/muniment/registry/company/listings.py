@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from muniment.accounts.models import Account
 from muniment.accounts.security.events import Event
@@ -45,6 +46,7 @@ from muniment.registry.company.changes import (
     without_unchanged,
 )
 from muniment.registry.company.funding import compare_round, compare_rounds, not_closed, note_raising
+from muniment.registry.company.owned_rows import latest_companies
 from muniment.registry.exchange.batch import reserve_slug
 from muniment.registry.models import (
     CapTableEntry,
@@ -138,8 +140,7 @@ def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[
     """List the listings that *actor* owns, last changed first, without their bundles."""
     if actor.account_id is None:
         return Page([], page, page_size, 0)
-    owned_listings = Company.objects.filter(ownerships__account_id=actor.account_id)
-    companies = Page.of(owned_listings.order_by("-updated_at", "pk"), page, page_size)
+    companies = latest_companies(actor.account_id, page, page_size)
     pending_changes = PendingChange.objects.filter(company__in=companies.items, decision="")
     pending = dict(pending_changes.values_list("company_id", "changes"))
     ownerships = Ownership.objects.filter(company__in=companies.items, account_id=actor.account_id)
@@ -152,6 +153,33 @@ def list_companies(actor: Actor, *, page: int = 1, page_size: int = 25) -> Page[
         missing = _missing(company, has_positions=company.pk in with_positions)
         items.append(dataclasses.replace(owned_company, missing=missing))
     return companies.with_items(items)
+
+
+def choose_companies(
+    actor: Actor, words: str = "", *, including: str = "", limit: int
+) -> tuple[list[tuple[str, str]], bool]:
+    """
+    Return slug and name of at most *limit* of the actor's listings to choose from, by name, and whether it has more.
+
+    Args:
+        words: a part of the name or the slug; without it, the listings that changed last.
+        including: the slug of a listing that is offered in any case, if the actor owns it.
+    """
+    if actor.account_id is None:
+        return [], False
+    mine = Company.objects.filter(ownerships__account_id=actor.account_id)
+    if words:
+        named = mine.filter(Q(name__icontains=words) | Q(slug__icontains=words)).order_by("name", "slug")
+        choices = list(named.values_list("slug", "name")[: limit + 1])
+        has_more = len(choices) > limit
+    else:
+        latest = latest_companies(actor.account_id, 1, limit)
+        choices = [(company.slug, company.name) for company in latest.items]
+        has_more = latest.total > limit
+    choices = choices[:limit]
+    if including and has_more and including not in dict(choices):
+        choices += mine.filter(slug=including).values_list("slug", "name")
+    return sorted(choices, key=lambda choice: (choice[1].casefold(), choice[0])), has_more
 
 
 _EXPECTED: Final = ("type", "industry", "themes", "description", "body", "website", "socials", "address")

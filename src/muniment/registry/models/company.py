@@ -119,6 +119,7 @@ class Position(models.Model):
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["company", "rank"], name="position_rank_unique")]
+        indexes: ClassVar = [models.Index(fields=["person", "company"], name="position_person")]
 
     def __str__(self) -> str:
         return f"{self.title} at {self.company}"

@@ -1,10 +1,11 @@
 """Changes that reviewers make to people besides erasing them: correct, unlist, and merge two people who are one."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Count, Min, Q
 from django.utils.translation import gettext
 
 from muniment.accounts.security.events import Event
@@ -46,6 +47,19 @@ def list_people(actor: Actor, query: str = "", *, page: int = 1, page_size: int 
     require_reviewer(actor, "see every person")
     found = Person.objects.filter(Q(name__icontains=query) | Q(slug__icontains=query)) if query else Person.objects
     return Page.of(found.order_by("name", "pk"), page, page_size)
+
+
+def organizations_of(people: Iterable[Person]) -> dict[int, tuple[str, int]]:
+    """Return one company of each person, the first that was listed, and the number of the others."""
+    keys = [person.pk for person in people]
+    # An index answers it alone: a person can sit in thousands of teams, whose names are not read.
+    by_person = Position.objects.filter(person__in=keys).values_list("person").order_by("person")
+    counts = list(by_person.annotate(first=Min("company"), total=Count("company", distinct=True)))
+    names = Company.objects.filter(pk__in=[first for _, first, _ in counts]).values_list("pk", "name")
+    name_of = dict(names)
+    organizations = dict.fromkeys(keys, ("", 0))
+    organizations |= {person: (name_of[first], total - 1) for person, first, total in counts}
+    return organizations
 
 
 def person_history(actor: Actor, slug: str) -> list[HistoryEntry]:

@@ -1,10 +1,12 @@
 """The documents of an owner's companies: list, upload, download, delete and restore."""
 
+from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Final
 
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.utils.translation import gettext
 
 from muniment.documents import downloading, operations, records, uploads
@@ -13,9 +15,9 @@ from muniment.documents.models import Document, DocumentState
 from muniment.kernel.actor import Actor
 from muniment.kernel.problems import BadRequest, Problem
 from muniment.languages.translated import in_words, told, translated
-from muniment.registry.models import Ownership
+from muniment.registry.company.listings import choose_companies
 from muniment.web.context import address
-from muniment.web.requests.access import account_of, actor_of, signed_in
+from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.pages import manage_page, show_problem
 from muniment.web.requests.pagination import asked_page, pager
 
@@ -24,7 +26,10 @@ FORM_BYTES = 10 << 20
 """Limit of a form without JavaScript; the server buffers whole forms up to this size."""
 HOME = "/manage/documents"
 GONE = "deleted"
-PARAMETERS = ("company", "page", GONE)
+PARAMETERS = ("company", "listing", "page", GONE)
+CHOICES: Final = 100
+"""Listings that a form offers without a search: more are a page of their own."""
+MAX_WORDS: Final = 200
 
 
 @signed_in()
@@ -34,12 +39,11 @@ def home(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _take_form(request, actor)
     found = operations.list_documents(actor, page=asked_page(request.GET), page_size=PAGE_SIZE)
-    deleted = operations.list_documents(actor, page=asked_page(request.GET, GONE), page_size=PAGE_SIZE, deleted=True)
+    deleted = operations.page_of_documents(actor, page=asked_page(request.GET, GONE), page_size=PAGE_SIZE, deleted=True)
     context = {
         "documents": found.items,
         "deleted": [{"document": each, "until": records.restorable_until(each)} for each in deleted.items],
-        "companies": companies_of(request),
-        "chosen": request.GET.get("company", ""),
+        "choices": listing_choices(actor, request.GET, request.GET.get("company", "")),
         "quota": found.quota,
         "accept": ",".join(f".{end}" for each in inspection.TYPES.values() for end in each.extensions),
         "taken": translated(inspection.TAKEN),
@@ -51,10 +55,33 @@ def home(request: HttpRequest) -> HttpResponse:
     return manage_page(request, "manage/documents.html", context)
 
 
-def companies_of(request: HttpRequest) -> list[tuple[str, str]]:
-    """Return slug and name of each company that the account owns, by name."""
-    owned = Ownership.objects.filter(account=account_of(request)).order_by("company__name", "company__slug")
-    return list(owned.values_list("company__slug", "company__name"))
+@dataclass(frozen=True, slots=True)
+class ListingChoices:
+    """
+    The listings that a form offers, by name.
+
+    Args:
+        listings: slug and name of each.
+        chosen: the slug of the listing that is chosen already; empty for the first one.
+        words: what was searched for.
+        is_cut: the account has more listings than are offered, so that they can be searched.
+    """
+
+    listings: list[tuple[str, str]]
+    chosen: str
+    words: str
+    is_cut: bool
+
+    @property
+    def name(self) -> str:
+        return dict(self.listings).get(self.chosen, "")
+
+
+def listing_choices(actor: Actor, query: QueryDict, chosen: str) -> ListingChoices:
+    """Return the account's listings to choose from, with the *chosen* one if the account owns it."""
+    words = " ".join(query.get("listing", "")[:MAX_WORDS].split())
+    listings, has_more = choose_companies(actor, words, including="" if words else chosen, limit=CHOICES)
+    return ListingChoices(listings, chosen if chosen in dict(listings) else "", words, is_cut=has_more or bool(words))
 
 
 def _take_form(request: HttpRequest, actor: Actor) -> HttpResponse:

@@ -1,6 +1,7 @@
 """Report runs and reports: start, follow, read, share."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -19,13 +20,14 @@ from muniment.assessments.models import Report
 from muniment.assessments.operations import RunView
 from muniment.assessments.report_views import SCORES, STATUSES, to_markdown
 from muniment.credits.operations import available
-from muniment.documents.operations import list_documents, ready_documents
+from muniment.documents.operations import page_of_documents, ready_documents
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONMapping, JSONObject
 from muniment.kernel.problems import Problem
 from muniment.kernel.wire import summary_path
 from muniment.languages.writing import digits
-from muniment.registry.models import Company, Framework
+from muniment.registry.company.listings import list_companies
+from muniment.registry.models import Framework
 from muniment.web.authoring.checks import place_of
 from muniment.web.context import address
 from muniment.web.presenters import reports, scores
@@ -34,10 +36,10 @@ from muniment.web.requests.access import actor_of, signed_in
 from muniment.web.requests.once import fresh_token
 from muniment.web.requests.pages import manage_page, problems_shown, show_problem
 from muniment.web.requests.pagination import asked_page, pager
-from muniment.web.views.manage.documents import companies_of
+from muniment.web.views.manage.documents import ListingChoices, listing_choices
 
 HOME: Final = "/manage/reports"
-PARAMETERS: Final = ("company", "framework", "files", "page")
+PARAMETERS: Final = ("company", "framework", "listing", "files", "page")
 RUNS_COMPARED: Final = 2
 DOCUMENTS_AT_ONCE: Final = 50
 MAX_CHOSEN: Final = 2 * operations.MAX_DOCUMENTS
@@ -53,10 +55,9 @@ def home(request: HttpRequest) -> HttpResponse:
 
 def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int = HTTPStatus.OK) -> HttpResponse:
     """Show the runs, and the form with the *given* selection."""
-    named = companies_of(request)
     frameworks = Framework.objects.filter(published=True, closed=False, specifications__isnull=False).distinct()
-    asked = given.get("company", "")
-    slug = asked if asked in dict(named) else _usual(actor)
+    choices = listing_choices(actor, given, given.get("company", "") or operations.last_assessed(actor))
+    slug = choices.chosen or _first_offered(actor, choices)
     runs = operations.list_runs(actor, page=asked_page(request.GET))
     outcomes = comparison.outcomes(each.row.pk for each in runs.items)
     context = {
@@ -64,8 +65,8 @@ def _home(request: HttpRequest, actor: Actor, given: QueryDict, *, status: int =
         "rows": [_listed(each, outcomes.get(each.row.pk)) for each in runs.items],
         "is_comparable": len(outcomes) > 1,
         "pager": pager(request, PARAMETERS, runs),
-        "companies": named,
-        "chosen": {"company": slug, "name": dict(named).get(slug), "framework": given.get("framework", "")},
+        "choices": replace(choices, chosen=slug),
+        "framework": given.get("framework", ""),
         "frameworks": _grouped(frameworks.order_by("name", "slug")),
         "documents": _quotable(actor, slug, given) if slug else None,
         "available": available(actor),
@@ -84,13 +85,12 @@ def _grouped(frameworks: Iterable[Framework]) -> list[tuple[str, list[tuple[str,
     return [(kinds[kind], each) for kind, each in found.items() if each]
 
 
-def _usual(actor: Actor) -> str:
-    """Return the listing that the account assessed last, else the one that changed last."""
-    account = actor.account_id or 0
-    owned = Company.objects.filter(ownerships__account_id=account)
-    last = owned.filter(report_runs__account_id=account).order_by("-report_runs__created_at")
-    found = last.first() or owned.order_by("-updated_at", "slug").first()
-    return found.slug if found else ""
+def _first_offered(actor: Actor, choices: ListingChoices) -> str:
+    """Return the first listing that a search found, else the one that changed last."""
+    if choices.words:
+        return choices.listings[0][0] if choices.listings else ""
+    latest = list_companies(actor, page_size=1).items
+    return latest[0].slug if latest else ""
 
 
 def _listed(run: RunView, outcome: comparison.Outcome | None) -> JSONObject:
@@ -124,7 +124,7 @@ def _prepare(request: HttpRequest, actor: Actor) -> HttpResponse:
 
 def _quotable(actor: Actor, slug: str, given: QueryDict) -> JSONObject:
     """Return a page of the listing's documents, preceded by those selected on other pages."""
-    found = list_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
+    found = page_of_documents(actor, slug, page=asked_page(given, "files"), page_size=DOCUMENTS_AT_ONCE, ready=True)
     chosen = ready_documents(actor, slug, given.getlist("documents")[:MAX_CHOSEN])
     here = {each.pk for each in found.items}
     first = (found.page - 1) * found.page_size
@@ -194,7 +194,7 @@ def _unused(actor: Actor, seen: RunView) -> int:
     """Return how many documents of the listing a run that waits does not include."""
     if seen.state != "created":
         return 0
-    return list_documents(actor, seen.row.company.slug, page_size=1, ready=True).total - len(seen.row.document_ids)
+    return page_of_documents(actor, seen.row.company.slug, page_size=1, ready=True).total - len(seen.row.document_ids)
 
 
 def _published(request: HttpRequest, actor: Actor, report: Report) -> JSONObject:

@@ -25,15 +25,10 @@ def home(request: HttpRequest) -> HttpResponse:
     """List people by name; search by name or slug."""
     query = request.GET.get("q", "").strip()[:200]
     found = moderation.list_people(actor_of(request), query, page=asked_page(request.GET), page_size=PAGE_SIZE)
-    names: dict[int, list[str]] = {each.pk: [] for each in found.items}
-    positions = (
-        Position.objects.filter(person__in=names).order_by("company__name").values_list("person", "company__name")
-    )
-    for person, company in positions.distinct():
-        names[person].append(company)
+    organizations = moderation.organizations_of(found.items)
     context = {
         "tab": "people",
-        "people": [(each, names[each.pk]) for each in found.items],
+        "people": [(each, *organizations[each.pk]) for each in found.items],
         "found": found,
         "query": query,
         "pager": pager(request, ("q", "page"), found),
