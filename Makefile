@@ -77,12 +77,13 @@ check: install ## style, words, types, layers, walks, migrations and locks
 		$(BIN)/python -m django makemigrations --check --dry-run; code=$$?; rm -r "$$data"; exit $$code
 
 # Proofs measure time: they run one after another and need an otherwise idle machine.
-prove: install services ## the long proofs, and the whole suite on PostgreSQL with two processes per product
+prove: install services ## the long proofs, the suite on PostgreSQL with two processes per product, and growth
 	@checks/services proofs
 	@failed=0; \
 	$(BIN)/pytest -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest --database postgresql -m proof --timeout 1800 || failed=1; \
 	$(BIN)/pytest $(DISTRIBUTED) --database postgresql --served 2 --timeout 1200 || failed=1; \
+	$(BIN)/python bench/growth.py --companies 3000 || failed=1; \
 	exit $$failed
 
 mutate: install ## check that the tests notice 300 broken rules

@@ -8,7 +8,13 @@ from make import skewed
 from make.accounts import account, signed_in
 from make.asgi import Client as RestClient
 from make.reports import do_jobs
-from make.statements import LITERALS, executed_on_sqlite, plan_on_sqlite
+from make.statements import (
+    LITERALS,
+    executed_on_postgresql,
+    executed_on_sqlite,
+    plan_on_sqlite,
+    visits_on_postgresql,
+)
 from muniment import config as settings_of_process
 from muniment.accounts import tokens
 from muniment.api.application import Api
@@ -23,8 +29,7 @@ from muniment.web.requests import page_cache
 from services.manage import manage
 from services.mcp import public_server
 
-# The instructions that are counted are SQLite's.
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 FEW, TIMES = 20, 10
 MANY = FEW * TIMES
@@ -34,9 +39,10 @@ STEPS_OF_AN_ANSWER = 40
 KNOWN = {
     "SELECT COUNT(*)": "a total beside a list is counted in an index",
     'INNER JOIN "registry_ownership"': "an owner's lists are sorted by what their listings have",
+    'FROM "registry_ownership" INNER JOIN "registry_company"': "an owner's listings are sorted by their last change",
+    "FROM registry_ownership listing": "the newest row of each of an owner's listings is looked up",
+    'COUNT(DISTINCT "registry_position"."company_id")': "the boards of a person are counted in an index",
     'SUM("documents_document"."size_bytes")': "the quota adds up what an account has stored",
-    'AS "previous" FROM "assessments_reportrun"': "the run before each is looked for in all of its framework",
-    'FROM "credits_transfer"': "a statement of credits is sorted by time",
     'FROM "registry_petition"': "the inbox counts what waits by kind, and a claim looks for its account's other claims",
     'FROM "registry_person"': "the list of people for reviewers is sorted by name and searched within names",
     'FROM "registry_company" ORDER BY "registry_company"."name"': "the operators' list is sorted by name",
@@ -44,13 +50,19 @@ KNOWN = {
     '"registry_company"."website" LIKE': "a review and a claim look for the same site in all listings",
     'FROM "jobs_job" WHERE "jobs_job"."state" IN': "the operators' pages count waiting jobs, and sort them by age",
     'FROM "jobs_job" WHERE ("jobs_job"."state" IN': "the operators' pages sort waiting jobs of a kind by age",
-    'FROM "jobs_job" WHERE ("jobs_job"."kind"': "a claim passes the jobs that wait in other lanes",
-    'FROM "jobs_job" WHERE ("jobs_job"."run_at" > ?': "a claim passes the jobs that wait, not those that have ended",
+    'FROM "jobs_job" WHERE ("jobs_job"."kind"': "a claim passes the jobs that wait in other lanes, in its index",
     'DISTINCT "registry_historyentry"."company_id"': "an import looks for edits in the histories of its listings",
     "MATCH ? LIMIT ?": "a search counts matches up to the limit of a wide one",
     "UPDATE published_meta": "what the full-text index writes at a commit is counted to the last statement",
 }
 """Statements whose work grows with rows that they do not answer: parts of their texts, and why they may."""
+KNOWN_ON_POSTGRESQL = {
+    'UPPER("registry_company"."name"': "a review looks for the same name without its case in all listings",
+    'UPPER("registry_company"."website"': "a review and a claim look for the same site in all listings",
+}
+"""More of them on PostgreSQL."""
+VISITS_OF_AN_ANSWER = 5
+"""The rows that each row answered explains: a row, its entries in indexes, and those of the tables joined."""
 PAGES = (
     *("/manage", "/manage/documents", "/manage/reports", "/manage/credits", "/manage/searches", "/manage/tokens"),
     *("/manage/applications", "/manage/security", "/manage/companies/company-1", "/manage/profile"),
@@ -86,6 +98,7 @@ TOOLS = (
     ("get_registry_stats", {}),
     ("list_company_form_options", {}),
 )
+OWNER_TOOLS = ("list_my_companies", "list_my_documents", "list_my_runs", "get_credits", "get_my_profile")
 
 
 @pytest.fixture
@@ -106,15 +119,19 @@ def answer_requests(busy, token, reader):
     api.close()
     page_cache.use(None)
     with manage(reader=reader) as server:
-        for tool in ("list_my_companies", "list_my_documents", "list_my_runs", "get_my_profile"):
-            server.call(token, tool)
-        server.call(token, "get_my_company", slug="company-1")
-        server.call(token, "update_my_company", slug="company-1", changes={"description": f"Keeps {new_id()}."})
+        call_owner_tools(server, token)
     with public_server(reader) as tools:
         for tool, arguments in TOOLS:
             tools.call(tool, arguments)
     queue.enqueue("jobs.grown_old", {})
     do_jobs()
+
+
+def call_owner_tools(server, token):
+    for tool in OWNER_TOOLS:
+        server.call(token, tool)
+    server.call(token, "get_my_company", slug="company-1")
+    server.call(token, "update_my_company", slug="company-1", changes={"description": f"Keeps {new_id()}."})
 
 
 def work_on_everything(folder):
@@ -160,6 +177,7 @@ def described(form, before, after, example):
     return "\n".join([f"{before} -> {after} steps: {form}", *(f"    {line}" for line in plan_on_sqlite(example))])
 
 
+@pytest.mark.sqlite
 def test_no_statement_does_more_work_beside_more_rows(rounds):
     (few, few_for_everything), (many, many_for_everything) = rounds
     grown = []
@@ -179,4 +197,35 @@ def test_no_statement_does_more_work_beside_more_rows(rounds):
         is_known = any(part in form for part in KNOWN)
         if after.all_steps > before.all_steps * TIMES * 1.3 + FREE_STEPS and not is_known:
             grown.append("of all: " + described(form, before.all_steps, after.all_steps, after.example))
+    assert not grown, "\n".join(["", *grown])
+
+
+@pytest.mark.postgresql
+def test_no_question_to_postgresql_reads_more_rows_beside_more(busy, tmp_path):
+    token = tokens.create_token(busy.actor("web"), "laptop", permitted=SCOPES).text
+    visits = []
+    former = 0
+    for rows in (FEW, MANY):
+        skewed.grow(tmp_path / str(rows), busy, former, rows)
+        former = rows
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+        with executed_on_postgresql() as executed:
+            browser = signed_in(busy)
+            statuses = {path: browser.get(path).status_code for path in PAGES}
+            assert {path: status for path, status in statuses.items() if status != 200} == {}
+            with manage() as server:
+                call_owner_tools(server, token)
+            queue.enqueue("jobs.grown_old", {})
+            do_jobs()
+        visits.append(
+            {form: max(visits_on_postgresql(*example) for example in examples) for form, examples in executed.items()}
+        )
+    few, many = visits
+    grown = []
+    for form, (after, answered_rows) in many.items():
+        before, _ = few.get(form, (after, 0))
+        is_known = any(part in form for part in (*KNOWN, *KNOWN_ON_POSTGRESQL))
+        if after > before * 1.5 + VISITS_OF_AN_ANSWER * (1 + answered_rows) and not is_known:
+            grown.append(f"{before} -> {after} rows: {form}")
     assert not grown, "\n".join(["", *grown])

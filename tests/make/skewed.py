@@ -16,6 +16,7 @@ from muniment.jobs.models import Job
 from muniment.kernel.ids import new_id, now
 from muniment.registry.models import Company, HistoryEntry, Ownership, Petition
 from muniment.searches.models import SavedSearch
+from muniment.searches.saved_searches import MAX_SEARCHES
 
 CITIES = ("Zug", "Tarnwick", "Oxmoor", "Lisle", "Harrow")
 THEMES = ("energy", "coast", "community", "lending", "water", "seeds")
@@ -73,11 +74,17 @@ def rename(folder: Path, name: str) -> None:
     assert not bad
 
 
-def grow_account(busy: Account, first: int, end: int) -> None:
-    """Let what belongs to the account *busy*, and to the listing company-1, grow by rows *first* to *end*."""
+def grow_account(busy: Account, first: int, end: int, *, listings: int | None = None, are_stored: bool = False) -> None:
+    """
+    Let what belongs to the account *busy*, and to the listing company-1, grow by rows *first* to *end*.
+
+    Args:
+        listings: the number of listings that the account owns then, instead of one for each row.
+        are_stored: its documents use storage, although they have no files, which a scrub would miss.
+    """
     numbers = range(first, end)
-    listings = list(Company.objects.order_by("pk")[first:end])
-    Ownership.objects.bulk_create(Ownership(account=busy, company=listing) for listing in listings)
+    owned = list(Company.objects.order_by("pk")[first : end if listings is None else listings])
+    Ownership.objects.bulk_create(Ownership(account=busy, company=listing) for listing in owned)
     listing = Company.objects.get(slug="company-1")
     report = Report.objects.order_by("pk").first()
     if report is None:
@@ -92,9 +99,9 @@ def grow_account(busy: Account, first: int, end: int) -> None:
             filename=f"Minutes {number}.txt",
             content_type="text/plain",
             size_bytes=1000,
-            state="rejected",
+            state="ready" if are_stored else "rejected",
             text_state="none",
-            blob_key="",
+            blob_key=f"minutes/{number}" if are_stored else "",
         )
         for number in numbers
     )
@@ -118,7 +125,7 @@ def grow_account(busy: Account, first: int, end: int) -> None:
     )
     SavedSearch.objects.bulk_create(
         SavedSearch(account=busy, name=f"Search {number}", list="companies", query=f"q=water+{number}")
-        for number in numbers
+        for number in range(first, min(end, MAX_SEARCHES))
     )
     SecurityEvent.objects.bulk_create(
         SecurityEvent(event="signed_in", account=busy, actor=busy, via="web", is_audited=True) for _ in numbers
@@ -141,6 +148,6 @@ def grow_account(busy: Account, first: int, end: int) -> None:
         Transfer(id=new_id(), debit=theirs, credit=mine, amount=1, kind="grant") for _ in numbers
     )
     Petition.objects.bulk_create(
-        Petition(kind="suggestion", account=busy, company=each, text="The city is another.") for each in listings
+        Petition(kind="suggestion", account=busy, company=each, text="The city is another.") for each in owned
     )
     Job.objects.bulk_create(Job(id=new_id(), kind="jobs.grown_old", state="succeeded", payload={}) for _ in numbers)

@@ -1,5 +1,6 @@
 """The SQL statements that the product executes, with the work that each took in the database."""
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -7,12 +8,21 @@ from contextlib import contextmanager
 from typing import Any, Final
 from unittest import mock
 
-from django.db import connection
+from django.db import connection, transaction
 
 from muniment.store.database import handles
 
 STEP: Final = 10
 """Instructions between two counts; with fewer, counting itself takes too long."""
+_COSTS: Final = {
+    "enable_seqscan": "off",
+    "seq_page_cost": 0,
+    "random_page_cost": 0,
+    "cpu_tuple_cost": 1,
+    "cpu_index_tuple_cost": 1,
+}
+EXAMPLES: Final = 3
+"""Executions of a statement whose plans are read."""
 LITERALS: Final = re.compile(r"[xX]?'(?:[^']|'')*'|(?<![\w\"])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?\b|\bNULL\b")
 _LISTS: Final = re.compile(r"\(\s*\?(?:\s*,\s*\?)*\s*\)(?:\s*,\s*\(\s*\?(?:\s*,\s*\?)*\s*\))*")
 _SAVEPOINTS: Final = re.compile(r"SAVEPOINT \S+")
@@ -102,6 +112,49 @@ def executed_on_sqlite() -> Iterator[dict[str, Executed]]:
                     opened.set_progress_handler(None, STEP)
                 except sqlite3.ProgrammingError:
                     continue  # it is closed
+
+
+@contextmanager
+def executed_on_postgresql() -> Iterator[dict[str, list[tuple[str, Any]]]]:
+    """Record the questions to Django's database, with the values of some executions, by the statements' forms."""
+    executed: dict[str, list[tuple[str, Any]]] = {}
+
+    def note(execute: Any, sql: str, values: Any, many: bool, context: Any) -> Any:
+        if sql.startswith(("SELECT", "WITH")) and not many:
+            examples = executed.setdefault(form_of(sql.replace("%s", "?")), [])
+            if len(examples) < EXAMPLES:
+                examples.append((sql, values))
+        return execute(sql, values, many, context)
+
+    with connection.execute_wrapper(note):
+        yield executed
+
+
+def visits_on_postgresql(sql: str, values: Any) -> tuple[int, int]:
+    """
+    Return the rows that PostgreSQL reads to execute a statement, and those that it returns.
+
+    Only rows cost here what they cost in a large table, so that its plans are those of one: of a table as small as
+    those of a test, PostgreSQL reads all pages.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        for setting, value in _COSTS.items():
+            cursor.execute(f"SET LOCAL {setting} = {value}")
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {sql}", values)
+        plans = cursor.fetchone()[0]
+        transaction.set_rollback(True)
+    (found,) = json.loads(plans) if isinstance(plans, str) else plans
+    return _visits_of(found["Plan"]), int(found["Plan"]["Actual Rows"])
+
+
+def _visits_of(plan: dict[str, Any]) -> int:
+    visits = sum(map(_visits_of, plan.get("Plans", ())))
+    if "Scan" in plan["Node Type"]:
+        rows = (
+            plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0) + plan.get("Rows Removed by Index Recheck", 0)
+        )
+        visits += int(rows * plan["Actual Loops"])
+    return visits
 
 
 def plan_on_sqlite(statement: str) -> list[str]:
