@@ -14,8 +14,8 @@ class AssessmentsConfig(AppConfig):
     def ready(self) -> None:
         from muniment.accounts.keys import sealed
 
-        # Importing operations registers the job of a run.
-        from muniment.assessments import operations, personal_data, sharing
+        # Importing these registers the jobs of a run and of the demo.
+        from muniment.assessments import demo_examples, operations, personal_data, sharing  # noqa: F401
         from muniment.assessments.models import ShareLink
 
         personal_data.register()

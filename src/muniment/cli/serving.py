@@ -149,6 +149,7 @@ def _serve_among(inherited: str, settings: config.Config, *, demo: bool, is_firs
 
 def _load_demo(*, tells: bool = True) -> None:
     """Load the demo registry, or wait for another process that does; with *tells*, renew and print the sign-ins."""
+    from muniment.assessments.demo_examples import request_examples
     from muniment.registry.demo_accounts import RealRegistry, load_demo
 
     try:
@@ -156,6 +157,7 @@ def _load_demo(*, tells: bool = True) -> None:
     except RealRegistry as error:
         raise Refusal(str(error)) from None
     if summary is not None:
+        request_examples()
         click.echo(f"Demo registry loaded: {summary}.", err=True)
     for sign_in in sign_ins:
         click.echo(f"Sign in as {sign_in.role}: {sign_in.email}  {sign_in.password}", err=True)
