@@ -43,7 +43,7 @@ def test_a_profile_by_address_or_name_leads_to_its_network(name, value, address)
 
 
 def facts(**members):
-    return {fact["label"]: fact["lines"] if "lines" in fact else fact["value"] for fact in company_facts(members, AT)}
+    return {fact["label"]: fact["lines"] or fact["value"] for fact in company_facts(members, AT)}
 
 
 def test_an_address_names_the_country_and_hides_the_id_of_its_row():

@@ -119,4 +119,5 @@ def _fact(fact: SectionFact) -> JSONObject:
         "value": str(fact.value)[:VALUE_CHARACTERS],
         "address": address,
         "outside": not is_own,
+        "lines": (),
     }

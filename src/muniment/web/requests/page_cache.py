@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
@@ -21,6 +21,7 @@ from muniment import config
 from muniment.kernel.http.public_pages import STAMP, PageStamp
 from muniment.kernel.http.representations import KEPT, digest, is_ahead
 from muniment.kernel.ids import now
+from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import MethodNotAllowed
 from muniment.languages.offered import VARY, default, offered
 from muniment.languages.speaking import language, speaking
@@ -31,6 +32,16 @@ from muniment.web import context
 from muniment.web.requests.conditional import Content
 from muniment.web.site.loading import rendered
 
+_DEFAULTS: Final[JSONObject] = {
+    "me": None,
+    "messages": (),
+    "preview": None,
+    "searched": "",
+    "canonical": "",
+    "summary": "",
+    "card": "",
+}
+"""Names that templates ask for on every page: for one that is missing, a template looks for 12 microseconds."""
 MAX_KEY_CHARACTERS = 1024
 """Pages of longer addresses are not kept."""
 REVALIDATE = "public, max-age=0, must-revalidate"
@@ -240,7 +251,7 @@ def _render(request: HttpRequest, response: SimpleTemplateResponse, modified_at:
     """Render a page without the context processors, which know the visitor: account, messages and form token."""
     printed = {"address": f"{context.address(request)}{request.path}", "at": modified_at}
     found: Any = response.resolve_template(response.template_name)
-    shown = {**context.site(request), "me": None, "messages": (), "printed": printed, **(response.context_data or {})}
+    shown = {**context.site(request), **_DEFAULTS, "printed": printed, **(response.context_data or {})}
     name = str(found.template.name)
 
     def render() -> str:

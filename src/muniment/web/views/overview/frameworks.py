@@ -16,7 +16,7 @@ from muniment.store.queries import ListQuery
 from muniment.web.context import address
 from muniment.web.presenters import company_lists, markdown, scores
 from muniment.web.presenters import company_lists as lists
-from muniment.web.presenters.company import day, day_or_text, further_fields
+from muniment.web.presenters.company import day, day_or_text, fact, further_fields
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.views.overview import home
 from muniment.web.views.public.documents import document
@@ -35,7 +35,7 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     context = {
         "room": "frameworks",
         "crumbs": [(gettext("Frameworks"), "/frameworks"), (facts["frameworkName"], "")],
-        "framework": facts,
+        "framework": {"scoreCount": 0, **facts},
         "facts": framework_facts(facts),
         "described": lists.parts_of(facts["description"], DESCRIPTION_CHARACTERS) if facts["description"] else [],
         "standing": standing_of(facts),
@@ -87,7 +87,7 @@ def framework_facts(framework: JSONObject) -> list[JSONObject]:
         (gettext("Closes"), day_or_text(framework.get("closesOn"))),
         (gettext("Updated"), day(framework["updatedAt"]) if framework.get("updatedAt") else ""),
     ]
-    return [{"label": label, "value": value} for label, value in facts if value]
+    return [fact(label, value) for label, value in facts if value]
 
 
 def standing_of(framework: JSONObject) -> str:

@@ -7,7 +7,7 @@ import msgspec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import PICTURE_PATH
@@ -95,7 +95,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         "home": home,
         "suggest_address": f"{home}/suggest",
         "crumbs": [(gettext("Companies"), "/companies"), (facts["name"], "")],
-        "company": facts,
+        "company": {"logo": None, "maintainedByOwner": False, **facts},
         "chips": _chips(facts),
         **_figures(bundle, home, len(members)),
         "links": links,
@@ -163,21 +163,21 @@ def _text(facts: JSONObject, *, has_lists: bool) -> JSONObject:
 
 def _sections(context: JSONObject) -> list[tuple[str, str, int]]:
     """Return the sections of a company's page that have content: the anchor, the title, and the number of rows."""
-    sections: list[tuple[str, str, object, int]] = [
-        ("about", gettext("About"), context["body"], 0),
-        ("team", gettext("Team"), context["members"], context["members_total"]),
-        ("assessments", gettext("Assessments"), context["assessments"], context["assessments_total"]),
-        ("proposals", gettext("Proposals"), context["proposals"], context["proposals_total"]),
-        ("distribution", gettext("Token distribution"), context["distribution"], 0),
-        ("cap-table", gettext("Cap table"), context["holders"], context["holders_total"]),
-        ("funding", gettext("Funding"), context["rounds"], context["rounds_total"]),
-        ("related", gettext("Related organizations"), context["related"], 0),
-        ("history", gettext("History"), context["changes"], 0),
+    sections: list[tuple[str, object, object, int]] = [
+        ("about", gettext_lazy("About"), context["body"], 0),
+        ("team", gettext_lazy("Team"), context["members"], context["members_total"]),
+        ("assessments", gettext_lazy("Assessments"), context["assessments"], context["assessments_total"]),
+        ("proposals", gettext_lazy("Proposals"), context["proposals"], context["proposals_total"]),
+        ("distribution", gettext_lazy("Token distribution"), context["distribution"], 0),
+        ("cap-table", gettext_lazy("Cap table"), context["holders"], context["holders_total"]),
+        ("funding", gettext_lazy("Funding"), context["rounds"], context["rounds_total"]),
+        ("related", gettext_lazy("Related organizations"), context["related"], 0),
+        ("history", gettext_lazy("History"), context["changes"], 0),
     ]
     if context["is_team_first"]:
         about, team, *others = sections
         sections = [team, about, *others]
-    return [(anchor, title, count) for anchor, title, content, count in sections if content]
+    return [(anchor, str(title), count) for anchor, title, content, count in sections if content]
 
 
 @published()
@@ -193,7 +193,7 @@ def person(request: HttpRequest, slug: str) -> HttpResponse:
         "has_claims": True,
         "home": home,
         "crumbs": [(gettext("People"), "/people"), (facts["name"], "")],
-        "person": facts,
+        "person": {"picture": None, **facts},
         "plugged": found.sections,
         "role": _role(positions),
         "tiles": _person_tiles(len(organizations), len(positions), home),
