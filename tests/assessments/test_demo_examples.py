@@ -39,7 +39,7 @@ def test_the_demos_owner_has_documents_a_report_and_an_application_once():
     work()
     work()
     documents = Document.objects.values_list("filename", flat=True)
-    assert set(documents) == {"Board charter 2026.txt", "Annual accounts 2025.txt", "Field trial report.txt"}
+    assert set(documents) == {"Board charter 2026.md", "Annual accounts 2025.md", "Field trial report.md"}
     scores = [report.document["overall"]["score"] for report in Report.objects.all()]
     assert len(scores) == 2
     assert min(scores) > 40, "the examples show what reports find"
