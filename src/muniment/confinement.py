@@ -115,6 +115,8 @@ F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL and F_DUPFD_CLOEXEC, the commands of
 Others reach the file itself and other processes: a lease makes every process that opens the file wait for 45 s, a lock
 makes others wait too, and any process can be made the owner of signals.
 """
+_OF_LOCKS: Final = (5, 6)
+"""F_GETLK and F_SETLK, which do not wait: a reader of a write-ahead log marks the part that it reads."""
 _OF_STREAMS: Final = (0x5401, 0x5413, 0x541B, 0x5450, 0x5451, 0x802C542A)
 """
 TCGETS, TIOCGWINSZ, FIONREAD, FIONCLEX, FIOCLEX and TCGETS2, the requests of ioctl that libraries need.
@@ -146,8 +148,13 @@ def limit(cpu_s: int, memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 
 
-def confine() -> list[str]:
-    """Return which of files, network and programs stay open after giving them up, as far as the kernel allows."""
+def confine(*, locks: bool = False) -> list[str]:
+    """
+    Return which of files, network and programs stay open after giving them up, as far as the kernel allows.
+
+    Args:
+        locks: whether it may lock parts of the files that it has open, as a reader of a database does.
+    """
     if sys.platform != "linux":
         return [FILES, NETWORK, PROGRAMS]
     with contextlib.suppress(OSError):  # if the machine runs out of memory, this process ends before the parent
@@ -156,7 +163,7 @@ def confine() -> list[str]:
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     hides_files = _restrict_files(libc) or _become_nobody()
     _drop_capabilities(libc)
-    has_filter = _filter_calls(libc)
+    has_filter = _filter_calls(libc, locks=locks)
     missing = [] if hides_files else [FILES]
     return missing if has_filter else [*missing, NETWORK, PROGRAMS]
 
@@ -221,19 +228,19 @@ def _drop_capabilities(libc: ctypes.CDLL) -> None:
     libc.capset(struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", 0, 0, 0, 0, 0, 0))
 
 
-def _filter_calls(libc: ctypes.CDLL) -> bool:
+def _filter_calls(libc: ctypes.CDLL, *, locks: bool) -> bool:
     """Refuse the calls that reach the network, programs and other processes, by seccomp; return whether it holds."""
     machine = _MACHINES.get(platform.machine())
     if machine is None or sys.maxsize < 1 << 32:
         return False
-    program = call_filter(machine, os.getpid())
+    program = call_filter(machine, os.getpid(), locks=locks)
     instructions = ctypes.create_string_buffer(program, len(program))
     # A struct of the number of instructions and, aligned, their address.
     given = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
     return bool(libc.prctl(_PR_SET_SECCOMP, 2, ctypes.c_char_p(given), 0, 0) == 0)
 
 
-def call_filter(machine: Machine, pid: int) -> bytes:
+def call_filter(machine: Machine, pid: int, *, locks: bool = False) -> bytes:
     """Return the program that judges each system call of the process *pid*."""
     refuse = (_RETURN, 0, 0, _ERROR | _EPERM)
     allow = (_RETURN, 0, 0, _ALLOW)
@@ -253,7 +260,8 @@ def call_filter(machine: Machine, pid: int) -> bytes:
     steps += [(_EQUAL, 0, 4, machine.clone), (_LOAD, 0, 0, _ARGUMENTS), (_HAS_BITS, 0, 1, _CLONE_THREAD), allow, refuse]
     for number in machine.signals:
         steps += [(_EQUAL, 0, 4, number), (_LOAD, 0, 0, _ARGUMENTS), (_EQUAL, 0, 1, pid), allow, refuse]
-    for number, commands in ((machine.fcntl, _OF_DESCRIPTORS), (machine.ioctl, _OF_STREAMS)):
+    of_files = (*_OF_DESCRIPTORS, *_OF_LOCKS) if locks else _OF_DESCRIPTORS
+    for number, commands in ((machine.fcntl, of_files), (machine.ioctl, _OF_STREAMS)):
         steps += [(_EQUAL, 0, len(commands) + 3, number), (_LOAD, 0, 0, _ARGUMENTS + 8)]
         steps += [(_EQUAL, len(commands) - at, 0, command) for at, command in enumerate(commands)]
         steps += [refuse, allow]

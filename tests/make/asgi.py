@@ -46,8 +46,11 @@ class Client:
         }
         sent: list[dict[str, Any]] = []
 
+        whole = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
         async def receive() -> dict[str, Any]:
-            return {"type": "http.request", "body": b"", "more_body": False}
+            # After the body, a client that waits for its answer says nothing more.
+            return next(whole, None) or await asyncio.Event().wait()
 
         async def send(message: dict[str, Any]) -> None:
             sent.append(message)

@@ -12,8 +12,24 @@ from urllib.parse import quote
 from muniment.api import contract
 from muniment.api.export_files import find_export, send_export, until_made
 from muniment.api.parameters import decode, read
-from muniment.api.responses import ALLOW, QUICK_BYTES, Answer, Response, error_response, preflight
-from muniment.api.routes import V1, Context, Result, Route, Values, list_exports, routes_of
+from muniment.api.responses import (
+    ALLOW,
+    QUICK_BYTES,
+    Answer,
+    Response,
+    error_response,
+    preflight,
+    send_response,
+)
+from muniment.api.routes import V1, Context, Result, Route, Values, answer_statement, list_exports, routes_of
+from muniment.api.statements import (
+    answer_csv,
+    answer_json,
+    asked_as_csv,
+    asked_as_json,
+    asked_while_there,
+    parameters_of,
+)
 from muniment.config import Config
 from muniment.kernel.asgi import Receive, Scope, Send
 from muniment.kernel.http.representations import KEPT
@@ -28,6 +44,8 @@ from muniment.store.exports.shared import SharedExports
 from muniment.store.published_document import KINDS
 from muniment.store.reader import Reader
 from muniment.store.search.everything import COLLECTIONS
+from muniment.store.tables import FILE_NAME
+from muniment.store.tables.following import Tables
 
 log = logging.getLogger(__name__)
 MAX_WAITING: Final = 64
@@ -59,6 +77,8 @@ class Api:
             chain_after=reader.chain_after,
             shared=shared,
         )
+        tables_file = reader.path.with_name(FILE_NAME)
+        self.tables = Tables(tables_file, reader, schema, base_url=config.base_url)
         self.reader = reader
         self.cache = reader.answers
         self._config = config
@@ -71,7 +91,8 @@ class Api:
         """Answer with the fields of *schema* from now on."""
         self.schema = schema
         self.exports.use(schema)
-        self.context = Context(self.reader, self.exports, self._config.base_url, schema.listings)
+        self.tables.use(schema)
+        self.context = Context(self.reader, self.exports, self.tables, self._config.base_url, schema.listings)
         routes = routes_of(schema)
         self._fixed = {route.path: route for route in routes if not route.missing}
         self._nested = {(route.segment[0], route.segment[2]): route for route in routes if route.missing}
@@ -79,12 +100,14 @@ class Api:
         self._pages = contract.build(self._config, schema)
 
     def start(self) -> None:
-        """Start creating exports in the background."""
+        """Start creating exports, and following with the tables, in the background."""
         self.exports.start()
+        self.tables.start()
 
     def close(self) -> None:
         """Stop the background work."""
         self.exports.close()
+        self.tables.close()
 
     def owns(self, path: str) -> bool:
         """Return whether this application serves *path*."""
@@ -124,7 +147,7 @@ class Api:
             log_failure(log, error, "request %s failed", request_id)
             response = error_response(unexpected(error, request_id), self._lines_of(scope))
         if response is not None:
-            await _send(send, response, head_only=scope["method"] == "HEAD")
+            await send_response(send, response, head_only=scope["method"] == "HEAD")
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> Response | None:
         method: str = scope["method"]
@@ -148,10 +171,16 @@ class Api:
             return None
         headers = dict(scope["headers"])
         if page is not None:
-            key: object = shown
-            answer, is_kept = page.answer(self.context), True
+            found: _Keyed | None = (shown, page.answer(self.context), True)
+        elif route is not None and route.answer is answer_statement:
+            found = await self._answer_statement(route, scope, receive, send)
         elif route is not None:
-            key, answer, is_kept = await self._answer(route, segment, raw_path, query)
+            found = await self._answer(route, segment, raw_path, query)
+        return None if found is None else await self._finished(found, headers, scope)
+
+    async def _finished(self, found: "_Keyed", headers: dict[bytes, bytes], scope: Scope) -> Response | None:
+        """Return the response with an answer, or a 304 if the client has it."""
+        key, answer, is_kept = found
         if_none_match = headers.get(b"if-none-match", b"")
         encoding = answer.encoding(headers.get(b"accept-encoding", b""))
         if_modified_since = headers.get(b"if-modified-since", b"")
@@ -197,8 +226,7 @@ class Api:
         route, _ = self._route(_raw_path(scope))
         return self._lines[route.operation_id] if route else b""
 
-    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> tuple[object, Answer, bool]:
-        """Return the answer, its key, and whether it was cached."""
+    async def _answer(self, route: Route, segment: str, raw_path: bytes, query: bytes) -> "_Keyed":
         prefix, name, suffix = route.segment
         if name and not 0 < len(segment) <= MAX_SLUG_CHARACTERS:
             raise NotFound(
@@ -226,6 +254,31 @@ class Api:
                 self.cache.put(key, cached, size_bytes=size_bytes, version=made.version, depends=made.depends)
         return key, cached, is_kept
 
+    async def _answer_statement(self, route: Route, scope: Scope, receive: Receive, send: Send) -> "_Keyed | None":
+        """Return the answer to a statement, as :meth:`_answer`; None if it has been sent, or the client has gone."""
+        raw_path, query = _raw_path(scope), scope.get("query_string", b"")
+        values, _ = read(route.by_name, query, route.path)
+        parameters = parameters_of(query, route.by_name)
+        if values["format"] == "csv":
+            await answer_csv(self.reader.statements, asked_as_csv(values["sql"], parameters), scope, receive, send)
+            return None
+        key = raw_path + b"?" + query
+        cached: Answer | None = self.cache.ready.get(key)
+        if cached is not None:
+            self.hits += 1
+            return key, cached, True
+        self.misses += 1
+        client, lines = str(scope.get("state", {}).get("client", "")), self._lines[route.operation_id]
+        asked = asked_as_json(values["sql"], parameters)
+        made = await asked_while_there(answer_json(self.reader, asked, client, lines), receive)
+        if made is None:
+            return None
+        answer, version = made
+        if version is not None:
+            size_bytes = len(answer.body) + size_of(key)
+            self.cache.put(key, answer, size_bytes=size_bytes, version=version, depends=(("*", "*"),))
+        return key, answer, False
+
     async def _read(self, route: Route, segment: str, values: Values, canonical: object) -> Result:
         """Run the route: on the loop if it is quick, otherwise in the pool; equal concurrent queries run once."""
         lines = self._lines[route.operation_id]
@@ -250,11 +303,10 @@ class Api:
         return await find_export(self.exports, path.removeprefix("/exports/"), self.reader.pool)
 
 
+_Keyed = tuple[object, Answer, bool]
+"""The key of an answer, the answer, and whether it was cached."""
+
+
 def _raw_path(scope: Scope) -> bytes:
     found: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     return found
-
-
-async def _send(send: Send, response: Response, *, head_only: bool) -> None:
-    await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
-    await send({"type": "http.response.body", "body": b"" if head_only else response.body})

@@ -153,7 +153,8 @@ def _error(description: str, example: str, *headers: str) -> Part:
 
 def _operation(route: Route, example: Any) -> Part:
     own = ("Deprecation", "Sunset") if route.deprecation else ()
-    pages = ("Link",) if "pagination" in ENVELOPES[route.schema]["properties"] else ()
+    envelope = ENVELOPES.get(route.schema) or _TABLES[route.schema]
+    pages = ("Link",) if "pagination" in envelope["properties"] else ()
     responses: Part = {
         "200": {
             "description": "Success.",
@@ -311,6 +312,7 @@ def schemas(schema: Schema) -> dict[str, JsonSchema]:
             *("matched", "symbol", "type", "picture"),
         ),
         **ENVELOPES,
+        **_TABLES,
     }
 
 
@@ -441,6 +443,38 @@ ENVELOPES: Final[dict[str, JsonSchema]] = {
 }
 
 
+_TABLES: Final[dict[str, JsonSchema]] = {
+    "Column": _open_object({"name": TEXT, "type": _enum("TEXT", "INTEGER", "REAL"), "help": TEXT}),
+    "Table": _open_object(
+        {"name": TEXT, "help": TEXT, "rows": COUNT, "columns": {"type": "array", "items": ref("Column")}}
+    ),
+    "TableList": _list_of("Table", edition=_described(COUNT, "The edition that the tables show.")),
+    "QueryResult": _open_object(
+        {
+            "data": _described(
+                {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+                "The rows, each with its columns as members.",
+            ),
+            "columns": _described({"type": "array", "items": TEXT}, "The names of the columns in their order."),
+            "truncated": {
+                "anyOf": [
+                    _open_object(
+                        {
+                            "by": {"type": "array", "items": _enum("bytes", "cells", "rows")},
+                            "rows": COUNT,
+                            "hint": _described(TEXT, "How to get the rest."),
+                        }
+                    ),
+                    {"type": "null"},
+                ],
+                "description": "What cut the response; null if it is whole.",
+            },
+            "edition": _described(COUNT, "The edition that the tables show."),
+        }
+    ),
+}
+
+
 def examples(schema: Schema) -> JSONObject:
     bundle = schema.bundle.sample()
     company, holder = bundle["company"], bundle["capTable"]
@@ -467,7 +501,17 @@ def examples(schema: Schema) -> JSONObject:
             "head": 7,
         },
         "ExportList": {"data": [_EXPORT]},
+        "TableList": {"data": [_TABLE], "edition": 7},
+        "QueryResult": {"data": [{"companies": 1}], "columns": ["companies"], "truncated": None, "edition": 7},
     }
+
+
+_TABLE: Final = {
+    "name": "themes",
+    "help": "Themes of companies, one a row.",
+    "rows": 1,
+    "columns": [{"name": "company", "type": "TEXT", "help": "The slug of the company."}],
+}
 
 
 _PAGINATION: Final = {"page": 1, "pageSize": 25, "pageCount": 1, "total": 1}

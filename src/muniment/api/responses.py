@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from muniment.kernel.asgi import Header
+from muniment.kernel.asgi import Header, Send
 from muniment.kernel.http.representations import (
     SMALLEST_ENCODED,
     encode,
@@ -24,7 +24,7 @@ from muniment.registry_toml.applied import current
 CACHE_CONTROL: Final = b"public, max-age=30, stale-while-revalidate=300"
 EXPOSED: Final = (
     b"ETag, Link, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-Request-Id, X-Muniment-Edition, "
-    b"Deprecation, Sunset"
+    b"X-Muniment-Truncated, Deprecation, Sunset"
 )
 CORS: Final = b"access-control-allow-origin: *\r\naccess-control-expose-headers: " + EXPOSED + b"\r\n"
 ALLOW: Final = "GET, HEAD, OPTIONS"
@@ -47,6 +47,11 @@ class Response(msgspec.Struct, frozen=True, gc=False):
         """Return the headers as pairs with lower-case names, for ASGI."""
         pairs = (line.partition(b": ") for line in self.head.split(b"\r\n")[1:-1])
         return tuple((name, value) for name, _, value in pairs)
+
+
+async def send_response(send: Send, response: Response, *, head_only: bool) -> None:
+    await send({"type": "http.response.start", "status": response.status, "headers": list(response.headers)})
+    await send({"type": "http.response.body", "body": b"" if head_only else response.body})
 
 
 def status_line(status: int) -> bytes:

@@ -38,7 +38,7 @@ from muniment.api.parameters import (
 from muniment.api.responses import Answer, declared_licence, link_line
 from muniment.kernel.http.representations import digest
 from muniment.kernel.json import JSONObject
-from muniment.kernel.problems import BadRequest, NotFound
+from muniment.kernel.problems import BadRequest, NotFound, Unavailable
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.cache import Dependency
@@ -50,6 +50,8 @@ from muniment.store.queries import CursorError, ListQuery
 from muniment.store.reader import Found, ListPage, Reader
 from muniment.store.search import everything
 from muniment.store.search.everything import COLLECTIONS
+from muniment.store.tables.following import Tables
+from muniment.store.tables.statements import MAX_CSV_ROWS, MAX_ROWS
 
 V1: Final = "/api/v1"
 SEARCH_LIMIT: Final = 8
@@ -58,7 +60,7 @@ SEARCH_LIMIT: Final = 8
 
 class Context(NamedTuple):
     """
-    The dependencies of handlers: the reader, the exports, and the instance's public URL or an empty text.
+    The dependencies of handlers: the reader, the exports, the tables, and the instance's public URL or an empty text.
 
     Args:
         listings: the lists by kind, with declared fields.
@@ -66,6 +68,7 @@ class Context(NamedTuple):
 
     reader: Reader
     exports: Exports
+    tables: Tables
     base_url: str
     listings: Mapping[str, Listing] = LISTINGS
 
@@ -409,6 +412,28 @@ def _export(context: Context, file: ExportFile) -> JSONObject:
     }
 
 
+def list_tables(context: Context, _path: str, _values: Values, headers: bytes) -> Result:
+    """Return the tables with their columns and the number of their rows."""
+    version, place = context.reader.version, context.reader.place
+    form = context.tables.form
+    found = context.tables.counts()
+    if found is None:
+        raise Unavailable("The tables are being made.", "Try again in a few seconds.", retry_after_s=5)
+    held, counts = found
+    data = []
+    for table in form.tables:
+        columns = [{"name": each.name, "type": each.type, "help": each.help} for each in table.columns]
+        data.append({"name": table.name, "help": table.help, "rows": counts.get(table.name, 0), "columns": columns})
+    body = msgspec.json.encode({"data": data, "edition": held.edition})
+    is_level = (held.edition, held.epoch) == place
+    return _result(body, context.reader.modified_at, headers, version, *((("*", "*"),) if is_level else ()))
+
+
+def answer_statement(context: Context, path: str, values: Values, headers: bytes) -> Result:
+    """Stand for the answer to a statement, which :class:`muniment.api.application.Api` asks on the event loop."""
+    raise NotImplementedError
+
+
 def companies_quick(context: Context, values: Values) -> bool:
     return not values["facets"] and context.reader.is_quick(
         list_query(context.listings["company"], f"{V1}/companies", values)
@@ -512,6 +537,11 @@ CHAIN: Final = hexadecimal(
     "failover, the response is an error instead of changes that do not continue yours.",
     digits=64,
 )
+SQL: Final = replace(
+    text("sql", "The statement.", example="SELECT count(*) AS companies FROM companies", maximum=10_000),
+    required=True,
+)
+FORMAT: Final = one_of("format", "The form of the response: json by default.", ("json", "csv"))
 SEARCH: Final = (
     replace(Q, required=True),
     one_of("kind", "Only results of this kind.", KINDS),
@@ -708,6 +738,35 @@ ROUTES: Final = (
         description="The whole registry as JSON Lines and CSV files, created in the background after changes.",
         schema="ExportList",
         answer=list_exports,
+    ),
+    Route(
+        path=f"{V1}/tables",
+        operation_id="listTables",
+        tag="Registry",
+        summary="List tables",
+        description="The public tables that statements read: their columns with types and meaning, and the number of "
+        "rows. They show one edition, at most 2 seconds behind the other responses.",
+        schema="TableList",
+        answer=list_tables,
+        quick=lambda _context, _values: False,
+    ),
+    Route(
+        path=f"{V1}/query",
+        operation_id="query",
+        tag="Registry",
+        summary="Query in SQL",
+        description="The answer to one statement in the SQL of SQLite, which begins with SELECT or WITH, about the "
+        "tables of `GET /api/v1/tables`. Every other parameter of the URL is a parameter of the statement: `:city` "
+        "is given by `city=Lisbon`, as a number if it is written as one. "
+        f"A response has at most {MAX_ROWS:,} rows and 1 MB, and texts of at most 10,000 characters; `truncated` says "
+        f"what cut it and how to get the rest. With `format=csv` it has at most {MAX_CSV_ROWS:,} rows and 32 MB as "
+        "CSV, where the header X-Muniment-Truncated says the same, and texts that a spreadsheet would run as a "
+        "formula begin with an apostrophe. "
+        "A statement may use 0.5 seconds of CPU time and 64 MB; what an address uses is limited too, and repeated "
+        "statements cost nothing until the registry changes.",
+        schema="QueryResult",
+        answer=answer_statement,
+        parameters=(SQL, FORMAT),
     ),
 )
 

@@ -9,3 +9,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Header = tuple[bytes, bytes]
+
+
+async def gone(receive: Receive) -> None:
+    """Wait until the client of a request has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -171,6 +171,7 @@ LimitName = Literal[
     "page_cpu",
     "body_time",
     "drawing",
+    "statements",
 ]
 BURST_OF_WRITES: Final = 2
 """Minutes' worth of changes that an account may make at once."""
@@ -195,6 +196,9 @@ BURST_OF_PROBES: Final = 100
 DRAWING_MS_A_MINUTE: Final = 2_000
 BURST_OF_DRAWING: Final = 5
 """Minutes' worth of drawing that an address may use at once: about 200 cards."""
+STATEMENT_MS_A_MINUTE: Final = 2_000
+BURST_OF_STATEMENTS: Final = 5
+"""Minutes' worth of statements that an address may use at once: some 1,000 typical ones, or 20 of the longest."""
 BODY_SECONDS_A_MINUTE: Final = 600
 """Seconds per minute that the request bodies of an address may take together. Most arrive at once and cost nothing."""
 
@@ -248,6 +252,10 @@ _WORDS: Final[dict[LimitName, _Words]] = {
         "The pages of this account have used too much computing time.", "Wait {wait_s} s, then try again."
     ),
     "drawing": _Words("Too many cards were drawn for this address.", "Wait {wait_s} s, then try again."),
+    "statements": _Words(
+        "The statements of this address have used too much computing time.",
+        "Wait {wait_s} s, then ask again; the export files and repeated statements cost nothing.",
+    ),
     "body_time": _Words(
         "The requests of this address have arrived too slowly.", "Wait {wait_s} s, then send each request at once."
     ),
@@ -292,6 +300,8 @@ class Fairness:
         """Seconds that request bodies of an address took, charged afterwards; uploads have a minimum rate instead."""
         self.drawing = Limiter(DRAWING_MS_A_MINUTE if rate else 0, DRAWING_MS_A_MINUTE * BURST_OF_DRAWING)
         """Milliseconds of CPU time for the cards that an address has drawn, charged afterwards."""
+        self.statements = Limiter(STATEMENT_MS_A_MINUTE if rate else 0, STATEMENT_MS_A_MINUTE * BURST_OF_STATEMENTS)
+        """Milliseconds of CPU time for the statements of an address, charged afterwards."""
         self.refused: dict[str, int] = defaultdict(int)
         """Refusals by the name of the limit."""
         self._lock = threading.Lock()

@@ -10,6 +10,7 @@ from muniment.kernel.fairness import (
     MAX_DRAFTS,
     MAX_UNEXECUTED_RUNS,
     NEW_CONNECTIONS_A_SECOND,
+    STATEMENT_MS_A_MINUTE,
     Fairness,
 )
 from muniment.kernel.phrases.phrase import Joined, Phrase, marked
@@ -51,6 +52,13 @@ def by_address(config: Config) -> str:
             rate=DRAWING_MS_A_MINUTE / 1000,
             burst=limits.drawing.burst / 1000,
         )
+    statements: str = marked("statements off")
+    if limits.statements.is_enabled:
+        statements = Phrase(
+            "{rate:g} s a minute of statements in SQL, {burst:g} s at once",
+            rate=STATEMENT_MS_A_MINUTE / 1000,
+            burst=limits.statements.burst / 1000,
+        )
     return Joined(
         _BETWEEN,
         (
@@ -60,6 +68,7 @@ def by_address(config: Config) -> str:
             Phrase("{count} client registrations an hour", count=limits.registrations.burst),
             Phrase("{count} pages at once", count=THREADS_A_HOLDER),
             cards,
+            statements,
         ),
     )
 

@@ -13,19 +13,25 @@ from typing import Final
 import msgspec
 
 from muniment.config import Config
+from muniment.declared_fields import instance_schema
 from muniment.durable_files import replacing
 from muniment.scrub.checks import Check, Damage, Slice, in_order
 from muniment.scrub.instance import EVERY_S, PASS_S
 from muniment.scrub.progress import Progress, turn
 from muniment.server.observability.metrics import Metrics
 from muniment.store.exports.files import MANIFEST
+from muniment.store.tables import FILE_NAME, comparing, following
+from muniment.store.tables.form import Form
 from muniment.store.verifying import export_files, sqlite_file
 
 EXPORTS: Final = "exports"
 PAGES: Final = "pages of this node's copy"
 DOCUMENTS: Final = "documents of this node's copy"
+TABLES: Final = "tables of this node"
 _REBUILDS: Final = "the server of this node builds its copy again from PostgreSQL"
 _DELETE: Final = "stop the server of this node, delete {file}, and start it: it is built again from PostgreSQL"
+_TABLES_MADE_AGAIN: Final = "the server of this node makes its tables again"
+_DELETE_TABLES: Final = "stop the server of this node, delete {file}, and start it: the tables are made again"
 _MADE_AGAIN: Final = "the server makes the exports again"
 
 
@@ -37,8 +43,9 @@ def node_checks(config: Config) -> list[Check]:
         count=lambda: len(export_files.listed(folder)) + 1,
         look=partial(_look_at_exports, folder),
     )
+    of_all = [exports, *_table_checks(config)]
     if not config.on_postgresql or not file.exists():
-        return [exports]
+        return of_all
     from muniment.store.verifying import node_copy  # imports psycopg, 6 MB
 
     pages = Check(
@@ -53,7 +60,39 @@ def node_checks(config: Config) -> list[Check]:
         count=lambda: node_copy.count(config.database_url),
         look=partial(_look_at_documents, config.database_url, file),
     )
-    return [pages, documents, exports]
+    return [pages, documents, *of_all]
+
+
+def _table_checks(config: Config) -> list[Check]:
+    file = config.published_file.with_name(FILE_NAME)
+    if not file.exists() or not config.published_file.exists():
+        return []
+    tables = Check(
+        name=TABLES,
+        fine="each row is as in the published documents",
+        count=lambda: comparing.count(config.published_file),
+        look=partial(_look_at_tables, config, file),
+    )
+    return [tables]
+
+
+def _look_at_tables(config: Config, file: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
+    form = Form(instance_schema(config), config.base_url)
+    pages = sqlite_file.faults(file, sqlite_file.WHOLE) if not after else []
+    if pages:
+        found = comparing.Compared(1, [(file.name, "; ".join(pages[:3]))], None)
+    else:
+        found = comparing.compare(config.published_file, file, form, after, limit)
+    remedy = _TABLES_MADE_AGAIN if mend else _DELETE_TABLES.format(file=file)
+    damages = [
+        Damage(check=TABLES, subject=subject, says=says, remedy=remedy, is_mended=mend)
+        for subject, says in found.faults
+    ]
+    if pages and mend:
+        following.remove(file)
+    elif damages and mend:
+        following.make_again(file)
+    return Slice(found.examined, damages, found.after)
 
 
 def _look_at_exports(folder: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check

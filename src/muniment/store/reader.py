@@ -43,6 +43,8 @@ from muniment.store.published_document import KINDS
 from muniment.store.queries import ListQuery, parse_cursor, selection
 from muniment.store.search.closest import Closest, guidance_of, keys_from, nearest_keys, unknown_keys
 from muniment.store.snapshot_state import SnapshotState, changes_after, load, touched
+from muniment.store.tables import FILE_NAME
+from muniment.store.tables.statements import Statements
 
 PAGE_CACHE_KIB: Final = 2_000
 LARGE_BYTES: Final = 500_000_000
@@ -108,6 +110,11 @@ class PublishedFile:
     def version(self) -> int:
         """Return a number for caches, which no other state of the file has in this process."""
         return self._state.version
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """Return the edition and the epoch, by which the tables say what they show."""
+        return self._state.edition, self._state.epoch
 
     @property
     def modified_at(self) -> str:
@@ -448,8 +455,11 @@ class Reader(PublishedFile):
         """The checksums of bodies whose digest was compared, by ETag."""
         self.pool = ThreadPoolExecutor(POOL_THREADS, thread_name_prefix="reader")
         """Runs queries that are too slow for an event loop; see :meth:`is_quick`."""
+        self.statements = Statements(path.with_name(FILE_NAME), self)
+        """Statements of visitors about the tables, which are beside the file."""
 
     def close(self) -> None:
+        self.statements.close()
         self.pool.shutdown()
         super().close()
 

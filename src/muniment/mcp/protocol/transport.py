@@ -24,7 +24,7 @@ from urllib.parse import unquote
 import msgspec
 
 from muniment.kernel import tracing
-from muniment.kernel.asgi import Receive, Scope, Send
+from muniment.kernel.asgi import Receive, Scope, Send, gone
 from muniment.kernel.fairness import Limiter
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Forbidden, MethodNotAllowed, Problem
@@ -604,13 +604,13 @@ async def answer(
         stream: None for a client that accepts JSON only.
     """
     work = asyncio.ensure_future(call(stream.report if stream else None))
-    gone = asyncio.ensure_future(_gone(receive))
+    left = asyncio.ensure_future(gone(receive))
     try:
         while not work.done():
-            await asyncio.wait({work, gone}, timeout=PING_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, left}, timeout=PING_S, return_when=asyncio.FIRST_COMPLETED)
             if work.done():
                 break
-            if gone.done():
+            if left.done():
                 return None
             if stream is not None:
                 await stream.ping()
@@ -621,13 +621,8 @@ async def answer(
         return None
     finally:
         work.cancel()
-        gone.cancel()
-        await asyncio.gather(work, gone, return_exceptions=True)
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
+        left.cancel()
+        await asyncio.gather(work, left, return_exceptions=True)
 
 
 def _event(body: bytes) -> bytes:
