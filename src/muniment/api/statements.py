@@ -99,8 +99,9 @@ def truncation(answered: Answered) -> JSONObject | None:
 
 async def answer_csv(statements: Statements, asked: Asked, scope: Scope, receive: Receive, send: Send) -> None:
     """Send the answer to a statement as CSV."""
+    client = str(scope.get("state", {}).get("client", ""))
     with statements.file() as file:
-        told = await asked_while_there(statements.answer(asked, str(scope.get("state", {}).get("client", "")), file), receive)
+        told = await asked_while_there(statements.answer(asked, client, file), receive)
         if told is None:
             return
         answer = Answer(b"", told.tag.encode(), content_type=CSV)

@@ -10,10 +10,11 @@ from muniment.schema.kinds import Country, Money, Number
 from muniment.schema.objects import registry_schema
 from muniment.schema.record import Field
 from muniment.store import published
+from muniment.store.exports.exports import Stopped
 from muniment.store.reader import Reader
 from muniment.store.tables import following
 from muniment.store.tables.comparing import compare, count
-from muniment.store.tables.following import Stopped, Tables, followed, make_again
+from muniment.store.tables.following import Tables, followed, make_again
 
 ADDRESS = {"address_1": "Quay 1", "address_2": None, "city": "Lisbon", "state": None, "zip": "0100", "country": "PT"}
 WHOLE = {

@@ -162,7 +162,7 @@ class Guard:
     def __call__(self, action: int, first: str | None, second: str | None, _: str | None, __: str | None) -> int:
         if action in {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE}:
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_READ and first in self._readable:
+        if action == sqlite3.SQLITE_READ and (first in self._readable or _is_of_statement(first, second)):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS:
             self.changes = self.changes or (second or "").lower() in CHANGING
@@ -173,6 +173,15 @@ class Guard:
             of = {sqlite3.SQLITE_READ: first, sqlite3.SQLITE_FUNCTION: f"{second}()"}
             self.refused = of.get(action) or "statement"
         return sqlite3.SQLITE_DENY
+
+
+def _is_of_statement(table: str | None, column: str | None) -> bool:
+    """
+    Return whether no column of a table is read that can be a part of the statement, such as that of a WITH.
+
+    SQLite's own tables begin with its name; a virtual one that is none of these cannot be made here.
+    """
+    return column == "" and not (table or "").startswith(("_", "sqlite_"))
 
 
 class _Clock:
@@ -469,13 +478,13 @@ class _Explaining:
         }
 
     def _at(self, name: str) -> str:
-        """Return where a name stands first; an empty text if that is not found."""
+        """Return the place of the first occurrence of a name; an empty text without one."""
         match = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", self._asked.sql, re.IGNORECASE)
         return "" if match is None else self._place(match.start())
 
     def _at_fault(self, near: str, said: str) -> str:
         """
-        Return where the token stands that SQLite does not expect, which may be there several times.
+        Return the place of the token that SQLite does not expect, of which there may be several.
 
         A statement that ends with the right one has the same fault; one that ends before it is only incomplete.
         """

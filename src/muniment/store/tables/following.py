@@ -27,6 +27,7 @@ from muniment.store.database import erasure
 from muniment.store.database.faults import DamagedDocument, damages_read, is_damage
 from muniment.store.database.handles import open_counted
 from muniment.store.database.reading import open_for_reading
+from muniment.store.exports.exports import Stopped
 from muniment.store.published_document import KINDS
 from muniment.store.reader import PublishedFile
 from muniment.store.snapshot_state import SnapshotState
@@ -58,10 +59,6 @@ _GONE: Final = (
     " (SELECT 1 FROM published_document WHERE kind = 'person' AND key = value)"
 )
 _Change = tuple[int, str, str, str, str, str | None]
-
-
-class Stopped(Exception):  # noqa: N818 - a signal, not an error
-    """The process is shutting down."""
 
 
 class _OtherFeed(Exception):  # noqa: N818 - a state
@@ -265,7 +262,7 @@ class Tables:
         """Apply the changes after *held* until the tables are level with the published documents."""
         after = held.edition
         while True:
-            read: list[tuple[str, list[_Document]]] = []
+            read: list[tuple[str, list[_Unwritten]]] = []
             with self._published.snapshot() as (source, state):
                 now = held._replace(edition=state.edition, erased=erasure.latest(source))
                 rows = _changes_after(source, state, held, after, AT_ONCE)
@@ -360,7 +357,7 @@ def _create(own: sqlite3.Connection, form: Form) -> None:
             own.execute(statement)
 
 
-class _Document(NamedTuple):
+class _Unwritten(NamedTuple):
     """A document to be written; without a body, it is not published any more."""
 
     key: str
@@ -368,7 +365,7 @@ class _Document(NamedTuple):
     first_change: str | None
 
 
-def _read(source: sqlite3.Connection, kind: str, keys: list[str]) -> list[_Document]:
+def _read(source: sqlite3.Connection, kind: str, keys: list[str]) -> list[_Unwritten]:
     """
     Read documents, and when they changed first.
 
@@ -384,7 +381,7 @@ def _read(source: sqlite3.Connection, kind: str, keys: list[str]) -> list[_Docum
             raise damages_read.document(kind, key)
         bodies[key] = body
     first_changes = dict(source.execute(_TIMES, (kind, chosen)).fetchall())
-    return [_Document(key, bodies.get(key), first_changes.get(key)) for key in keys]
+    return [_Unwritten(key, bodies.get(key), first_changes.get(key)) for key in keys]
 
 
 def _changes_after(
@@ -403,7 +400,7 @@ def _changes_after(
     return rows
 
 
-def _insert(own: sqlite3.Connection, form: Form, kind: str, documents: list[_Document]) -> None:
+def _insert(own: sqlite3.Connection, form: Form, kind: str, documents: list[_Unwritten]) -> None:
     """Insert the rows of documents."""
     tables = form.of_kind[kind]
     rows: list[list[Row]] = [[] for _ in tables]

@@ -29,6 +29,7 @@ class Guide(NamedTuple):
 
 GUIDES: Final = (
     Guide("read", gettext_lazy("Read the registry"), gettext_lazy("Lists, search, filters and single items.")),
+    Guide("query", gettext_lazy("Query in SQL"), gettext_lazy("Joins, sums and tables for spreadsheets.")),
     Guide("follow", gettext_lazy("Follow changes"), gettext_lazy("Exports, the change feed and Atom feeds.")),
     Guide(
         "connect",
