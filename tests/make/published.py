@@ -5,13 +5,16 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
+from muniment.schema.objects import Schema, registry_schema
 from muniment.store import published
 from muniment.store.lists.highlights import PLACED, VOTES_END
 from muniment.store.lists.scores import written
 from muniment.store.published_document import PublishedDocument, PublishedEntry
-from muniment.store.reader import ListPage
+from muniment.store.reader import ListPage, Reader
 from muniment.store.search.keys import SITE, SYMBOL, host_of, marked
 from muniment.store.search.text_index import SearchTexts
+from muniment.store.tables import FILE_NAME
+from muniment.store.tables.following import Tables
 
 AT = "2026-01-01T00:00:00.000000Z"
 MARK = "imported 2026-01-01"
@@ -193,6 +196,13 @@ class Publisher:
 
     def close(self) -> None:
         self.connection.close()
+
+
+def follow(reader: Reader, schema: Schema | None = None) -> None:
+    """Make the tables of what *reader* reads, and leave them as they are."""
+    tables = Tables(reader.path.with_name(FILE_NAME), reader, schema or registry_schema("USD"))
+    tables.follow()
+    tables.close()
 
 
 def ids(page: ListPage) -> list[str]:

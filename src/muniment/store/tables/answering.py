@@ -368,7 +368,7 @@ _NO_COLUMN: Final = re.compile(r"(?:no such column|ambiguous column name): (.*)"
 _NO_FUNCTION: Final = re.compile(r"no such function: (.*)", re.DOTALL)
 _NO_VALUE: Final = re.compile(r"binding parameter :(\w+)|Binding (\d+) has no name")
 _SELECT_ONLY: Final = "Only reading is allowed: one statement that begins with SELECT or WITH."
-_LIST: Final = "GET /api/v1/tables lists the tables and their columns."
+_LIST: Final = "SELECT name, sql FROM sqlite_schema lists the tables and their columns."
 _OF_SQLITE: Final = "SQLite's functions for numbers, texts, dates, JSON and windows are available."
 _SHOWN: Final = 100
 """Characters of a statement in a message."""
@@ -425,7 +425,7 @@ class _Explaining:
         near = match[1]
         return _Refusal(
             f'Syntax error near "{near[:_SHOWN]}"{self._at_fault(near, said)}.',
-            "The dialect is that of SQLite; texts are in single quotes.",
+            f"The dialect is that of SQLite; texts are in single quotes. {_LIST}",
         )
 
     def _table(self, said: str) -> _Refusal | None:
