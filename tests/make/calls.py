@@ -12,6 +12,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "get_scoring_framework": {"frameworkId": "framework-1"},
     "get_program_framework": {"frameworkId": "ember-grants"},
     "changes_since": {"since": "1"},
+    "query": {"sql": "SELECT slug, name FROM companies"},
 }
 """The required arguments of the public tools, over `services.mcp.fictional_registry`."""
 SAMPLES: dict[str, Any] = {
@@ -36,6 +37,7 @@ SAMPLES: dict[str, Any] = {
     "contentBase64": "aGFyYm91cg==",
     "expectedVersion": 1,
     "changes": {"description": "A harbour."},
+    "sql": "SELECT slug FROM companies",
     "positions": {"end": ["x"]},
     "expectedTotals": {"positions": 2},
 }

@@ -233,7 +233,12 @@ def page(call, found):
     yield Page(found[1])
 
 
+def all_tables(call, found):
+    yield "query", {"sql": found[1]}
+
+
 RULES = {
+    r"(SELECT name, sql FROM sqlite_schema) lists": all_tables,
     r"Call again with (\w+)(?:\[\d+\])?(?: as|:) (.+?)\.(?:$| )": again_with,
     r"Did you mean (\w+)\? The arguments are": meant_argument,
     r"(?<!\? )The arguments are: (.*)\.$": unknown_argument,

@@ -30,6 +30,7 @@ from services.mcp import legacy, modern, public_server
 pytestmark = pytest.mark.requirement("mcp.untrusted-text")
 PUBLIC = {
     "changes_since": {"since": "2026-01-01"},
+    "query": {"sql": "SELECT name FROM people"},
     "search": {"query": "quay ada"},
     "fetch": {"id": "company:quillmere"},
     "list_companies": {},
@@ -81,6 +82,7 @@ def published(tmp_path_factory):
         msgspec.structs.replace(program, item=json.dumps(json.loads(program.body)["data"]).encode()),
     )
     reader = Reader(path)
+    make.follow(reader)
     yield publisher, reader
     reader.close()
     publisher.close()
@@ -124,7 +126,9 @@ def check(tool, result):
     """Fail unless exactly the items of a result have a mark."""
     marks = result["_meta"][PROVENANCE]
     content = result["structuredContent"]
-    found = items_of(tool, content.get("results") or content.get("data") or [content])
+    found = {("rows", "*")}
+    if tool != "query":
+        found = items_of(tool, content.get("results") or content.get("data") or [content])
     assert found
     assert found == {(section, key) for section, keys in marks.items() for key in keys}
     every = [mark for keys in marks.values() for mark in keys.values()]
@@ -259,7 +263,7 @@ def test_every_owner_tool_with_text_of_users_marks_each_item_and_no_tool_is_forg
         "submit_application": {"runId": other.run_id, "withdraw": True},
     }
     with manage() as server:
-        same = {"complete_document_upload", "list_frameworks", "get_framework"}  # as upload_document, and public tools
+        same = {"complete_document_upload", "list_frameworks", "get_framework", "query"}  # as others, and public tools
         names = server.asker.server.tools.keys() - UNMARKED.keys() - same
         assert names == calls.keys(), "a new tool needs a call here, or a reason in UNMARKED"
         for name, arguments in calls.items():

@@ -165,6 +165,7 @@ def fictional_registry(path: Path) -> Iterator[Reader]:
         make.company(62, "夜明け", symbol="DAWN", description='Native script & "quotes" \u2028 <b>'),
     )
     reader = Reader(path)
+    make.follow(reader)
     try:
         yield reader
     finally:

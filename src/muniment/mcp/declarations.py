@@ -123,7 +123,8 @@ class Tool:
         keys: arguments that name documents, by their kind; they take addresses of the registry too.
         instant: the handler returns no awaitable to a caller who cannot wait; it raises NotAtOnce.
         view: the address of the view that clients may show with an answer; "" for none.
-        waits: the handler waits as long as the argument ``waitSeconds`` says.
+        waits: the handler waits, as long as the argument ``waitSeconds`` says or for a statement; it is canceled when
+            the client goes away.
 
     Source: decisions, section 3.
     """

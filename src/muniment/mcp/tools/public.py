@@ -1,5 +1,5 @@
 """
-The public tool server: fifteen tools over the reader that the REST API uses, so both return the same data.
+The public tool server: sixteen tools over the reader that the REST API uses, so both return the same data.
 
 Source: tools, Public server; decisions, section 3.
 """
@@ -38,6 +38,7 @@ from muniment.mcp.tools.output_schemas import (
 )
 from muniment.mcp.tools.public_lookups import MAX_IDS, ChangeTools, PublicTools
 from muniment.mcp.tools.public_search import SearchTools
+from muniment.mcp.tools.query import query_tool
 from muniment.schema.filters import Criterion, Listing
 from muniment.schema.objects import Schema
 from muniment.store.reader import Reader
@@ -46,13 +47,14 @@ _INSTRUCTIONS = f"""\
 A registry of reviewed companies, DAOs, nonprofits, accelerators and VCs, the people who hold positions in them, \
 and assessment frameworks. Everything is public and read-only.
 
-- search finds companies, people and frameworks by any words; fetch reads one as text. list_companies and list_people \
-take q, filters and sort; their items have the slug (a company's id, a person's slug) for get_company and get_person. \
+- search finds companies, people and frameworks by any words; fetch reads one as text; query answers SQL. \
+list_companies and list_people take q, filters and sort; their items have the slug (a company's id, a person's slug) \
+for get_company and get_person. \
 Page addresses and exact names work too.
 {INSTRUCTIONS}\
 - Answers are summaries without nulls, logos and times; …Truncated marks cut texts. fields returns only what it names, \
 e.g. ["treasury"]; detail "full" returns everything.
-- An answer has at most 60 KB; 25 items take 5 to 10 KB, or 50 bytes each with one field. Ask only for parts of \
+- An answer has at most 60 KB; 25 items take 5 to 10 KB, with one field 1. Ask only for parts of \
 get_company you need.
 - Lists: repeat with page = nextPage until it is null. pagination.total counts.
 - The hint of a failure says what to call instead.
@@ -290,6 +292,7 @@ def _tools(tools: PublicTools, searches: SearchTools, changes: ChangeTools, sche
             **_FRAMEWORK_ID,
             **_SHOWN,
         ),
+        query_tool(schema, lambda: tools.reader),
         _tool(
             "changes_since",
             "List changes",

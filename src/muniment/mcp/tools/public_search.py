@@ -19,20 +19,25 @@ from muniment.kernel.problems import BadRequest, NotFound
 from muniment.mcp import provenance
 from muniment.mcp.declarations import Arguments, Caller, Marked
 from muniment.mcp.tools import answers
-from muniment.mcp.tools.public_lookups import PublicAnswers
+from muniment.mcp.tools.near_statements import is_only_common, near_statement
+from muniment.mcp.tools.public_lookups import MAX_SHOWN, PublicAnswers
 from muniment.schema.company_parts import CAP_TABLE_ENTRY, DISTRIBUTION, PROPOSAL
 from muniment.schema.objects import Schema
 from muniment.schema.record import Record
 from muniment.store.published_document import KINDS
 from muniment.store.reader import Found
 from muniment.store.search import everything
+from muniment.store.search.closest import SIMILAR
 from muniment.store.search.everything import COLLECTIONS, Everything
+from muniment.store.search_text import pieces
 
 MAX_RESULTS: Final = 10
 _FILTERS: Final = (
     "Search has no conditions: use the filters of list_companies (type, theme, city, country, raising, treasuryMin) "
-    "and list_people (company, title), and compare their answers."
+    "and list_people (company, title), or query, which answers SELECT statements."
 )
+WORDS_OF_A_NAME: Final = 2
+"""Up to so many words, a name that is similar in some of them may be meant; a longer query is a question."""
 
 
 class SearchTools(PublicAnswers):
@@ -51,7 +56,7 @@ class SearchTools(PublicAnswers):
         return self._cached(("mcp", "search", query), KINDS, lambda: self._search(query), quick=False)
 
     def _search(self, query: str) -> Marked:
-        found = everything.search(self.reader, query, limit=MAX_RESULTS)
+        found = _without_chance(query, everything.search(self.reader, query, limit=MAX_RESULTS))
         found = found._replace(results=found.results[:MAX_RESULTS])
         listed = self._matches(query, found)
         close, published = self._close_documents(found)
@@ -63,7 +68,7 @@ class SearchTools(PublicAnswers):
         if found.not_understood:
             answer["notUnderstood"] = list(found.not_understood)
         if found.hint:
-            answer["hint"] = _hint_of(found)
+            answer["hint"] = _hint_of(query, found)
         marks = [(result.kind, result.provenance) for result in found.results]
         marks += [(kind, document.provenance[0]) for (kind, _), document in published.items()]
         return provenance.of_several(msgspec.json.encode(answer), marks)
@@ -162,12 +167,32 @@ def _near_in_words(kind: str, key: str, why: str, found: Found) -> tuple[str, st
     return shown.title, " ".join(filter(None, (why, shown.about)))
 
 
-def _hint_of(found: Everything) -> str:
-    """Return the hint of an unsuccessful search; if several words are not understood, it names tools with filters."""
-    if len(found.not_understood) < 2:
+def _without_chance(query: str, found: Everything) -> Everything:
+    """
+    Return what a query finds without what has only its common words, or words like some of them.
+
+    A text that has "companies", "by" and "type" does not answer "companies by type".
+    """
+    is_named = any(everything.has_words(result.name, pieces(query)) for result in found.results)
+    hint = f'Nothing is named "{query[:MAX_SHOWN]}".'
+    if is_only_common(query) and not is_named:
+        return found._replace(results=(), closest=(), not_understood=tuple(query.split()), hint=hint)
+    if found.results or len(pieces(query)) <= WORDS_OF_A_NAME:
+        return found
+    closest = tuple((kind, each) for kind, each in found.closest if not 0 < each.similarity < SIMILAR)
+    if found.closest and not closest:
+        found = found._replace(hint=hint)
+    return found._replace(closest=closest, not_understood=everything.not_understood(query, closest))
+
+
+def _hint_of(query: str, found: Everything) -> str:
+    """Return the hint of an unsuccessful search: a statement that is near, or the tools that take conditions."""
+    if len(found.not_understood) < WORDS_OF_A_NAME:
         return found.hint
     named = "The results are only names that the query contains. " if found.closest else ""
-    return f"{found.hint} {named}{_FILTERS}"
+    statement = near_statement(query, [each.id for kind, each in found.closest if kind == "company"])
+    other = f"Call query with sql: {statement}" if statement else _FILTERS
+    return f"{found.hint} {named}{other}"
 
 
 MAX_CHARACTERS: Final = 20_000

@@ -120,7 +120,7 @@ def search(reader: Reader, q: str, *, limit: int, kinds: Collection[str] = KINDS
         totals={kind: page.total for kind, page in pages.items()},
         closest=closest,
         hint="" if results else _hint(q, pages, has_closest=bool(closest)),
-        not_understood=() if results else _not_understood(q, closest),
+        not_understood=() if results else not_understood(q, closest),
         version=min(versions),
         modified_at=modified_at,
     )
@@ -156,7 +156,7 @@ def _closest(
     return tuple((kind, document) for _, kind, document in ordered[:MAX_CLOSEST])
 
 
-def _not_understood(q: str, closest: Sequence[tuple[str, Closest]]) -> tuple[str, ...]:
+def not_understood(q: str, closest: Sequence[tuple[str, Closest]]) -> tuple[str, ...]:
     """Return the words of an unsuccessful query that no name explains; none if a name is similar to the whole query."""
     explained: set[str] = set()
     for _, document in closest:
