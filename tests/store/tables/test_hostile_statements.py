@@ -27,7 +27,7 @@ WRITES = [
     *("CREATE VIRTUAL TABLE x USING fts5(a)", "CREATE VIRTUAL TABLE x USING csv(filename='/etc/passwd')"),
     *("CREATE VIRTUAL TABLE temp.x USING dbstat", "CREATE TRIGGER x AFTER INSERT ON companies BEGIN SELECT 1; END"),
     *("CREATE INDEX x ON companies (name)", "ALTER TABLE companies RENAME TO x", "ALTER TABLE companies ADD y"),
-    *("REINDEX", "ANALYZE", "ANALYZE companies", "VACUUM", "VACUUM INTO '/tmp/x'", "REPLACE INTO people VALUES (1)"),
+    *("REINDEX", "ANALYZE", "ANALYZE companies", "VACUUM", "VACUUM INTO 'x'", "REPLACE INTO people VALUES (1)"),
     *("BEGIN", "BEGIN EXCLUSIVE", "COMMIT", "ROLLBACK", "SAVEPOINT x", "RELEASE x", "ROLLBACK TO x", "END"),
     *("ATTACH '/etc/passwd' AS p", "ATTACH ':memory:' AS p", "ATTACH 'file:x?mode=memory' AS p", "DETACH main"),
     *("WITH t AS (SELECT 1) INSERT INTO people SELECT * FROM t", "WITH t AS (SELECT 1) DELETE FROM people"),
@@ -98,7 +98,7 @@ FUNCTIONS = [
             "load_extension('x')",
             "load_extension('/lib/x.so', 'main')",
             "readfile('/etc/passwd')",
-            "writefile('/tmp/x', 1)",
+            "writefile('x', 1)",
         ),
         *(
             "edit('x')",

@@ -27,8 +27,8 @@ from muniment.schema.record import Record
 from muniment.store.published_document import KINDS
 from muniment.store.reader import Found
 from muniment.store.search import everything
-from muniment.store.search.closest import SIMILAR
 from muniment.store.search.everything import COLLECTIONS, Everything
+from muniment.store.search.forgiving import SIMILAR
 from muniment.store.search_text import pieces
 
 MAX_RESULTS: Final = 10

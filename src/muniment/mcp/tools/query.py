@@ -136,7 +136,7 @@ def _hints(answered: Answered) -> list[str]:
     hints: JSONMapping = {
         "rows": f"There are more than {answered.count:,} rows: raise limit, up to {MAX_ROWS:,}, or add ORDER BY and "
         f"OFFSET {answered.count}.",
-        "bytes": f"The rows have more than {ROWS_BYTES // 1_000} KB: select fewer columns, or go on with ORDER BY and "
+        "bytes": f"The rows have more than {ROWS_BYTES // 1_000} KB: select fewer columns, or continue with ORDER BY and "
         f"OFFSET {answered.count}.",
         "cells": f"Texts are cut at {MAX_CELL_CHARACTERS:,} characters: substr(column, {MAX_CELL_CHARACTERS + 1}) has "
         "the rest.",
