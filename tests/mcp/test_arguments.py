@@ -131,7 +131,6 @@ def test_every_owner_tool_reads_arguments_as_clients_send_them(reader):
             "runId": "01m8ftx81rxqvx3jsq84w6dm6q",
             "otherRunId": "01m8ftx81rxqvx3jsq84w6dm6r",
             "uploadId": "none",
-            "sql": "SELECT 1",
         }
 
         def call(name, arguments):

@@ -25,7 +25,7 @@ def tables(config):
     publisher.publish(*(company(number) for number in range(1, 9)))
     reader = Reader(config.published_file)
     path = config.published_file.with_name(FILE_NAME)
-    made = Tables(path, reader, instance_schema(config), base_url=config.base_url)
+    made = Tables(path, reader, instance_schema(config))
     made.follow()
     yield made
     made.close()

@@ -78,7 +78,7 @@ class Api:
             shared=shared,
         )
         tables_file = reader.path.with_name(FILE_NAME)
-        self.tables = Tables(tables_file, reader, schema, base_url=config.base_url)
+        self.tables = Tables(tables_file, reader, schema)
         self.reader = reader
         self.cache = reader.answers
         self._config = config

@@ -77,7 +77,7 @@ def _table_checks(config: Config) -> list[Check]:
 
 
 def _look_at_tables(config: Config, file: Path, after: str, limit: int, mend: bool) -> Slice:  # noqa: FBT001 - the signature of a check
-    form = Form(instance_schema(config), config.base_url)
+    form = Form(instance_schema(config))
     pages = sqlite_file.faults(file, sqlite_file.WHOLE) if not after else []
     if pages:
         found = comparing.Compared(1, [(file.name, "; ".join(pages[:3]))], None)

@@ -1,5 +1,5 @@
 """
-The tool `query`, which both servers have: one statement in SQL about the public tables.
+The tool `query`: one statement in SQL about the public tables.
 
 Its description carries the tables, so that a model writes a statement without another call.
 """
@@ -10,7 +10,6 @@ from typing import Any, Final
 import msgspec
 
 from muniment.kernel.json import JSONMapping, JSONObject
-from muniment.kernel.problems import Unavailable
 from muniment.mcp.declarations import Arguments, Caller, Marked, Tool
 from muniment.mcp.tools.answers import BUDGET_BYTES
 from muniment.mcp.tools.output_schemas import INTEGER, STRING, list_of, object_of
@@ -27,8 +26,6 @@ ROWS_BYTES: Final = BUDGET_BYTES - 6_000
 """What the rows of an answer may take; names of columns and the hint have the rest."""
 MAX_TABLES_CHARACTERS: Final = 1_250
 """What the tables may take of the description: with all other tools a model sees at most 9.5 KB."""
-MARK: Final = b'{"rows":{"*":"owner"}}'
-"""The provenance of rows: a text may be any owner's, whose item it no longer names."""
 _BRIEF: Final = frozenset(
     {
         *("reviewed_at", "maintained_by_owner", "first_change", "dao_website", "document_id", "company_name"),
@@ -43,7 +40,7 @@ _BRIEF: Final = frozenset(
 def tables_in_brief(schema: Schema) -> str:
     """Return the tables with the names of their columns, cut where declared fields would make them too long."""
     found = []
-    for table in Form(schema, "").tables:
+    for table in Form(schema).tables:
         names = [each.name for each in table.columns if each.name not in _BRIEF and not each.name.endswith("_minor")]
         found.append(f"{table.name}({' '.join(names)})")
     text = " ".join(found)
@@ -52,51 +49,37 @@ def tables_in_brief(schema: Schema) -> str:
     return f"{text[:MAX_TABLES_CHARACTERS].rpartition(' ')[0]} …"
 
 
-def query_tool(schema: Schema, reader: Callable[[], Reader | None], scope: str | None = None) -> Tool:
-    """
-    Return the tool; at the owner server, whose tools fill their list, its description does not carry the tables.
-
-    Args:
-        reader: returns the reader of the published file, None while it cannot be read.
-    """
-
+def query_tool(schema: Schema, reader: Callable[[], Reader]) -> Tool:
     async def query(arguments: Arguments, caller: Caller) -> Marked:
-        found = reader()
-        if found is None:
-            raise Unavailable("The registry cannot be read at the moment.", "Try again in a few seconds.")
         parameters = {name: _value(value) for name, value in (arguments.get("params") or {}).items()}
         asked = Asked(arguments["sql"], parameters, arguments.get("limit", DEFAULT_ROWS), ROWS_BYTES)
-        return await answer(found, asked, caller.client)
+        return await answer(reader(), asked, caller.client)
 
     cut = object_of({"by": list_of(STRING), "hint": STRING})
     row = {"type": "array"}
-    public = (
-        "One SELECT in SQLite's SQL, for joins, sums, counts and all that no filter offers. "
-        f"{tables_in_brief(schema)}. company, person and framework are slugs; dates are ISO text, true is 1, amounts "
-        f"are in major units, countries two letters. proposals.status: {', '.join(PROPOSAL_STATUSES)}; "
-        f"socials.network: {', '.join(each.name for each in SOCIALS.fields)}. PRAGMA table_info(companies) lists every "
-        "column."
-    )
-    owner = "One SELECT about public data; SELECT sql FROM sqlite_schema lists tables."
-    limit: JSONObject = {"type": "integer", "minimum": 1, "maximum": MAX_ROWS, "default": DEFAULT_ROWS}
-    params: JSONObject = {"type": "object"}
-    if scope is None:
-        limit["description"] = f"rows, default {DEFAULT_ROWS}"
-        params["description"] = "values of :names"
     return Tool(
         name="query",
         title="Query in SQL",
-        description=public if scope is None else owner,
+        description="One SELECT in SQLite's SQL, for joins, sums, counts and all that no filter offers. "
+        f"{tables_in_brief(schema)}. company, person and framework are slugs; dates are ISO text, true is 1, amounts "
+        f"are in major units, countries two letters. proposals.status: {', '.join(PROPOSAL_STATUSES)}; "
+        f"socials.network: {', '.join(each.name for each in SOCIALS.fields)}. PRAGMA table_info(companies) lists every "
+        "column.",
         arguments={
             "sql": {"type": "string", "maxLength": MAX_SQL_BYTES},
-            "params": params,
-            "limit": limit,
+            "params": {"type": "object", "description": "values of :names"},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_ROWS,
+                "default": DEFAULT_ROWS,
+                "description": f"rows, default {DEFAULT_ROWS}",
+            },
         },
         required=("sql",),
         promised=("columns", "rows"),
         answer={"columns": list_of(STRING), "rows": list_of(row), "edition": INTEGER, "truncated": cut},
         handler=query,
-        scope=scope,
         waits=True,
         read_only=True,
         idempotent=True,
@@ -118,7 +101,9 @@ async def answer(reader: Reader, asked: Asked, client: str) -> Marked:
     if kept is not None:
         return kept
     told = await reader.statements.answer(asked, client)
-    made = Marked(msgspec.json.encode(_shown(told.answered)), MARK)
+    # A text of a row may be any owner's, and no longer names its item.
+    marks = {"rows": {"*": f"owner {reader.updated_at[:10]}"}}
+    made = Marked(msgspec.json.encode(_shown(told.answered)), msgspec.json.encode(marks))
     if told.version is not None:
         size_bytes = len(made.content) + size_of(key)
         reader.answers.put(key, made, size_bytes=size_bytes, version=told.version, depends=(("*", "*"),))
@@ -136,8 +121,8 @@ def _hints(answered: Answered) -> list[str]:
     hints: JSONMapping = {
         "rows": f"There are more than {answered.count:,} rows: raise limit, up to {MAX_ROWS:,}, or add ORDER BY and "
         f"OFFSET {answered.count}.",
-        "bytes": f"The rows have more than {ROWS_BYTES // 1_000} KB: select fewer columns, or continue with ORDER BY and "
-        f"OFFSET {answered.count}.",
+        "bytes": f"The rows have more than {ROWS_BYTES // 1_000} KB: select fewer columns, or continue with ORDER BY "
+        f"and OFFSET {answered.count}.",
         "cells": f"Texts are cut at {MAX_CELL_CHARACTERS:,} characters: substr(column, {MAX_CELL_CHARACTERS + 1}) has "
         "the rest.",
     }

@@ -43,7 +43,7 @@ MOST_CPU_S: Final = 0.75
 """Seconds after which the process ends: a single step of SQLite, and its compiler, cannot be interrupted."""
 STEPS: Final = 1_000
 """Steps of SQLite between two looks at the time."""
-NICENESS: Final = 10
+NICENESS: Final = 5
 """Requests for pages and documents come first."""
 MAX_CELL_CHARACTERS: Final = 10_000
 PART_BYTES: Final = 256 << 10
@@ -281,7 +281,7 @@ def _run(
     connection.set_progress_handler(clock.is_over, STEPS)
     cursor = connection.execute(asked.sql, asked.parameters)
     if cursor.description is None:
-        raise _Refusal("There is no statement.", "Begin with SELECT or WITH.")
+        raise _Refusal("There is no statement.", f"Begin with SELECT or WITH. {_LIST}")
     columns = _different([name for name, *_ in cursor.description])
     return columns, (_csv if asked.is_csv else _rows)(cursor, columns, asked, send)
 

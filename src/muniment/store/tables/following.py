@@ -80,18 +80,12 @@ class Followed(NamedTuple):
 
 
 class Tables:
-    """
-    The tables at *path*, made from *published*.
+    """The tables at *path*, made from *published*."""
 
-    Args:
-        base_url: as :class:`Form`.
-    """
-
-    def __init__(self, path: Path, published: PublishedFile, schema: Schema, *, base_url: str = "") -> None:
+    def __init__(self, path: Path, published: PublishedFile, schema: Schema) -> None:
         self.path = path
         self._published = published
-        self._base_url = base_url
-        self.form = Form(schema, base_url)
+        self.form = Form(schema)
         self._own: sqlite3.Connection | None = None
         self._turn: int | None = None
         """The descriptor of the lock that makes this process the writer."""
@@ -101,7 +95,7 @@ class Tables:
 
     def use(self, schema: Schema) -> None:
         """Make the tables of *schema* from now on."""
-        self.form = Form(schema, self._base_url)
+        self.form = Form(schema)
 
     def start(self) -> None:
         if self._thread is None:

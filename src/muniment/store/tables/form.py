@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from muniment.kernel.json import JSONObject
-from muniment.kernel.wire import parse_amount, parse_money, with_picture_addresses
+from muniment.kernel.wire import parse_amount, parse_money
 from muniment.schema.company import CSV_LAST
 from muniment.schema.company_parts import ADDRESS, DISTRIBUTION, SOCIALS
 from muniment.schema.kinds import (
@@ -124,26 +124,20 @@ class Table(msgspec.Struct, frozen=True, dict=True):
 
 
 class Form:
-    """
-    The tables of a schema.
+    """The tables of a schema."""
 
-    Args:
-        base_url: the public URL of the instance, which the addresses of stored pictures begin with.
-    """
-
-    def __init__(self, schema: Schema, base_url: str) -> None:
-        self._base_url = base_url
+    def __init__(self, schema: Schema) -> None:
         self.tables = (*_tables(schema), CHANGES)
         self.of_kind: dict[str, tuple[Table, ...]] = {
             kind: tuple(each for each in self.tables if each.kind == kind) for kind in KINDS
         }
-        shape = [VERSION, base_url, [each.statements for each in self.tables]]
+        shape = [VERSION, [each.statements for each in self.tables]]
         self.id = hashlib.sha256(msgspec.json.encode(shape)).hexdigest()[:24]
-        """What tells these tables from those of another version, of other declared fields, or of another URL."""
+        """What tells these tables from those of another version, or of other declared fields."""
 
     def rows(self, kind: str, key: str, body: bytes, first_change: str | None) -> list[list[Row]]:
         """Return the rows of a published document, in the order of the tables of its kind."""
-        document: JSONObject = msgspec.json.decode(with_picture_addresses(body, self._base_url))["data"]
+        document: JSONObject = msgspec.json.decode(body)["data"]
         document[_KEY] = key
         document[_FIRST_CHANGE] = first_change
         return [table.rows(document) for table in self.of_kind[kind]]

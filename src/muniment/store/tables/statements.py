@@ -21,6 +21,7 @@ import msgspec
 from muniment import child_process
 from muniment.kernel import fairness
 from muniment.kernel.http.representations import digest
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import BadRequest, TooMany, Unavailable
 from muniment.store.database.node_copy import identity
 from muniment.store.tables.answering import END, HEAD, MAX_SQL_BYTES, MEMORY_BYTES, PART, Answered, Asked, Refused
@@ -167,18 +168,25 @@ def _check(asked: Asked) -> None:
     size_bytes = len(asked.sql.encode())
     if size_bytes > MAX_SQL_BYTES:
         raise BadRequest(
-            f"The statement has {size_bytes:,} bytes; at most {MAX_SQL_BYTES:,} are allowed.",
+            Phrase(
+                "The statement has {size:,} bytes; at most {most:,} are allowed.", size=size_bytes, most=MAX_SQL_BYTES
+            ),
             "Give long lists of values in several statements.",
         )
     if "\0" in asked.sql:
         raise BadRequest("The statement contains a NUL character.", "Leave it out.")
     if len(asked.parameters) > MAX_PARAMETERS:
-        raise BadRequest(f"There are more than {MAX_PARAMETERS} parameters.", "Write some of them into the statement.")
+        message = Phrase("There are more than {most} parameters.", most=MAX_PARAMETERS)
+        raise BadRequest(message, "Write some of them into the statement.")
     for name, value in asked.parameters.items():
         if isinstance(value, str) and len(value) > MAX_PARAMETER_CHARACTERS:
             raise BadRequest(
-                f"The parameter {name[:100]} has {len(value):,} characters; at most {MAX_PARAMETER_CHARACTERS:,} are "
-                "allowed.",
+                Phrase(
+                    "The parameter {name} has {count:,} characters; at most {limit:,} are allowed.",
+                    name=name[:100],
+                    count=len(value),
+                    limit=MAX_PARAMETER_CHARACTERS,
+                ),
                 "Send a shorter value.",
             )
 

@@ -197,7 +197,6 @@ THE_SIXTEEN = {
     "get_my_profile": ("profile:read", _READS),
     "update_my_profile": ("profile:write", _CHANGES_AGAIN),
     "list_company_form_options": ("companies:read", _READS),
-    "query": ("companies:read", _READS),
     "list_my_documents": ("documents:read", _READS),
     "upload_document": ("documents:write", _ADDS),
     "create_document_upload": ("documents:write", _ADDS),

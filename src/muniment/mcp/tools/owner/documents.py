@@ -267,7 +267,7 @@ def document_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             "Get an upload link",
             "Step 1 of 3 for larger files: get a link that accepts this file once, within "
             f"{records.LINK_MINUTES} minutes. Step 2: the user opens `url` and drops the file, or runs `command` in "
-            "its folder. Step 3: complete_document_upload.",
+            "its folder, in any shell. Step 3: complete_document_upload.",
             "documents:write",
             single(_UPLOAD),
             arguments={

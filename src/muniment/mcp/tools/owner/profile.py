@@ -167,7 +167,7 @@ def profile_tools(call: Bridge, base_url: str, schema: Schema) -> tuple[Tool, ..
         tool(
             tools.get_my_profile,
             "Get my profile",
-            "Your profile with its positions, email address, companies and scopes.",
+            "Your profile with its positions, email address, companies (list_my_companies lists all) and scopes.",
             "profile:read",
             single(
                 object_of(

@@ -26,7 +26,6 @@ from muniment.mcp.tools.owner.frameworks import owner_framework_tools
 from muniment.mcp.tools.owner.profile import profile_tools
 from muniment.mcp.tools.owner.reports import Waiting, report_tools
 from muniment.mcp.tools.owner.sharing import sharing_tools
-from muniment.mcp.tools.query import query_tool
 from muniment.oauth.resources import manage_server as address_of
 from muniment.oauth.token_authentication import Bridge, TokenAuthenticator
 from muniment.schema.objects import Schema
@@ -84,7 +83,6 @@ def owner_declarations(
         *document_tools(call, base_url),
         *report_tools(call, base_url, waiting),
         *sharing_tools(call, base_url),
-        query_tool(schema, reader, "companies:read"),
         *owner_framework_tools(call, reader, base_url, schema, "reports:read"),
     )
     declared, views = with_views(taking_addresses(tools, base_url), OWNER, base_url)

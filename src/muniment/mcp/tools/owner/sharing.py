@@ -140,7 +140,7 @@ def sharing_tools(call: Bridge, base_url: str) -> tuple[Tool, ...]:
             tools.share_report,
             "Share a report",
             "Make a link with which anyone can read this report; shared: false ends all links. "
-            "publish instead makes its score public (with its date, also in a badge), or "
+            "publish instead makes its score public (with its date, on pages, in the API and in a badge), or "
             "withdraws it.",
             "reports:run",
             single(_SHARED),
