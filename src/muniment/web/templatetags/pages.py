@@ -133,7 +133,7 @@ def field_html(field: BoundField, given_label: str = "") -> SafeString:
     hint, faults = conditional_escape(_hint(field)), field.errors
     field.field.help_text = hint  # allauth's is made each time it is looked at
     text = escape(given_label or label(field))
-    optional = f' <span class="quiet">{need}</span>' if (need := _need(field.field)) else ""
+    optional = f' <span class="quiet">{need}</span>' if (need := _need(field)) else ""
     shown = f'<div class="hint" id="{field.auto_id}_hint">{hint}</div>' if hint else ""
     if note := getattr(field.field, "note", ""):
         shown += f'<div class="hint waits" id="{field.auto_id}_note">{conditional_escape(note)}</div>'
@@ -159,11 +159,14 @@ def _hint(field: BoundField) -> str:
     return text % {"count": least}
 
 
-def _need(field: forms.Field) -> str:
-    """Return whether a field must be filled in, in words; nothing if it must, or cannot be."""
+def _need(bound: BoundField) -> str:
+    """Return whether a field must be filled in, in words; nothing if it must or cannot be, or none of its form must."""
+    field = bound.field
     if field.required or field.disabled:
         return ""
-    return gettext("(needed to publish)") if getattr(field, "needed", False) else gettext("(optional)")
+    if getattr(field, "needed", False):
+        return gettext("(needed to publish)")
+    return gettext("(optional)") if getattr(bound.form, "says_optional", True) else ""
 
 
 def _control(field: BoundField, hint: str) -> SafeString:

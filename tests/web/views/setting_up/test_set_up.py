@@ -3,9 +3,12 @@
 import re
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from make.accounts import PASSWORD, account, signed_in
+from make.imports import work
+from make.pages import fields_of
 from make.registry import draft, owner
 from muniment.accounts import first_run
 from muniment.accounts.models import Account
@@ -77,7 +80,7 @@ def test_of_two_browsers_one_wins(link):
 def test_each_step_saves_its_part_and_leaves_the_others(operator):
     apply_settings(COMMAND, check({"texts": {"footer": "Since 1801"}, "sections": {"token": False}}))
     answer = operator.post(f"{STEPS}/brand", {"do": "save", "version": "1", "brand__accent": "#0b5d3b"})
-    assert (answer.status_code, answer["Location"]) == (302, f"{STEPS}/words")
+    assert (answer.status_code, answer["Location"]) == (302, f"{STEPS}/done")
     found = latest_version().settings
     assert (found.brand.accent, found.texts.footer, found.sections.token) == ("#0b5d3b", "Since 1801", False)
     assert first_run.steps_taken() == {"brand": False}
@@ -86,7 +89,9 @@ def test_each_step_saves_its_part_and_leaves_the_others(operator):
 def test_a_step_with_a_fault_saves_nothing_and_keeps_what_was_entered(operator):
     answer = operator.post(f"{STEPS}/brand", {"do": "save", "brand__accent": "#7fd0a8"})
     assert answer.status_code == 422
-    assert b"4.5:1 is needed" in answer.content
+    said = r"<li>Has a contrast of \d\.\d\d:1 on light paper; 4\.5:1 is needed\. Use #[0-9a-f]{6}\.</li>"
+    assert re.search(said, answer.content.decode())
+    assert b"brand.accent" not in answer.content
     assert b'value="#7fd0a8"' in answer.content
     assert not RegistryVersion.objects.exists()
     assert first_run.steps_taken() == {}
@@ -146,23 +151,59 @@ def test_steps_are_ticked_by_what_exists_and_only_the_others_are_left(operator):
     apply_settings(COMMAND, check({"legal": {"imprint": "Hourglass Lane 1"}, "brand": {"accent": "#0b5d3b"}}))
     draft(owner())
     operator.post(f"{STEPS}/words", {"do": "skip"})
-    page = operator.get(f"{STEPS}/name").content
-    assert ticked(page) == ["Account", "Brand", "Legal pages", "Import"]
+    assert ticked(operator.get(f"{STEPS}/name").content) == ["Account", "Import"]
+    assert ticked(operator.get(f"{STEPS}/brand").content) == ["Account", "Import", "Brand", "Legal pages"]
     done = operator.get(f"{STEPS}/done").content.decode()
-    skipped = done.partition("Steps you skipped")[2].partition("</section>")[0]
+    skipped = done.partition("What else you can set up")[2].partition("</section>")[0]
     assert re.findall(r'setup/(\w+)"', skipped) == ["name", "words", "fields"]
     assert "Some steps are still open" in done
     assert "Set up mail" in done
 
 
-def test_a_step_without_content_offers_its_own_action_first(operator):
+def test_three_questions_are_asked_and_the_languages_have_names(operator):
+    page = operator.get(f"{STEPS}/name").content.decode()
+    assert re.findall(r'<label for="id_([^"]+)"', page) == [
+        "registry__name",
+        "registry__contact",
+        "registry__languages",
+    ]
+    assert "(optional)" not in page
+    assert "MUNIMENT_" not in page
+    languages = re.findall(r'<option value="([^"]*)"[^>]*>([^<]+)', page)
+    assert ("", "All, by the preference of each visitor") in languages
+    assert ("de", "Only Deutsch") in languages
+    assert ("de,en", "Deutsch first, also English") in languages
+    sent = {"do": "save", "version": "0", "registry__name": "Guild", "registry__languages": "de,en"}
+    assert operator.post(f"{STEPS}/name", sent)["Location"] == f"{STEPS}/import"
+    assert latest_version().settings.registry.languages == ("de", "en")
+    assert 'value="de,en" selected' in operator.get(f"{STEPS}/name").content.decode()
+    bad = operator.post(f"{STEPS}/name", {**sent, "version": "1", "registry__languages": "xx"})
+    assert bad.status_code == 422
+
+
+def test_a_table_is_imported_in_the_set_up_and_logos_are_fetched_if_the_operator_says_so(operator):
     page = operator.get(f"{STEPS}/import").content.decode()
-    assert '<a class="button main" href="/operate/import">' in page
-    assert 'value="skip">Continue' in page
-    draft(owner())
-    page = operator.get(f"{STEPS}/import").content.decode()
-    assert '<button class="button main" type="submit" name="do" value="next">Continue' in page
-    assert '<a class="button" href="/operate/import">' in page
+    assert "Amounts of money are in USD in this registry" in page
+    assert "MUNIMENT_" not in page
+    refused = operator.post(f"{STEPS}/import", {"do": "upload", "fetch_logos": "on"})
+    assert (refused.status_code, latest_version().number) == (422, 0)
+    assert "Choose a file, or enter a web address." in refused.content.decode()
+    assert 'name="fetch_logos" aria-describedby="fetch_logos_hint" checked' in refused.content.decode()
+    file = SimpleUploadedFile("members.csv", b"Company,Website\nAlder,alder.example\n")
+    here = operator.post(f"{STEPS}/import", {"do": "upload", "file": file, "fetch_logos": "on"})["Location"]
+    assert latest_version().settings.registry.fetch_logos is True
+    assert first_run.steps_taken()["import"] is False
+    work()
+    first_run.mark_step("account")
+    assert "Back to set-up" in operator.get(here).content.decode()
+    fields = {name: value for name, value in fields_of(operator.get(here).content.decode()).items() if name != "once"}
+    operator.post(here, {**fields, "do": "preview"})
+    work()
+    operator.post(here, {"do": "import"})
+    work()
+    done = operator.get(operator.get(here)["Location"]).content.decode()
+    assert '<a class="button main" href="/operate/setup/done">Continue set-up</a>' in done
+    assert "1 listing" in operator.get(f"{STEPS}/import").content.decode()
 
 
 def test_a_starting_text_is_offered_only_for_an_empty_page(operator):

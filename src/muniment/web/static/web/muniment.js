@@ -87,6 +87,22 @@
     document.querySelector('main [aria-invalid="true"]')?.focus();
   });
 
+  // A color that is entered as text has a picker beside it.
+  document.addEventListener("DOMContentLoaded", () => {
+    for (const text of document.querySelectorAll("input[data-color]")) {
+      const picker = document.createElement("input");
+      picker.type = "color";
+      picker.setAttribute("aria-label", `${document.querySelector(`label[for="${text.id}"]`)?.textContent}: ${text.dataset.color}`);
+      const follow = () => {
+        if (/^#[0-9a-f]{6}$/i.test(text.value)) picker.value = text.value;
+      };
+      picker.addEventListener("input", () => (text.value = picker.value));
+      text.addEventListener("input", follow);
+      follow();
+      text.after(picker);
+    }
+  });
+
   // A form answers at once and is sent once.
   document.addEventListener("submit", (event) => {
     const form = event.target;

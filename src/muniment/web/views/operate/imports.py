@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment import config
+from muniment.accounts.first_run import is_unfinished
 from muniment.kernel.actor import Actor
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import BadRequest, Problem
@@ -184,7 +185,7 @@ def home(request: HttpRequest) -> HttpResponse:
     fault = ""
     if request.method == "POST":
         try:
-            made = uploads.begin_import(actor, **_sent(request))
+            made = uploads.begin_import(actor, **sent_table(request))
         except Problem as refusal:
             fault = told(refusal)
         else:
@@ -200,7 +201,7 @@ def home(request: HttpRequest) -> HttpResponse:
     return operate_page(request, "import", "operate/imports.html", context, status=422 if fault else 200)
 
 
-def _sent(request: HttpRequest) -> JSONObject:
+def sent_table(request: HttpRequest) -> JSONObject:
     """Return what the upload form sent: a file or an address, and perhaps a mapping."""
     file: Any = request.FILES.get("file")
     address = "" if file else request.POST.get("address", "").strip()
@@ -446,6 +447,7 @@ def result(request: HttpRequest, key: int) -> HttpResponse:
         "counts": counts_of(found.report),
         "crumbs": crumbs,
         "report": with_advice(found.report),
+        "is_first": is_unfinished(),
     }
     return operate_page(request, "import", "operate/import_result.html", context)
 

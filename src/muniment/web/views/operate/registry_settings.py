@@ -7,14 +7,15 @@ import msgspec
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.utils.text import format_lazy
 from django.utils.translation import gettext, gettext_lazy
 
 from muniment import config
 from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Joined
 from muniment.kernel.problems import Conflict
 from muniment.languages.catalogues import installed
-from muniment.languages.translated import translated
+from muniment.languages.names import own_name
+from muniment.languages.translated import sentence, translated
 from muniment.languages.writing import digits
 from muniment.registry.settings import typefaces, versions
 from muniment.registry.settings.artwork import store_artwork
@@ -29,12 +30,18 @@ from muniment.web.setting_up import legal_texts
 from muniment.web.views.operate.frame import operate_page
 
 PAGE: Final = "/operate/registry"
-_CODES: Final = ", ".join(installed())
+_COLOR: Final[dict[str, Any]] = {
+    "data-color": gettext_lazy("color picker"),
+    "maxlength": "7",
+    "autocomplete": "off",
+    "spellcheck": "false",
+}
+"""A color is entered as text; with scripts, a picker stands beside it."""
 PICTURES: Final = ("logo", "mark")
 _LIST: Final = gettext_lazy("One value per line. Leave it empty to use the built-in values.")
 
 
-def _line(label: Any, help_text: Any = "", **attributes: str) -> forms.CharField:
+def _line(label: Any, help_text: Any = "", **attributes: Any) -> forms.CharField:
     return forms.CharField(label=label, help_text=help_text, required=False, widget=forms.TextInput(attributes))
 
 
@@ -56,8 +63,30 @@ def _built_in() -> dict[str, str]:
     }
 
 
+def language_choices(chosen: str) -> list[tuple[str, str]]:
+    """Return the languages that pages can have, by their codes: all, one of them, or one before all others."""
+    codes = installed()
+    found = {"": gettext("All, by the preference of each visitor")}
+    for code in codes:
+        found[code] = gettext("Only %(language)s") % {"language": own_name(code)}
+    for code in codes if len(codes) > 1 else ():
+        others = [each for each in codes if each != code]
+        said = gettext("%(language)s first, also %(others)s")
+        names = {"language": own_name(code), "others": ", ".join(map(own_name, others))}
+        found[",".join([code, *others])] = said % names
+    if chosen and chosen not in found:
+        found[chosen] = ", ".join(map(own_name, chosen.split(",")))
+    return list(found.items())
+
+
 class SettingsForm(forms.Form):
-    """The settings that the page offers; a field is named by its place in the file."""
+    """
+    The settings that the page offers; a field is named by its place in the file.
+
+    Every field can be left empty, so that none says that it is optional.
+    """
+
+    says_optional = False
 
     registry__name = _line(
         gettext_lazy("Name"),
@@ -66,12 +95,10 @@ class SettingsForm(forms.Form):
     registry__contact = _line(gettext_lazy("Contact"), gettext_lazy("An email address or a URL, for the footer."))
     registry__licence = _line(gettext_lazy("License of the data"), gettext_lazy("For example CC BY 4.0."))
     registry__licence_url = _line(gettext_lazy("Address of the license"), inputmode="url")
-    registry__languages = _area(
-        gettext_lazy("Languages of the pages"),
-        format_lazy(
-            gettext_lazy("One code per line, the default first: {codes}. Leave it empty to offer all."), codes=_CODES
-        ),
-        rows=3,
+    registry__languages = forms.ChoiceField(
+        label=gettext_lazy("Language of the pages"),
+        help_text=gettext_lazy("Visitors can choose among the languages that are offered."),
+        required=False,
     )
     registry__fetch_logos = forms.BooleanField(
         label=gettext_lazy("Fetch the logos that listings name by URL"),
@@ -90,10 +117,12 @@ class SettingsForm(forms.Form):
     brand__accent = _line(
         gettext_lazy("Accent color"),
         gettext_lazy("Color of links and buttons, such as #0b5d3b. Needs a contrast of 4.5:1 on a light page."),
+        **_COLOR,
     )
     brand__accent_dark = _line(
         gettext_lazy("Accent color of the dark theme"),
         gettext_lazy("Leave it empty to derive it from the accent color."),
+        **_COLOR,
     )
     logo_file = forms.FileField(
         label=gettext_lazy("Logo"),
@@ -172,6 +201,10 @@ class SettingsForm(forms.Form):
         for name, built_in in _built_in().items():
             if name in self.fields:
                 self.fields[name].widget.attrs["placeholder"] = built_in
+        languages: Any = self.fields.get("registry__languages")
+        if languages is not None:
+            chosen = self.initial.get("registry__languages", "")
+            languages.choices = language_choices(self.data.get("registry__languages", chosen))
 
     def clean(self) -> JSONObject:
         """Refuse a legal page in which something of its starting text is not filled in."""
@@ -202,7 +235,8 @@ def form_values(settings: RegistrySettings) -> JSONObject:
         section, _, member = name.partition("__")
         if member:
             value = document.get(section, {}).get(member, section == "sections" or "")
-            found[name] = "\n".join(value) if isinstance(value, list | tuple) else value
+            separator = "," if member == "languages" else "\n"
+            found[name] = separator.join(value) if isinstance(value, list | tuple) else value
     return found
 
 
@@ -274,7 +308,13 @@ def show_faults(form: SettingsForm, refusal: InvalidSettings) -> None:
     """Show each fault at its field; one of a field that the form lacks, above it."""
     for place, fault in refusal.faults.items():
         name = _field_of(place)
-        form.add_error(name if name in form.fields else None, translated(fault))
+        parts = fault.parts if isinstance(fault, Joined) else ()
+        # A fault begins with its place in the file, which says nothing to those who see a form.
+        said = sentence(parts[1]) if len(parts) > 1 and parts[0].strip() == place else translated(fault)
+        if name in form.fields:
+            form.add_error(name, said)
+        else:
+            form.add_error(None, f"{label_of(place)}: {said}")
 
 
 def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings) -> JSONObject:
@@ -303,7 +343,9 @@ def _declared(form: SettingsForm, request: HttpRequest, latest: RegistrySettings
 
 def _value(form: SettingsForm, name: str) -> object:
     value: Any = form.cleaned_data.get(name, "")
-    if name.startswith("vocabulary__") or name == "registry__languages":
+    if name == "registry__languages":
+        return value.split(",") if value else []
+    if name.startswith("vocabulary__"):
         return value.splitlines()
     if isinstance(value, bool):
         return value
@@ -364,6 +406,14 @@ def brand_context(shown: RegistrySettings, *, is_preview: bool) -> JSONObject:
         "previewed": brand_of(shown) if is_preview else None,
         "previewed_name": shown.registry.name,
         "themes": ("light", "dark"),
+        "contrasts": _contrasts(light, dark),
         "logos_fixed": config.current().origins["fetch_logos"] != "default",
         "preview_css": f"/operate/registry/preview.css?{urlencode(sheet)}" if any(sheet.values()) else "",
     }
+
+
+def _contrasts(light: str, dark: str) -> list[str]:
+    """Return the contrast of the colors on both themes, rounded down."""
+    pairs = [(light, contrast.LIGHT), (dark, contrast.DARK)]
+    ratios = [contrast.least_contrast(color, mode) for color, mode in pairs if color]
+    return [digits(f"{int(ratio * 10) / 10:.1f}") for ratio in ratios]

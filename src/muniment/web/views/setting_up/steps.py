@@ -1,8 +1,9 @@
 """
-The steps of the first set-up after the operator's account.
+The steps of the first set-up after the operator's account: the name of the registry, and its first list.
 
-Each is a part of what the console offers anyway: a part of the form of /operate/registry, the test message of
-/operate/mail, or a link to another page. Each is saved on its own, can be left out, and is remembered.
+Further steps can follow: brand, words, legal pages, fields, mail. Each is a part of what the console offers anyway: a
+part of the form of /operate/registry, the import, the test message of /operate/mail, or a link to another page. Each is
+saved on its own, can be left out, and is remembered.
 """
 
 from typing import Any, Final, NamedTuple
@@ -10,13 +11,16 @@ from typing import Any, Final, NamedTuple
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext, gettext_lazy
+from msgspec.structs import replace
 
 from muniment import config
 from muniment.accounts.first_run import mark_step, steps_taken
 from muniment.accounts.job_actions import send_test_message
 from muniment.kernel.json import JSONObject
 from muniment.kernel.problems import Conflict, NotFound, Problem
+from muniment.languages.translated import told
 from muniment.masking import masked
+from muniment.registry.imports import uploads
 from muniment.registry.models import Company
 from muniment.registry.settings import versions
 from muniment.registry_toml.document import DEFAULT, RegistrySettings
@@ -27,6 +31,7 @@ from muniment.web.requests.once import once
 from muniment.web.requests.pages import Words, manage_page, problems_shown, show_problem
 from muniment.web.setting_up import legal_texts
 from muniment.web.setting_up.presets import PRESETS, find_preset
+from muniment.web.views.operate import imports
 from muniment.web.views.operate.fields import HOME as FIELDS
 from muniment.web.views.operate.registry_settings import (
     SettingsForm,
@@ -62,12 +67,13 @@ PAGES: Final = (
     SetupPage(
         "name",
         gettext_lazy("Name"),
-        gettext_lazy("The name of the registry, its contact, and the license of its data."),
-        (
-            *("registry__name", "registry__contact", "registry__languages"),
-            *("registry__licence", "registry__licence_url", "registry__fetch_logos"),
-            *("texts__heading", "texts__lead", "texts__tagline", "texts__footer"),
-        ),
+        gettext_lazy("Three questions. Everything else has a setting, and can wait."),
+        ("registry__name", "registry__contact", "registry__languages"),
+    ),
+    SetupPage(
+        "import",
+        gettext_lazy("Import"),
+        gettext_lazy("Bring your list along: a spreadsheet, a CSV file, JSON, or the address of one."),
     ),
     SetupPage(
         "brand",
@@ -104,13 +110,10 @@ PAGES: Final = (
         gettext_lazy("Mail"),
         gettext_lazy("Sign-in codes, invitations and decisions are sent by mail."),
     ),
-    SetupPage(
-        "import",
-        gettext_lazy("Import"),
-        gettext_lazy("Bring your listings along: a spreadsheet, a CSV file, JSON, or another registry."),
-    ),
     SetupPage("done", gettext_lazy("Done"), ""),
 )
+_FIRST: Final = ("account", "name", "import", "done")
+"""The steps that lead from one to the next."""
 _STARTS: Final = tuple((f"legal__{page}", page) for page in legal_texts.PAGES)
 
 
@@ -127,8 +130,8 @@ class SetupEntry(NamedTuple):
 def home(_: HttpRequest) -> HttpResponse:
     """Lead to the first step that was neither taken nor left out."""
     taken = steps_taken()
-    following = next((each for each in PAGES[1:] if each.name not in taken), PAGES[-1])
-    return HttpResponseRedirect(f"{HOME}/{following.name}")
+    following = next((name for name in _FIRST[1:] if name not in taken), _FIRST[-1])
+    return HttpResponseRedirect(f"{HOME}/{following}")
 
 
 @operator()
@@ -144,6 +147,8 @@ def step(request: HttpRequest, name: str) -> HttpResponse:
         return _next(name)
     if page.fields:
         return _settings(request, page, do)
+    if name == "import" and do == "upload":
+        return _upload(request, page)
     if name == "mail" and do == "test":
         with problems_shown(request, Problem):
             send_test_message(actor_of(request))
@@ -187,6 +192,23 @@ def _settings(request: HttpRequest, page: SetupPage, do: str) -> HttpResponse:
     return _form(request, page, form, latest.settings, number)
 
 
+def _upload(request: HttpRequest, page: SetupPage) -> HttpResponse:
+    """Store what was decided about logos, and let the file be read: the pages of the import follow."""
+    actor = actor_of(request)
+    latest = versions.latest_version()
+    fetches = "fetch_logos" in request.POST
+    try:
+        made = uploads.begin_import(actor, **imports.sent_table(request))
+    except Problem as refusal:
+        facts = _facts(request, page.name) | {"fault": told(refusal), "fetches_logos": fetches}
+        return _page(request, page, facts, status=422)
+    if fetches != latest.settings.registry.fetch_logos:
+        registry = replace(latest.settings.registry, fetch_logos=fetches)
+        versions.apply_settings(actor, replace(latest.settings, registry=registry))
+    mark_step(page.name)
+    return HttpResponseRedirect(f"{imports.HOME}/{made.pk}")
+
+
 def _inserted(do: str) -> dict[str, object] | None:
     """Return the values that a button inserts into the form; None for other buttons."""
     kind, _, name = do.partition("-")
@@ -198,8 +220,8 @@ def _inserted(do: str) -> dict[str, object] | None:
 
 
 def _next(name: str) -> HttpResponse:
-    names = [each.name for each in PAGES]
-    return HttpResponseRedirect(f"{HOME}/{names[min(names.index(name) + 1, len(names) - 1)]}")
+    following = _FIRST[_FIRST.index(name) + 1] if name in _FIRST[:-1] else _FIRST[-1]
+    return HttpResponseRedirect(f"{HOME}/{following}")
 
 
 def _form(
@@ -241,9 +263,13 @@ def _facts(request: HttpRequest, name: str) -> JSONObject:
         left = [each for each in PAGES[1:-1] if taken.get(each.name, True) and each.name not in filled]
         return {
             "listings": Company.objects.count(),
+            "accept": imports.ACCEPT,
+            "max_mb": min(imports.MAX_UPLOAD_MB, settings.import_max_mb),
+            "fetches_logos": latest.registry.fetch_logos,
+            "logos_fixed": settings.origins["fetch_logos"] != "default",
+            "currency": settings.currency,
             "left": [(each.title, f"{HOME}/{each.name}") for each in left if each.name not in {"mail", "import"}],
             "legal": branding().legal,
-            "has_licence": bool(latest.registry.licence),
             "has_server": bool(settings.mail_url),
             "base_url": settings.base_url,
             "is_local": "//127.0.0.1" in settings.base_url or "//localhost" in settings.base_url,
@@ -267,11 +293,12 @@ def _filled(latest: RegistrySettings) -> set[str]:
     return {name for name, is_filled in facts.items() if is_filled}
 
 
-def _page(request: HttpRequest, page: SetupPage, context: JSONObject) -> HttpResponse:
+def _page(request: HttpRequest, page: SetupPage, context: JSONObject, status: int = 0) -> HttpResponse:
     filled = _filled(versions.latest_version().settings)
+    pages = [each for each in PAGES if each.name in _FIRST or page.name not in _FIRST]
     done = {"account", *filled, *(name for name, is_skipped in steps_taken().items() if not is_skipped)}
     entries = []
-    for step in PAGES:
+    for step in pages:
         address = f"{HOME}/{step.name}" if step.name != "account" else ""
         entries.append(SetupEntry(step.title, address, step.name in done, step is page))
     shown = {
@@ -282,4 +309,4 @@ def _page(request: HttpRequest, page: SetupPage, context: JSONObject) -> HttpRes
         "lead": page.lead,
         **context,
     }
-    return manage_page(request, f"setup/{'settings' if page.fields else page.name}.html", shown)
+    return manage_page(request, f"setup/{'settings' if page.fields else page.name}.html", shown, status=status)
