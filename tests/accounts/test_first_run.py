@@ -143,6 +143,14 @@ def test_a_stranger_with_the_address_of_the_demo_does_not_keep_the_link_from_the
     assert capsys.readouterr().err == ""
 
 
+def test_another_link_has_the_address_at_which_the_instance_is_served(capsys, monkeypatch):
+    assert first_run.serving_address() == ""
+    monkeypatch.setattr("muniment.cli.serving._base", lambda: "http://127.0.0.1:9123")
+    tell_setup_link()
+    assert "http://127.0.0.1:9123/setup/" in capsys.readouterr().err
+    assert first_run.serving_address() == "http://127.0.0.1:9123"
+
+
 def test_of_two_forms_of_one_browser_that_are_sent_at_once_one_creates_the_operator(monkeypatch):
     browser = first_run.open_link(token())
     monkeypatch.setattr(first_run, "may_set_up", lambda _: True)  # both were asked before one of them wrote

@@ -1,12 +1,14 @@
 """`muniment import`: pruning shows its rows first, and pictures are served at the present URL of the instance."""
 
 import hashlib
+import os
+import subprocess
 
 from make.pictures import picture
 from make.registry import lines
 from muniment.registry.company.pictures import resize
 from services.prepared import new_instance
-from services.product import Product, run
+from services.product import COMMAND, Product, environment, run
 
 
 def companies(*numbers, **members):
@@ -128,6 +130,38 @@ def test_an_undo_of_a_pruning_publishes_again_what_it_unlisted(tmp_path):
     assert "1 unlisted" in run("import", "--list", data=data).stdout
     assert "1 rows restored" in run("import", "--undo", "2", data=data).stdout
     assert "12 companies" in run("export", str(tmp_path / "out"), data=data).stdout
+
+
+def test_an_output_that_is_closed_early_ends_quietly(tmp_path):
+    data, table = new_instance(tmp_path / "data"), tmp_path / "members.csv"
+    table.write_text("Company,Website\n" + "".join(f"Alder {n},a{n}.example\n" for n in range(12)))
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [*COMMAND, "import", str(table), "--preview"]
+    done = subprocess.run(command, env=environment(data), stdout=writes, stderr=subprocess.PIPE, check=False)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_settings_of_pages_are_carried_over_as_a_file(tmp_path):
+    first, second = new_instance(tmp_path / "first"), new_instance(tmp_path / "second")
+    (first / "registry.toml").write_text('[registry]\nname = "Guild"\nlanguages = ["de", "en"]\n')
+    run("settings", "apply", data=first)
+    shown = run("settings", "show", data=first).stdout
+    (second / "registry.toml").write_text(shown)
+    run("settings", "apply", data=second)
+    assert run("settings", "show", data=second).stdout == shown
+    assert shown == '[registry]\nname = "Guild"\nlanguages = ["de", "en"]\n'
+
+
+def test_another_currency_than_that_of_the_amounts_is_told_in_a_sentence(tmp_path):
+    data, table = new_instance(tmp_path / "data"), tmp_path / "members.csv"
+    table.write_text("Company,Website\nAlder,a.example\n")
+    run("import", str(table), data=data)
+    refused = run("import", str(table), data=data, check=False, currency="EUR")
+    assert refused.returncode != 0
+    assert "The amounts of this instance are in USD, but MUNIMENT_CURRENCY is EUR." in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_an_import_of_blank_rows_says_so_and_what_to_do(tmp_path):

@@ -59,6 +59,22 @@ def test_a_whole_file_is_read():
     assert found.fields == ({"name": "founded"},)
 
 
+def test_settings_are_written_as_the_file_that_is_read_as_the_same():
+    declared = """
+[texts]
+footer = 'A "quoted" \\ word'
+[[fields]]
+name = "level"
+choices = ["one", "zwölf"]
+labels = { de = "Stufe", "x y" = "a" }
+least = 1.5
+filter = true
+"""
+    for text in ("", WHOLE, declared):
+        found = parse(text)
+        assert parse(reading.written(found)) == found
+
+
 def test_an_empty_file_declares_nothing():
     assert parse("") == DEFAULT
 

@@ -29,6 +29,7 @@ from muniment.store.database.migrations import migration_lock
 VALID_FOR: Final = timedelta(hours=24)
 TOGETHER: Final = timedelta(minutes=10)
 """Nodes that start within this time print one link between them."""
+_ADDRESS: Final = "setup-address"
 MAX_TRIES: Final = 30
 """Attempts to create the account with one link, each of which may hash a password."""
 
@@ -52,6 +53,16 @@ def offer_link() -> str:
         if config.current().on_postgresql and others.exists():
             return ""
         return _made(mine, SYSTEM)
+
+
+def remember_address(address: str) -> None:
+    """Let the command that prints another link know the address at which the instance is served."""
+    cache.set(_ADDRESS, address, timeout=int(timedelta(days=30).total_seconds()))
+
+
+def serving_address() -> str:
+    """Return the address of the server that offered the last link; empty if none did."""
+    return str(cache.get(_ADDRESS) or "")
 
 
 def make_link(actor: Actor) -> str:

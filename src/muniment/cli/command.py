@@ -92,6 +92,10 @@ class Commands(click.Group):
         except click.Abort:
             click.echo("error: aborted", err=True)
             sys.exit(1)
+        except BrokenPipeError:
+            # What reads the output has ended, such as `head`; nothing more is written, also not at Python's end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
         except Problem as problem:
             click.echo(f"error: {problem.message} {problem.hint}", err=True)
             sys.exit(1)
@@ -216,8 +220,9 @@ class Refused(click.ClickException):
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn the refusal of a database of a newer version, or with another secret key, into an error message."""
+    """Turn the refusal of a database of a newer version, with another secret key or currency, into an error message."""
     from muniment.accounts.keys.keyring import WrongKey
+    from muniment.registry.currency import OtherCurrency
     from muniment.store.database.form import UnknownDatabase
     from muniment.store.sqlite.lost import LostDatabase, require_present
 
@@ -226,7 +231,7 @@ def refusals() -> Iterator[None]:
         if not settings.on_postgresql:
             require_present(settings.database_file)
         yield
-    except (LostDatabase, UnknownDatabase, WrongKey) as error:
+    except (LostDatabase, OtherCurrency, UnknownDatabase, WrongKey) as error:
         raise Refused(str(error)) from None
 
 

@@ -194,6 +194,8 @@ def _import_errors(bar: Progress) -> Iterator[None]:
         message = "Stopped. The imported rows are complete; run the same command again to import the rest."
         click.echo(message, err=True)
         sys.exit(130)
+    except BrokenPipeError:
+        raise
     except (DatabaseError, OSError) as error:
         bar.stop()
         message = f"{error}. The imported rows are complete; fix the cause and run the same command again."

@@ -177,12 +177,13 @@ def setup_link() -> None:
     is an operator.
     """
     migrated()
-    from muniment.accounts.first_run import make_link
+    from muniment.accounts.first_run import make_link, serving_address
     from muniment.kernel.actor import COMMAND
 
     with problems_as_errors():
         path = make_link(COMMAND)
-    click.echo(f"{_base()}{path}")
+        address = config.current().base_url or serving_address() or _base()
+    click.echo(f"{address}{path}")
 
 
 def tell_setup_link() -> None:
@@ -190,7 +191,7 @@ def tell_setup_link() -> None:
     from allauth.account.models import EmailAddress
     from django.db import DatabaseError
 
-    from muniment.accounts.first_run import offer_link
+    from muniment.accounts.first_run import offer_link, remember_address
     from muniment.registry.demo_accounts import OWNER
 
     try:
@@ -201,6 +202,7 @@ def tell_setup_link() -> None:
         log.warning("no set-up link was made: %s; run muniment setup-link", error)
         return
     if path:
+        remember_address(_base())
         click.echo(
             f"Set up this registry in your browser, with a link that works once and for 24 hours:\n{_base()}{path}",
             err=True,

@@ -1,7 +1,6 @@
 """Commands for the settings of the registry, which registry.toml declares."""
 
 import click
-import msgspec
 
 from muniment.cli.command import main, migrated, problems_as_errors
 from muniment.kernel.actor import COMMAND
@@ -35,13 +34,19 @@ def apply() -> None:
 @settings.command("show")
 @click.argument("number", type=click.IntRange(0), required=False)
 def show(number: int | None) -> None:
-    """Print the applied settings, or those of version NUMBER, as JSON."""
+    """
+    Print the applied settings, or those of version NUMBER, as a registry.toml.
+
+    What was set on pages is carried over so: write the output to the registry.toml of another instance, and run
+    `muniment settings apply` there. Pictures and fonts are named by their addresses; put their files beside it.
+    """
     migrated()
     from muniment.registry.settings import versions
+    from muniment.registry_toml.reading import written
 
     with problems_as_errors():
         found = versions.latest_version() if number is None else versions.get_version(number)
-    click.echo(msgspec.json.format(msgspec.json.encode(found.settings)).decode())
+    click.echo(written(found.settings), nl=False)
 
 
 @settings.command("history")

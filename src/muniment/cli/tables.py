@@ -76,6 +76,8 @@ def run(
             _import(prepared, options, again)
     except BadRequest as problem:
         raise click.ClickException(f"{problem.message} {problem.hint}") from None
+    except BrokenPipeError:
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise click.ClickException(f"{error}. Nothing was imported.") from None
 

@@ -1,6 +1,7 @@
 """Read and check ``registry.toml``: every fault is named, with the nearest known name or value."""
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Mapping
@@ -107,6 +108,35 @@ def parse(text: str) -> RegistrySettings:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InvalidSettings({"": Phrase("This is not TOML: {error}.", error=error)}) from None
     return check(found)
+
+
+def written(settings: RegistrySettings) -> str:
+    """Return settings as the text of a file, which :func:`parse` reads as the same settings."""
+    lines = []
+    tables = msgspec.to_builtins(settings)
+    for section, values in tables.items():
+        if isinstance(values, dict):
+            lines += ["", f"[{section}]", *_pairs(values)]
+    for declared in tables.get("fields", ()):
+        lines += ["", "[[fields]]", *_pairs(declared)]
+    return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _pairs(values: Mapping[str, Any]) -> list[str]:
+    return [f"{_key(name)} = {_toml(value)}" for name, value in values.items() if value is not None]
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    """Return a value in TOML, whose strings are those of JSON but for one character."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(_pairs(value)) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def check(values: Mapping[str, Any]) -> RegistrySettings:

@@ -105,6 +105,10 @@ def test_the_state_tells_the_loss_the_place_and_the_interval():
     assert (says, ill) == ("none yet in /backups-of-tests; the first follows within 15 min", False)
     ran(ago_s=600, kept=7)
     says, ill = described("/backups-of-tests")
+    assert ill
+    assert says.startswith("none yet in /backups-of-tests, where they are made now; the last 10 min of changes")
+    assert described("s3://tests@store.example/backups")[1]
+    says, ill = described("there")
     assert not ill
     assert says.startswith(
         "the last 10 min of changes would be lost with the database; the newest good backup in there"
@@ -125,14 +129,14 @@ def test_an_overdue_backup_and_a_failed_run_need_attention(earlier):
     says, ill = described("/backups-of-tests")
     assert (says.startswith("OVERDUE; none yet"), ill) == (True, True)
     ran(ago_s=7000, lost=["01"])
-    says, ill = described("/backups-of-tests")
+    says, ill = described("there")
     assert ill
     assert says.startswith("OVERDUE; 1 documents had no good file")
     ran(ago_s=60)
-    assert described("/backups-of-tests")[1] is False
+    assert described("there")[1] is False
     failed = a_run()
     failed.failed("No space left", for_good=False)
-    says, ill = described("/backups-of-tests")
+    says, ill = described("there")
     assert (says.startswith("the last run failed: No space left; the last 60 s"), ill) == (True, True)
 
 

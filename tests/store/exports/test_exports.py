@@ -184,6 +184,20 @@ def test_a_registry_that_is_loaded_after_the_start_has_files_soon(tmp_path, monk
     publisher.close()
 
 
+def test_the_first_rows_of_a_registry_that_was_set_up_before_have_files_soon(tmp_path, monkeypatch):
+    monkeypatch.setattr(exports_module, "FIRST_AFTER_S", 0.02)
+    publisher = Publisher(tmp_path / "muniment.sqlite3")
+    publisher.publish(company(1))
+    publisher.unlist("company", company(1).key)
+    made = Exports(tmp_path / "exports", tmp_path / "muniment.sqlite3", SCHEMA, interval_s=3600)
+    made.start()
+    wait_until(lambda: len(made.files()) == 6, within_s=60, what="the files of the empty registry")
+    publisher.publish(company(2))
+    wait_until(lambda: any(file.rows for file in made.files()), within_s=60, what="the files of the first import")
+    made.close()
+    publisher.close()
+
+
 def test_an_empty_list_of_export_files_is_rebuilt(exports, tmp_path):
     exports.make()
     (tmp_path / "exports" / "manifest.json").write_bytes(b"")

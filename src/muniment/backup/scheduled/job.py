@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import IO, Final
 
 import msgspec
@@ -145,10 +146,19 @@ def described(status: BackupStatus, config: Config) -> tuple[str, bool]:
         faults.append(marked("OVERDUE"))
     if status.error:
         faults.append(Phrase("the last run failed: {error}", error=Phrase.of(status.error)))
+    if status.last and _is_elsewhere(status.last.place, config):
+        faults.append(Phrase("none yet in {place}, where they are made now", place=_shown(config)))
     if status.last and status.last.lost:
         count = len(status.last.lost)
         faults.append(Phrase("{count:,} documents had no good file; see muniment doctor --storage", count=count))
     return Joined("; ", [*faults, words]), bool(faults)
+
+
+def _is_elsewhere(place: str, config: Config) -> bool:
+    """Return whether the newest backup is in another place than those that follow, as after a restore."""
+    if config.backup_place.startswith("s3:"):
+        return not place.startswith("s3:")
+    return bool(config.backup_place) and Path(place) != Path(config.backup_place)
 
 
 def _shown(config: Config) -> str:

@@ -229,8 +229,8 @@ class Exports:
             return edition, epoch
 
     def _has_registry(self) -> bool:
-        """Return whether there are files, and not only those of the empty registry of a new instance."""
-        return any(file.edition for file in self.files())
+        """Return whether there are files with rows: a new instance has an edition as soon as it is set up."""
+        return any(file.rows for file in self.files())
 
     def _pause(self, seconds: float) -> bool:
         """Wait, at most until files are wanted or a person was erased; return whether the process is stopping."""

@@ -36,7 +36,7 @@ _COLOR: Final[dict[str, Any]] = {
     "autocomplete": "off",
     "spellcheck": "false",
 }
-"""A color is entered as text; with scripts, a picker stands beside it."""
+"""A color is entered as text; with scripts, a picker is beside it."""
 PICTURES: Final = ("logo", "mark")
 _LIST: Final = gettext_lazy("One value per line. Leave it empty to use the built-in values.")
 
