@@ -51,7 +51,9 @@ def _documents(actor: Actor, company: Company) -> list[str]:
     found = []
     for file in sorted((DEMO / "documents").iterdir()):
         if file.name not in known:
-            made = uploads.upload_document(actor, company.slug, file.name, file.read_bytes(), content_type="text/markdown")
+            made = uploads.upload_document(
+                actor, company.slug, file.name, file.read_bytes(), content_type="text/markdown"
+            )
             known[file.name] = made.pk
         found.append(known[file.name])
     return found

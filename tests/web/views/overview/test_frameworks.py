@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from make.pages import valid
-from make.published import framework
+from make.published import company, framework
 
 
 def scored(made, **members):
@@ -74,6 +74,23 @@ def test_one_applies_to_an_open_program_and_is_told_how(visitor, publisher):
     assert 'href="/manage/reports?framework=kelp-program">Apply</a>' in html
     assert "submit it to <bdi>Harbour</bdi>" in html
     assert "Assess your organization" not in html
+
+
+def test_a_company_shows_the_frameworks_that_it_runs(visitor, publisher):
+    harbour = {"id": "harbour", "slug": "harbour", "name": "Harbour"}
+    facets = {"company": ("Harbour",), "company.key": ("harbour",)}
+    run = [
+        structs.replace(scored(framework(n, f"prize-{n}", name=f"Prize {n}"), company=harbour), facets=facets)
+        for n in range(20, 28)
+    ]
+    publisher.publish(company(90, "harbour", name="Harbour"), *run)
+    html = visitor.get("/companies/harbour").text
+    valid(html)
+    assert re.findall(r'href="/frameworks/(prize-[0-9]+)"', html) == [f"prize-{n}" for n in range(20, 26)]
+    assert 'href="/frameworks?company=harbour"' in html
+    assert "Basic facts only" not in html
+    publisher.unlist("framework", *(f"prize-{n}" for n in range(20, 28)))
+    assert "prize-20" not in visitor.get("/companies/harbour").text
 
 
 def test_a_framework_shows_its_published_scores_and_others_of_its_organization(visitor, publisher):

@@ -1,7 +1,6 @@
 """The page of a framework: what it assesses, who runs it, and the scores that companies have published."""
 
 import bisect
-import re
 from typing import Final
 from urllib.parse import quote
 
@@ -12,17 +11,15 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
 from muniment.kernel.json import JSONObject
-from muniment.store.queries import ListQuery
 from muniment.web.context import address
 from muniment.web.presenters import company_lists, markdown, scores
 from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.company import day, day_or_text, fact, further_fields
+from muniment.web.presenters.frameworks import FrameworkItem, frameworks_of, natural
 from muniment.web.requests.page_cache import published, reader
-from muniment.web.views.overview import home
 from muniment.web.views.public.documents import document
 
 OTHERS_SHOWN: Final = 6
-OTHERS_READ: Final = 100
 DESCRIPTION_CHARACTERS: Final = 1_600
 
 
@@ -49,32 +46,18 @@ def framework(request: HttpRequest, framework_id: str) -> HttpResponse:
     return TemplateResponse(request, "registry/framework.html", context)
 
 
-def _others(framework_id: str, organization: str) -> list[home.Framework]:
+def _others(framework_id: str, organization: str) -> list[FrameworkItem]:
     """Return other frameworks of the same organization by name, at most a page of them."""
     if not organization:
         return []
-    chosen = settings.SCHEMA.listings["framework"].select({"company": organization})
-    query = ListQuery(page_size=OTHERS_READ, sort="name", filters=chosen.filters)
-    found = map(home.framework_of, reader().page("framework", query).items)
-    return sorted(
-        (each for each in found if each.framework_id != framework_id), key=lambda each: _natural(each.framework_name)
-    )
+    return [each for each in frameworks_of(reader(), organization) if each.framework_id != framework_id]
 
 
-def _near(others: list[home.Framework], name: str) -> list[home.Framework]:
+def _near(others: list[FrameworkItem], name: str) -> list[FrameworkItem]:
     """Return those whose names are next to *name*: a tenth part is next to the ninth."""
-    place = bisect.bisect([_natural(each.framework_name) for each in others], _natural(name))
+    place = bisect.bisect([natural(each.framework_name) for each in others], natural(name))
     start = max(0, min(place - OTHERS_SHOWN // 2, len(others) - OTHERS_SHOWN))
     return others[start : start + OTHERS_SHOWN]
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """Return a key by which numbers in names are sorted by their value."""
-    return [_natural_part(text) for text in re.split(r"([0-9]{1,9})", name)]
-
-
-def _natural_part(text: str) -> tuple[int, str]:
-    return (int(text), "") if text.isdecimal() else (0, text.casefold())
 
 
 def framework_facts(framework: JSONObject) -> list[JSONObject]:

@@ -25,6 +25,7 @@ from muniment.web.presenters import company_lists as lists
 from muniment.web.presenters.charts import ChartSlice
 from muniment.web.presenters.company import day, day_or_text, rounds_of
 from muniment.web.presenters.differences import changed_label_of
+from muniment.web.presenters.frameworks import framework_of
 from muniment.web.presenters.marks import mark_html
 from muniment.web.requests.page_cache import published, reader
 from muniment.web.views.public.registry import json_for_script
@@ -64,19 +65,6 @@ class Item(msgspec.Struct, rename="camel"):
         return f"/companies/{quote(self.id)}"
 
 
-class Framework(msgspec.Struct, rename="camel"):
-    """A framework of a list."""
-
-    framework_id: str
-    framework_name: str
-    description: str | None = None
-    is_open: bool = False
-
-    @property
-    def address(self) -> str:
-        return f"/frameworks/{quote(self.framework_id)}"
-
-
 class Parts(msgspec.Struct, rename="camel"):
     """The parts of a company that are news."""
 
@@ -104,7 +92,6 @@ class News(NamedTuple):
     at: str = ""
 
 
-framework_of = msgspec.json.Decoder(Framework).decode
 item_of = msgspec.json.Decoder(Item).decode
 _document = msgspec.json.Decoder(_Document).decode
 

@@ -30,6 +30,7 @@ from muniment.web.presenters.company import (
     safe_link,
     shares,
 )
+from muniment.web.presenters.frameworks import frameworks_of
 from muniment.web.presenters.plugin_sections import plugged_sections
 from muniment.web.requests.page_cache import once_if, published, reader
 from muniment.web.views.public.company_lists import changes_of
@@ -44,6 +45,7 @@ ITEMS_OF_TEXT = 15
 LEAD_CHARACTERS = 400
 """Maximum characters of the summary; a longer one is cut on the page."""
 ASSESSMENTS_SHOWN = 6
+FRAMEWORKS_SHOWN = 6
 MEMBERS_SHOWN = 12
 PROPOSALS_SHOWN = 5
 ROUNDS_SHOWN = 12
@@ -87,6 +89,7 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
     has_lists = any((positions, holders, proposals, rounds, bundle.get("distribution")))
     members = lists.team_of(positions)
     assessments = scores.assessments(facts)
+    frameworks = frameworks_of(reader(), facts["id"])
     links = links_of(facts)
     changes = changes_of(facts["id"], CHANGES_SHOWN + 1)
     context = {
@@ -104,6 +107,8 @@ def company_context(request: HttpRequest, bundle: JSONObject, home: str = "") ->
         **_text(facts, has_lists=has_lists),
         "assessments": assessments[:ASSESSMENTS_SHOWN],
         "assessments_total": len(assessments),
+        "frameworks": frameworks[:FRAMEWORKS_SHOWN],
+        "frameworks_total": len(frameworks),
         "members": members[:MEMBERS_SHOWN],
         "members_total": len(members),
         "positions_total": len(positions),
@@ -167,6 +172,7 @@ def _sections(context: JSONObject) -> list[tuple[str, str, int]]:
         ("about", gettext_lazy("About"), context["body"], 0),
         ("team", gettext_lazy("Team"), context["members"], context["members_total"]),
         ("assessments", gettext_lazy("Assessments"), context["assessments"], context["assessments_total"]),
+        ("frameworks", gettext_lazy("Frameworks"), context["frameworks"], context["frameworks_total"]),
         ("proposals", gettext_lazy("Proposals"), context["proposals"], context["proposals_total"]),
         ("distribution", gettext_lazy("Token distribution"), context["distribution"], 0),
         ("cap-table", gettext_lazy("Cap table"), context["holders"], context["holders_total"]),
