@@ -282,3 +282,17 @@ def test_unknown_values_are_named_and_what_is_shown_of_them_is_bounded(publisher
     assert " or another." in hint
     assert len(hint) < 500
     assert "Leave out treasuryMin." in reader.companies(companies_by(treasuryMin="5T")).hint
+
+
+@pytest.mark.parametrize("most", [counting.MAX_COUNTED, 2])
+def test_the_count_of_a_title_is_of_the_list_that_it_leads_to(publisher, reader, monkeypatch, most):
+    """A title is found by words in others, also where more titles are in use than are counted."""
+    monkeypatch.setattr(counting, "MAX_COUNTED", most)
+    titles = ["Director"] * 3 + ["Managing Director"] * 2 + ["Codirector"]
+    publisher.publish(*(person(n, positions=((title, "quay"),)) for n, title in enumerate(titles, 1)))
+    reader.refresh()
+    facet = reader.facets("person", people_by(), ("title",)).by_name["title"]
+    counts = {each.value: each.n for each in facet.values}
+    assert counts["Director"] == 5
+    for title, count in counts.items():
+        assert reader.people(people_by(title=title)).total == count

@@ -4,17 +4,25 @@ Charging: what a request counts against, what is free, and what a refused client
 The application and the fast path both ask here, so that they cannot decide differently.
 """
 
+import base64
+import gettext
+import hashlib
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
+from pathlib import Path
+from string import Template
 from typing import Final
 
 from muniment.api.application import Api
 from muniment.api.responses import Response, error_response, plain
 from muniment.kernel.asgi import Header
 from muniment.kernel.fairness import Fairness, Limiter, LimitName, Verdict, too_many
+from muniment.kernel.phrases.phrase import marked
 from muniment.kernel.problems import Problem
+from muniment.languages.catalogues import SHIPPED, compiled_folder
+from muniment.languages.offered import base_direction, chosen, offered
 
 WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _JSON_TWIN: Final = re.compile(r"/(?:(?:companies|people|frameworks)(?:/[^/]+)?|stats)\.json")
@@ -98,33 +106,85 @@ def last_value(headers: Sequence[Header], wanted: bytes) -> bytes | None:
 
 def problem_response(problem: Problem, surface: str, headers: Sequence[Header]) -> Response:
     """Return the response to a request that no surface has answered: JSON, or HTML for a browser."""
-    return _made(problem, is_page=_wants_page(surface, headers))
+    return _made(problem, _language_of_page(surface, headers))
 
 
 def refusal_response(name: LimitName, verdict: Verdict, surface: str, headers: Sequence[Header]) -> Response:
     """Return the same for a request over the limit *name*, made once for each time to wait."""
-    return _refusal(name, verdict.retry_after_s, _wants_page(surface, headers))
+    return _refusal(name, verdict.retry_after_s, _language_of_page(surface, headers))
 
 
-def _wants_page(surface: str, headers: Sequence[Header]) -> bool:
-    return surface in _OF_PAGES and b"text/html" in (last_value(headers, b"accept") or b"")
+def _language_of_page(surface: str, headers: Sequence[Header]) -> str:
+    """Return the language of the page that a browser wants; "" for a program, which gets JSON."""
+    if surface not in _OF_PAGES or b"text/html" not in (last_value(headers, b"accept") or b""):
+        return ""
+    known = offered()
+    cookies = last_value(headers, b"cookie") or b""
+    return chosen(last_value(headers, b"accept-language") or b"", cookies, known)
 
 
 @lru_cache(512)
-def _refusal(name: LimitName, retry_after_s: int, is_page: bool) -> Response:  # noqa: FBT001 - a key of the cache
-    return _made(too_many(name, retry_after_s), is_page=is_page)
+def _refusal(name: LimitName, retry_after_s: int, language: str) -> Response:
+    return _made(too_many(name, retry_after_s), language)
 
 
-def _made(problem: Problem, *, is_page: bool) -> Response:
-    if not is_page:
+def _made(problem: Problem, language: str) -> Response:
+    if not language:
         return error_response(problem)
+    status = int(problem.status)
+    style = _PAGE.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    headers = {
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{digest}'",
+        "Content-Language": language,
+        **problem.headers,
+    }
+    title, text = _words(problem)
+    said = _catalogue(language).gettext
     # Without templates: the limit was hit, or the pages have not started.
-    body = _PAGE.format(message=escape(problem.message), hint=escape(problem.hint)).encode()
-    headers = {"Cache-Control": "no-store", "Content-Security-Policy": "default-src 'none'", **problem.headers}
-    return plain(int(problem.status), headers, body, content_type=b"text/html; charset=utf-8")
+    body = Template(_PAGE).substitute(
+        language=language,
+        direction=base_direction(language),
+        status=status,
+        title=escape(said(title)),
+        text=escape(said(text).format(wait_s=problem.headers.get("Retry-After", ""))),
+        again=escape(said(marked("Load again"))),
+    )
+    return plain(status, headers, body.encode(), content_type=b"text/html; charset=utf-8")
 
 
-_PAGE: Final = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{message}</title><h1>{message}</h1><p>{hint}</p></html>
-"""
+def _words(problem: Problem) -> tuple[str, str]:
+    """Return what a person is told: not of pages and tags, which are for programs."""
+    match int(problem.status):
+        case 429:
+            return marked("Too many requests"), marked(
+                "Many requests came from your address in a short time. Wait {wait_s} seconds, then load the page again."
+            )
+        case 503:
+            return marked("Temporarily unavailable"), marked(
+                "The registry is starting or under maintenance. Nothing is lost. Load the page again in a moment."
+            )
+        case _:
+            return marked("Something went wrong"), marked(
+                "The registry could not answer. Load the page again. If that does not help, try later."
+            )
+
+
+@lru_cache(16)
+def _catalogue(language: str) -> gettext.NullTranslations:
+    """Return the messages of a language, those of the operator before those that ship, without Django."""
+    part, _, region = language.partition("-")
+    names = [f"{part}_{region.upper()}", f"{part}_{region.title()}", part] if region else [part]
+    catalogue = gettext.NullTranslations()
+    for folder in (compiled_folder(), SHIPPED):
+        found = gettext.translation("django", folder, names, fallback=True)
+        if isinstance(catalogue, gettext.GNUTranslations):
+            catalogue.add_fallback(found)
+        else:
+            catalogue = found
+    return catalogue
+
+
+_PAGE: Final = Path(__file__).with_name("refusal.html").read_text()
+"""The page of a refusal, complete in itself: nothing else may be asked for, and a file may be refused as well."""

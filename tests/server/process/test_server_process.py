@@ -1,5 +1,7 @@
 """A process of the instance: how it starts, what it tells those who watch it, how it ends."""
 
+import base64
+import hashlib
 import json
 import re
 import socket
@@ -130,6 +132,17 @@ def test_a_browser_over_the_rate_gets_an_error_page(demo):
         assert page.headers["content-type"] == "text/html; charset=utf-8"
         assert int(page.headers["retry-after"]) >= 1
         assert b"<h1>Too many requests" in page.body
+        assert b"pageSize" not in page.body
+        assert page.headers["content-language"] == "en"
+        asked = {"Accept": "text/html", "Accept-Language": "de-AT,en;q=0.5"}
+        german = product.get("/companies", **asked)
+        assert (german.status, german.headers["content-language"]) == (429, "de")
+        assert '<html lang="de" dir="ltr">' in german.body.decode()
+        assert "<h1>Zu viele Anfragen</h1>" in german.body.decode()
+        # Its style is allowed by its digest, and nothing else is loaded.
+        style = german.body.decode().partition("<style>")[2].partition("</style>")[0]
+        digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+        assert german.headers["content-security-policy"] == f"default-src 'none'; style-src 'sha256-{digest}'"
         check_error(product.get("/companies"), 429, "bad_request")
         check_error(product.get("/api/v1/stats", Accept="text/html"), 429, "bad_request")
 

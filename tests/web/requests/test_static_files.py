@@ -1,11 +1,13 @@
 """Static files of an operator's own: what is served of their folder."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.test import override_settings
 
+from muniment import web
 from muniment.web.requests.static_files import asset
 
 
@@ -42,3 +44,11 @@ def test_a_link_that_leaves_the_folder_is_not_served(folder, tmp_path):
     (folder / "all").symlink_to(tmp_path)
     assert asset("link.txt") is None
     assert asset("all/secret.txt") is None
+
+
+def test_what_the_layout_is_measured_by_follows_the_size_of_letters():
+    """A browser whose default font is 32 px gets the layout of a screen half as wide."""
+    style = (Path(web.__file__).parent / "static" / "web" / "muniment.css").read_text()
+    assert not re.findall(r"@media[^{]*-width: *[\d.]+px", style)
+    columns = re.findall(r"grid-template-columns:([^;]*);", style)
+    assert not [each for each in columns if re.search(r"\d{2,}px", each)]

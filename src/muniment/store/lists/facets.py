@@ -7,6 +7,7 @@ so that they show the alternatives to what is chosen.
 """
 
 import contextlib
+import functools
 import sqlite3
 import threading
 from array import array
@@ -20,11 +21,12 @@ from cachetools import LRUCache
 
 from muniment.kernel.json import JSONObject
 from muniment.schema.filters import Chosen
+from muniment.schema.objects import registry_schema
 from muniment.store.cache import size_of
 from muniment.store.lists.finding import DAY_SHIFT
 from muniment.store.lists.positions import Positions
 from muniment.store.queries import Selection
-from muniment.store.search.values import first_name, meant_by, singular, with_beginnings
+from muniment.store.search.values import first_name, meant_by, same_names, singular, with_beginnings
 from muniment.store.search_text import pieces
 
 MAX_COUNTED: Final = 2_000
@@ -188,6 +190,21 @@ class _Base:
 _FORMS: Final = "SELECT id, value, n, folded, changed FROM published_value"
 
 
+@functools.cache
+def _wider_filters() -> dict[tuple[str, str], bool]:
+    """
+    Return the filters, by kind and name, that find documents with other values too, and whether by words in these.
+
+    Titles are found by words in them; the code of a state is found where addresses have its name.
+    """
+    wider = {}
+    for kind, listing in registry_schema("USD").listings.items():
+        for name, (_, by) in listing.filters.items():
+            if by.in_text or by.member == "state":
+                wider[kind, name] = by.in_text
+    return wider
+
+
 class Counting:
     """
     Counts the facets of one query in one snapshot.
@@ -213,6 +230,7 @@ class Counting:
         if chosen.q or chosen.ranges or chosen.ids is not None:
             unfiltered = positions.get(connection, chosen._replace(filters=()), version).positions
             self._found = _bits([position & _NUMBER for position in unfiltered])
+        self._chosen = {each.name: each.values for each in chosen.filters}
         self._filters = {each.name: self._of_filter(each) for each in chosen.filters}
 
     @property
@@ -226,7 +244,8 @@ class Counting:
         _, selected = self._filters.get(name, (0, frozenset[int]()))
         base = _Base(self._without(name))
         counts = []
-        for forms in self._forms_in_use(name):
+        groups = self._forms_in_use(name)
+        for forms in groups:
             is_selected = any(form.number in selected for form in forms)
             if base.bits is None and len(forms) == 1:
                 n = forms[0].n
@@ -236,6 +255,22 @@ class Counting:
                 counts.append(Counted(forms[0].value, n, is_selected))
         counts.sort(key=lambda each: (-each.n, each.value))
         shown = counts[:limit] + [each for each in counts[limit:] if each.selected]
+        in_text = _wider_filters().get((self._kind, name))
+        if in_text is not None:
+            # The filter finds more than the documents with that very value, and the count is of what it finds.
+            in_use = [form for forms in groups for form in forms]
+            is_complete = in_text and len(in_use) < MAX_COUNTED
+            wider = []
+            for each in shown:
+                by = Chosen(name, (each.value,), in_text)
+                n = self._count_within(by, in_use, base) if is_complete else self._count_of(by)
+                wider.append(each._replace(n=n))
+            shown = sorted(wider, key=lambda each: (-each.n, each.value))
+            counted = {singular(each.value) for each in shown}
+            for value in self._chosen.get(name, ()):
+                # A code is chosen that stands for the names above; it is shown with what it finds.
+                if not in_text and singular(value) not in counted:
+                    shown.append(Counted(value, self._count_of(Chosen(name, (value,), in_text)), selected=True))
         return Facet(tuple(shown), len(counts) - len(shown))
 
     def suggest(self, text: str, filters: Iterable[Chosen], limit: int) -> list[Suggestion]:
@@ -271,6 +306,16 @@ class Counting:
                 suggestions.append(Suggestion(by.name, by.values[0], n))
         return suggestions
 
+    def _count_within(self, by: Chosen, in_use: Sequence[_Form], base: _Base) -> int:
+        """Return what :meth:`_count_of` does, from all values in use: a tenth of the time of a statement for each."""
+        names = [f" {folded} " for folded in same_names(by.name, by.values[0])]
+        documents = []
+        for form in in_use:
+            text = f" {form.folded} "
+            if any(each in text for each in names):
+                documents.append(self._documents.of(self._connection, self._build, form))
+        return base.count(documents)
+
     def _count_of(self, by: Chosen) -> int:
         """Return how many documents the query would find if it had the filter *by* too."""
         base = self._without(by.name)
@@ -295,7 +340,7 @@ class Counting:
         found = (self._documents.of(self._connection, self._build, _Form(*row)) for row in rows)
         return _in_any(found), ids
 
-    def _forms_in_use(self, name: str) -> Iterable[list[_Form]]:
+    def _forms_in_use(self, name: str) -> Collection[list[_Form]]:
         rows = self._connection.execute(
             f"{_FORMS} WHERE kind = ? AND name = ? AND n > 0 ORDER BY n DESC, value LIMIT {MAX_COUNTED}",
             (self._kind, name),
