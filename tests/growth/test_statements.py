@@ -53,6 +53,8 @@ KNOWN = {
     'FROM "jobs_job" WHERE ("jobs_job"."kind"': "a claim passes the jobs that wait in other lanes, in its index",
     'DISTINCT "registry_historyentry"."company_id"': "an import looks for edits in the histories of its listings",
     "MATCH ? LIMIT ?": "a search counts matches up to the limit of a wide one",
+    'COUNT("registry_company"."id") FILTER': "the operators' overview counts what listings lack, in one reading",
+    "SELECT count(*) FROM published_document WHERE kind = ? AND treasury_minor": "treasuries are counted in an index",
     "UPDATE published_meta": "what the full-text index writes at a commit is counted to the last statement",
 }
 """Statements whose work grows with rows that they do not answer: parts of their texts, and why they may."""
