@@ -59,7 +59,8 @@ def text_of(element: Element) -> str:
 
 
 def _texts(element: Element) -> Iterator[str]:
-    if element.tag in SKIPPED:
+    is_monogram = "mark" in (element.get("class") or "").split()  # letters and digits of a name: J6
+    if is_monogram or element.tag in SKIPPED:
         yield element.tail or ""
         return
     yield element.text or ""
