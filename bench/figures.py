@@ -58,6 +58,10 @@ def text_of(element: Element) -> str:
     return " ".join("".join(_texts(element)).split())
 
 
+def text_in(element: Element, tag: str) -> str:
+    return "".join(map(text_of, element.iter(tag)))
+
+
 def _texts(element: Element) -> Iterator[str]:
     is_monogram = "mark" in (element.get("class") or "").split()  # letters and digits of a name: J6
     if is_monogram or element.tag in SKIPPED:
@@ -218,7 +222,7 @@ class Walk:
         counts = self._counts(bundle)
         self._tabs(path, main, counts)
         for tile in (each for figures in with_class(main, "dl", "figures") for each in figures):
-            self._tile(path, bundle, counts, text_of(tile.find("dt")), text_of(tile.find("dd")))  # type: ignore[arg-type]
+            self._tile(path, bundle, counts, text_in(tile, "dt"), text_in(tile, "dd"))
         for link in re.findall(r"Show all ([\d,]+) (people|proposals|holders|assessments)", text_of(main)):
             names = {"people": "Team", "proposals": "Proposals", "holders": "Cap table", "assessments": "Assessments"}
             self.expect(path, f"all {link[1]}", link[0], written(counts[names[link[1]]]))
@@ -374,8 +378,8 @@ class Walk:
         of_company = Counter(each["company"]["slug"] for each in positions)
         total = {"organization": len(of_company), "position": len(positions)}
         for tile in (each for figures in with_class(main, "dl", "figures") for each in figures):
-            label = text_of(tile.find("dt")).casefold().removesuffix("s")  # type: ignore[arg-type]
-            self.expect(path, label, text_of(tile.find("dd")), written(total[label]))  # type: ignore[arg-type]
+            label = text_in(tile, "dt").casefold().removesuffix("s")
+            self.expect(path, label, text_in(tile, "dd"), written(total[label]))
         for count in re.findall(r"and ([\d,]+) more positions?", text_of(main)):
             self.expect(path, "more positions", count, written(len(positions) - 1))
         for count in re.findall(r"Show all ([\d,]+) positions", text_of(main)):
@@ -452,8 +456,8 @@ class Walk:
             f"combined treasury of {treasuries:,} companies": short_amount(sum(amounts)),
         }
         for tile in (each for figures in with_class(main, "dl", "figures") for each in figures):
-            label = text_of(tile.find("dt"))  # type: ignore[arg-type]
-            self.expect(path, label, text_of(tile.find("dd")), str(computed.get(label)))  # type: ignore[arg-type]
+            label = text_in(tile, "dt")
+            self.expect(path, label, text_in(tile, "dd"), str(computed.get(label)))
         self.expect(path, "total of the API", stats["totalTreasury"], short_amount(sum(amounts)))
         counts = [Counter(each.get(name) for each in self.registry.companies) for name in ("type", "industry")]
         places = Counter(code for each in self.registry.companies for code in countries_of(each))
