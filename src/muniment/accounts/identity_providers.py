@@ -229,13 +229,11 @@ def _service(host: str) -> Service:
 
 def _answer_in_time(request: Callable[..., Any], method: str, url: str, **options: Any) -> Any:
     """Return the answer to a request; raise ProviderAway if there is none in time."""
-    import requests  # only a sign-in at a provider needs it
-
     ask = functools.partial(request, method, url, **options)
     try:
         with patience.elsewhere(), _service(urlsplit(url).netloc).asked():
             return within(ANSWER_S, ask, _REQUESTS, late="the identity provider took too long")
-    except (TimeoutError, requests.RequestException) as error:
+    except OSError as error:  # also every exception of requests, and a TimeoutError
         host = urlsplit(url).netloc
         log.warning("the identity provider at %s does not answer: %s", host, type(error).__name__)
         raise ProviderAway from error
