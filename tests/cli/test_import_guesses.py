@@ -1,4 +1,4 @@
-"""`muniment import` of a table whose columns are guesses: asked in a terminal, left out without one."""
+"""`muniment import` of a table whose columns are guesses: asked in a terminal, refused without one."""
 
 import os
 import pty
@@ -9,7 +9,6 @@ from services.prepared import new_instance
 from services.product import environment, run
 
 TABLE = "Ettevõte;Kontakt meilile;Liitumine\nKask Selts;info@kask.example;1\nTamm Liit;info@tamm.example;2\n"
-NAMED = "Company;Kontakt meilile\nKask Selts;info@kask.example\nTamm Liit;info@tamm.example\n"
 
 
 def test_guesses_need_a_person_or_a_flag(tmp_path):
@@ -17,13 +16,9 @@ def test_guesses_need_a_person_or_a_flag(tmp_path):
     file.write_text(TABLE)
     refused = run("import", str(file), data=data, check=False)
     assert refused.returncode == 1
-    assert 'no heading means the name; it may be the column "Ettevõte". Import with --accept-guesses' in refused.stderr
-    file.write_text(NAMED)
-    partly = run("import", str(file), data=data)
-    assert "Kontakt meilile: is left out, because socials.email is a guess" in partly.stderr
-    assert "companies: 2 new" in partly.stdout
-    file.write_text(TABLE)
-    assert "companies: 0 new, 2 changed" in run("import", str(file), "--accept-guesses", data=data).stdout
+    assert "Ettevõte may be name" in refused.stderr
+    assert "import with --accept-guesses" in refused.stderr
+    assert "companies: 2 new" in run("import", str(file), "--accept-guesses", data=data).stdout
 
 
 def test_a_terminal_asks_for_guesses_and_choices(tmp_path):

@@ -548,6 +548,7 @@ FOREIGN_TABLES = (
             "listedAt": "2001-02-03",
         },
         ("Ewa Nowak",),
+        guesses=("Kontakt / Osoba kontaktowa",),
     ),
     ForeignTable(
         "ateliers.csv",
@@ -566,5 +567,6 @@ FOREIGN_TABLES = (
             "socials": {"email": "zoe@nord.example"},
         },
         ("Zoé Martin (Gérante)", "Ali Petit (Comptable)"),
+        guesses=("E-mail",),
     ),
 )

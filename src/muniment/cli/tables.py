@@ -83,13 +83,13 @@ def run(
 
 
 def _settle(prepared: "Prepared", *, is_preview: bool, accepts_guesses: bool) -> None:
-    """Show a proposed mapping; let a person settle its guesses and choices, or leave the guesses out."""
+    """Show a proposed mapping; let a person settle its guesses and choices. Without one, guesses are refused."""
     _echo_mapping(prepared)
     if not accepts_guesses:
         if sys.stdin.isatty():
             _confirm(prepared)
         elif not is_preview:
-            _leave_guesses_out(prepared)
+            prepared.mapping.refuse_guesses()
     if sys.stdin.isatty():
         _ask(prepared)
 
@@ -125,18 +125,21 @@ def _echo_questions(prepared: "Prepared") -> None:
 
 def _confirm(prepared: "Prepared") -> None:
     """Ask whether guesses are right, in a terminal."""
+    for table in prepared.mapping.table:
+        if "kind" in table.check:
+            table.kind = click.prompt(
+                f"{table.name}: kind of the rows", type=click.Choice(("companies", "people")), default=table.kind
+            )
+        if "header" in table.check:
+            said = f"{table.name}: is row {table.header} the row with the headings?"
+            if not click.confirm(said, default=True):
+                raise click.ClickException("Write the mapping with --write-mapping, and correct header.")
+        table.check = []
     for table, column in prepared.mapping.guesses():
         said = f'{table.name}: does the column "{column.heading}" hold {column.field}?'
         if not click.confirm(said, default=True):
             column.field = ""
         column.check = False
-
-
-def _leave_guesses_out(prepared: "Prepared") -> None:
-    for table, column in prepared.mapping.guesses():
-        said = f"{table.name}: {column.heading}: is left out, because {column.field} is a guess"
-        click.echo(f"{said}; --accept-guesses uses it.", err=True)
-    prepared.mapping.leave_guesses_out()
 
 
 _ASKED: Final = {
@@ -172,8 +175,8 @@ def _preview(prepared: "Prepared", options: "ImportOptions", again: "SourceOptio
     from muniment.registry.tables.operations import import_table
 
     _echo_questions(prepared)
-    for table, column in prepared.mapping.guesses():
-        click.echo(f"? {table.name}: {column.heading}: {column.field} is a guess; an import needs --accept-guesses")
+    for doubt in prepared.mapping.doubts():
+        click.echo(f"? {doubt}; an import needs --accept-guesses")
     prepared.mapping.settle_questions()
     found = import_table(prepared, dataclasses.replace(options, dry_run=True), again)
     for kind, lines in (("company", found.records.companies), ("person", found.records.people)):

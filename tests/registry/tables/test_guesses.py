@@ -1,4 +1,4 @@
-"""Guesses that no person has confirmed: a column is left out, and a guessed name ends the import."""
+"""Guesses that no person has confirmed end an import by command, which names each of them and how to confirm it."""
 
 import pytest
 
@@ -8,24 +8,21 @@ from muniment.registry.tables.fields import SKIP, Column
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 
 
-def mapping(*columns: Column, kind: str = COMPANIES) -> FileMapping:
-    return FileMapping([TableMapping("Members", kind, 1, list(columns))])
+def mapping(*columns: Column, kind: str = COMPANIES, check: tuple[str, ...] = ()) -> FileMapping:
+    return FileMapping([TableMapping("Members", kind, 3, list(columns), list(check))])
 
 
-def test_guessed_columns_are_left_out():
-    found = mapping(Column("Firm", "name"), Column("www", "website", check=True))
-    found.leave_guesses_out()
-    assert [(each.field, each.check) for each in found.table[0].column] == [("name", False), ("", False)]
-
-
-def test_a_guessed_name_is_refused_with_how_to_confirm_it():
-    found = mapping(Column("Firm", "name", check=True))
-    with pytest.raises(BadRequest, match='Members: no heading means the name; it may be the column "Firm"') as refused:
-        found.leave_guesses_out()
+def test_every_guess_is_named_with_how_to_confirm_it():
+    found = mapping(Column("Firm", "name"), Column("www", "website", check=True), check=("kind", "header"))
+    with pytest.raises(BadRequest, match="3 guesses need to be confirmed") as refused:
+        found.refuse_guesses()
+    for said in ("the rows may be companies", "the headings may be in row 3", "www may be website"):
+        assert said in refused.value.message
     assert "--accept-guesses" in refused.value.hint
+    found.confirm_guesses()
+    found.refuse_guesses()
+    assert found.doubts() == []
 
 
 def test_guesses_of_a_table_that_is_skipped_do_not_matter():
-    found = mapping(Column("Firm", "name", check=True), kind=SKIP)
-    found.leave_guesses_out()
-    assert found.table[0].column[0].field == "name"
+    mapping(Column("Firm", "name", check=True), kind=SKIP).refuse_guesses()

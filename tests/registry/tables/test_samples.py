@@ -150,7 +150,7 @@ SAMPLES = [
             "status": "active",
         },
         ["Anna Weiher (Vorsitz)", "Bert Strom (Vorstand)"],
-        {"Notiz", "Mitarbeiter", ""},
+        {"Notiz", "Mitarbeiter", "E-Mail", ""},
     ),
     Sample(
         "export.csv",
@@ -176,7 +176,13 @@ SAMPLES = [
             "address": [{"country": "US"}],
         },
         ["Ida Alder (Founder)", "Joe Birch (Founder)"],
-        {"Employees", "Treasury (USD)", "Status", "Country"},  # pages show the number of founders as the team size
+        {
+            "Employees",
+            "Treasury (USD)",
+            "Status",
+            "Country",
+            "Website URL",
+        },  # pages show the number of founders as the team size
     ),
     Sample(
         "tabs.txt",
@@ -346,7 +352,7 @@ SAMPLES = [
         },
         {"name": "Quarz GmbH", "website": "https://quarz.example"},
         ["Rita Schiefer (Vorsitz)"],
-        {"Geburtstag", "company"},
+        {"Geburtstag", "Firma"},
     ),
 ]
 

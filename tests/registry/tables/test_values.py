@@ -8,8 +8,9 @@ from muniment.registry.tables.dates import order_of_dates
 from muniment.registry.tables.fields import ASK, Column
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.mapping import read_mapping
+from muniment.registry.tables.persons import LAST_FIRST, separator_of_people
 from muniment.registry.tables.proposing import propose
-from muniment.registry.tables.values import Lost, address_of, code_of_country, people_in, separator_of_people, value_of
+from muniment.registry.tables.values import Lost, address_of, code_of_country, people_in, value_of
 
 
 def value(field: str, text: str, /, **options: object) -> object:
@@ -47,7 +48,7 @@ def test_the_order_of_dates_is_decided_by_the_column(cells, order):
         ("1998", "DMY", "lost: names no day"),
         ("09/1998", "DMY", "lost: names no day"),
         ("03/04/2001", ASK, "lost: has a date whose order is unclear"),
-        ("n/a", "DMY", None),
+        ("n/a", "DMY", "lost: says that there is no value"),
     ],
 )
 def test_days(text, order, found):
@@ -140,13 +141,20 @@ def test_an_address_in_one_cell_keeps_every_word():
 def test_people_in_a_cell():
     def people(text: str, **options: str) -> object:
         found = people_in(Column("Board", "people", title="Board", **options), text)
-        return found if isinstance(found, Lost | None) else [tuple(each) for each in found]
+        return found if isinstance(found, Lost | None) else [each[:2] for each in found]
 
     assert separator_of_people(["Ada Fluss, Ben Damm"]) == ","
     assert separator_of_people(["Fluss, Ada"]) == ""
     assert separator_of_people(["Fluss, Ada", "Ada Fluss, Ben Damm"]) == ASK
-    assert separator_of_people(["Ada Fluss und Ben Damm"]) == " und "
-    assert people("Fluss, Ada; Damm, Ben (Chair)", separator=";") == [("Ada Fluss", "Board"), ("Ben Damm", "Chair")]
+    assert people("Ada Fluss und Ben Damm") == [("Ada Fluss", "Board"), ("Ben Damm", "Board")]
+    assert people("Bob Ray & Cy Do; Ida Alder", separator=";") == [
+        (name, "Board") for name in ("Bob Ray", "Cy Do", "Ida Alder")
+    ]
+    assert people("José Ortega y Gasset") == [("José Ortega y Gasset", "Board")]
+    assert people("Fluss, Ada; Damm, Ben (Chair)", separator=";", order=LAST_FIRST) == [
+        ("Ada Fluss", "Board"),
+        ("Ben Damm", "Chair"),
+    ]
     assert people("CEO: Ada Fluss") == [("Ada Fluss", "CEO")]
     assert people("Ada Fluss, Jr.") == [("Ada Fluss, Jr.", "Board")]
     assert people("-") is None

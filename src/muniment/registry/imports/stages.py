@@ -48,9 +48,10 @@ from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import headings_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
 from muniment.registry.tables.operations import Prepared, convert, import_records, prepare_file
-from muniment.registry.tables.proposing import decide_options, propose
+from muniment.registry.tables.proposing import JUDGED, decide_options, propose, propose_columns
 from muniment.registry.tables.reading import TableFile, open_file
 from muniment.registry.tables.records import Loss, Records, grouped, table_of
+from muniment.registry.tables.values import is_blank
 
 LANE: Final = "imports"
 SHOWN_COLUMNS: Final = 300
@@ -62,7 +63,7 @@ SAMPLES: Final = 3
 SAMPLE_CHARACTERS: Final = 80
 SAMPLED: Final = 100
 _READ_ROWS: Final = 5_000
-_DECIDED: Final = frozenset({"order", "decimal", "currency", "unit", "separator"})
+_DECIDED: Final = frozenset({"order", "decimal", "currency", "unit", "separator", "end"})
 """The options that depend on a column's values."""
 REPORT_S: Final = 0.5
 """Seconds between two reports of progress."""
@@ -153,7 +154,7 @@ def _complete(mapping: FileMapping, sheets: list[Sheet]) -> None:
     for sheet in sheets:
         table = table_of(mapping, sheet, len(sheets)) or TableMapping(sheet.name, SKIP, 1)
         table.name = sheet.name
-        table.header = max(1, min(table.header, len(sheet.rows)))
+        table.header = max(0, min(table.header, len(sheet.rows)))
         columns = {each.heading: each for each in table.column}
         table.column = [columns.get(each) or Column(each) for each in headings_of(sheet.rows, table.header - 1)]
         tables.append(table)
@@ -173,8 +174,10 @@ def _facts(sheets: list[Sheet], mapping: FileMapping) -> JSONObject:
         columns = [_column(table.column[at].heading, [row[at] for row in body if row[at]]) for at in range(width)]
         rows = sum(any(row) for row in sheet.rows[table.header :])
         headings = [each.heading for each in table.column]
-        notes = sheet.notes[:5]
-        tables.append({"name": sheet.name, "rows": rows, "headings": headings, "columns": columns, "notes": notes})
+        facts_of_table = {"name": sheet.name, "rows": rows, "headings": headings, "columns": columns}
+        facts_of_table["notes"] = sheet.notes[:5]
+        facts_of_table["proposed"] = _proposed_of_kinds(headings, body)
+        tables.append(facts_of_table)
     text = next((each for each in sheets if each.encoding), None)
     lines = next((each.samples for each in sheets if each.samples), [])
     return {
@@ -182,6 +185,15 @@ def _facts(sheets: list[Sheet], mapping: FileMapping) -> JSONObject:
         "encoding": text.encoding if text else "",
         "is_guess": any(each.is_guess for each in sheets),
         "lines": lines,
+    }
+
+
+def _proposed_of_kinds(headings: list[str], body: list[list[str]]) -> JSONObject:
+    """Return the columns that are proposed for each kind of rows, so that a page can change the kind at once."""
+    values = [[row[n][:JUDGED] for row in body if not is_blank(row[n])] for n in range(len(headings))]
+    return {
+        kind: [dataclasses.asdict(column) for column in propose_columns(headings, values, kind)]
+        for kind in (COMPANIES, PEOPLE)
     }
 
 
@@ -195,7 +207,7 @@ def _column(heading: str, values: list[str]) -> JSONObject:
         if not names:
             continue
         # A decision reads thousands of cells, so fields of one kind share it; names of people are split in another way.
-        shared = (field.kind, field.name == PEOPLE_FIELD)
+        shared = (field.kind, field.name in {PEOPLE_FIELD, "position.company", "address"})
         if shared not in decided:
             column = Column(heading, field.name)
             decide_options(column, values)

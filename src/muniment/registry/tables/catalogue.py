@@ -8,7 +8,8 @@ A file has these parts, each a name with words that are separated by commas:
 - ``titles``: the headings over names of people that say a position;
 - ``words``: ``qualifiers`` that add nothing to a heading, and headings that are ``left_out`` because they are private,
   internal, or have no field;
-- ``values``: what cells say: statuses, blanks, totals, scales of numbers, and the twelve months.
+- ``values``: what cells say: statuses, blanks, totals, scales of numbers, and the twelve months;
+- ``names``: usual ``given`` names of people, and words in names of ``organizations``.
 
 To add a language, add a file.
 """
@@ -58,12 +59,19 @@ class Catalogue:
     totals: set[str] = field(default_factory=set)
     scales: dict[str, int] = field(default_factory=dict)
     months: dict[str, int] = field(default_factory=dict)
+    given_names: set[str] = field(default_factory=set)
+    organizations: set[str] = field(default_factory=set)
 
 
 def _words(text: str) -> Iterator[str]:
     for each in " ".join(text.split()).split(","):
         if each.strip():
             yield each.strip()
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Return the keys of words that are separated by commas."""
+    return frozenset(map(key, _words(text)))
 
 
 def _keys(text: str) -> Iterator[str]:
@@ -98,6 +106,9 @@ def _rank(name: str) -> tuple[bool, bool, str]:
 def _add(found: Catalogue, said: dict[str, dict[str, Any]]) -> None:
     _add_headings(found, said)
     _add_values(found, said.get("values", {}))
+    names_of = said.get("names", {})
+    found.given_names |= {*_keys(names_of.get("given", ""))}
+    found.organizations |= {*_keys(names_of.get("organizations", ""))}
     words_of = said.get("words", {})
     found.qualifiers |= {*_keys(words_of.get("qualifiers", ""))}
     found.left_out |= {*_keys(words_of.get("left_out", ""))} - {""}

@@ -76,6 +76,10 @@ class TableField:
         return isinstance(self.kind, Date) or self.kind == MONTH
 
     @property
+    def is_prose(self) -> bool:
+        return isinstance(self.kind, Text) and self.kind.lines > 1 and not self.group
+
+    @property
     def is_of_vocabulary(self) -> bool:
         """Return whether its values are words that many rows share, such as a status or a type."""
         return isinstance(self.kind, Choice) or (isinstance(self.kind, Text) and bool(self.kind.suggest))
@@ -83,8 +87,8 @@ class TableField:
     @property
     def options(self) -> tuple[str, ...]:
         """The decisions about a column that its cells are read by."""
-        if self.name == PEOPLE_FIELD:
-            return ("separator", "title")
+        if self.name in _OPTIONS_BY_NAME:
+            return _OPTIONS_BY_NAME[self.name]
         if self.is_date:
             return ("order",)
         for kind, names in _OPTIONS:
@@ -93,6 +97,11 @@ class TableField:
         return ()
 
 
+_OPTIONS_BY_NAME: Final[dict[str, tuple[str, ...]]] = {
+    PEOPLE_FIELD: ("separator", "title", "order"),
+    "position.company": ("separator",),
+    "address": ("end",),
+}
 _OPTIONS: Final[tuple[tuple[type[Kind], tuple[str, ...]], ...]] = (
     (Money, ("decimal", "currency", "unit")),
     (Integer, ("decimal",)),
@@ -184,6 +193,12 @@ def is_list(name: str) -> bool:
     return field is not None and isinstance(field.kind, ItemList)
 
 
+def is_of_vocabulary(name: str) -> bool:
+    """Return whether a field's values are free words that many rows share, such as a type."""
+    field = fields_of(COMPANIES).get(name)
+    return field is not None and field.is_of_vocabulary and isinstance(field.kind, Text)
+
+
 def field_named(name: str) -> TableField | None:
     """
     Return the field with this name, of companies or of people; one that both have is of the same kind.
@@ -239,12 +254,14 @@ class Column:
 
     Args:
         field: the field that it holds; "" leaves it out; ``extra:name`` keeps it as an additional member.
-        order: the order of dates: DMY, MDY or YMD; EXCEL for days since 1900, UNIX for seconds since 1970.
+        order: the order of dates: DMY, MDY or YMD; EXCEL for days since 1900, UNIX for seconds since 1970; or of
+            names: LAST_FIRST for "Last, First".
         decimal: the decimal sign of numbers.
         separator: the separator of several values in a cell.
         currency: the currency of amounts whose cells name none.
         unit: what an amount is multiplied by; 0 asks.
         title: the position of people in the column.
+        end: what ends addresses: country or state; "" if only names say it that are no state.
         words: values by the words that mean them; "" leaves a word out.
         check: the field is a guess that a person should check.
     """
@@ -257,5 +274,6 @@ class Column:
     currency: str = ""
     unit: int = 1
     title: str = ""
+    end: str = ""
     words: dict[str, str] = dataclasses.field(default_factory=dict)
     check: bool = False

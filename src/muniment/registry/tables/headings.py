@@ -121,13 +121,20 @@ class Match(NamedTuple):
     Args:
         fields: the likeliest first.
         is_guess: a person should check it.
+        quality: how well the heading says it; of two columns, the better one has the field.
     """
 
     fields: tuple[str, ...] = ()
     is_guess: bool = False
     is_left_out: bool = False
+    quality: int = 0
 
 
+NEAR: Final = 0
+READ: Final = 1
+KNOWN: Final = 2
+EXACT: Final = 3
+"""A heading is nearly a known one, has a known one as its part, is a known one, or is the name of its field."""
 _NONE: Final = Match()
 _LEFT_OUT: Final = Match(is_left_out=True)
 
@@ -149,16 +156,17 @@ def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001, PLR
     whole = key(_bare(heading))
     written = key(heading)
     if written in known:
-        return _found(known[written], heading)
+        is_own_name = written == key(known[written][0].rpartition(".")[2])
+        return _found(known[written], heading)._replace(quality=EXACT if is_own_name else KNOWN)
     meaning = _meaning_of_word(whole, heading, kind)
     if meaning:
-        return meaning
+        return meaning._replace(quality=KNOWN)
     if _is_private(heading):
         return _LEFT_OUT
     for text in _readings(heading):
         meaning = _meaning_of_word(key(text), text, kind)
         if meaning:
-            return meaning
+            return meaning._replace(quality=READ)
     tokens = list(filter(None, _TOKENS.split(_BRACKETS.sub(" ", heading))))
     if _has_left_out(tokens):
         return _LEFT_OUT
@@ -166,7 +174,7 @@ def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001, PLR
         meaning = _meaning_of_word(rest, heading, kind)
         # Words that leave a column out were looked for among all tokens.
         if meaning and not meaning.is_left_out:
-            return meaning
+            return meaning._replace(quality=READ)
     if not nearly:
         return _NONE
     return _day_that_begins(tokens, kind) or _near(whole, kind)
@@ -334,7 +342,7 @@ def meaning_of(heading: str, kind: str, *, nearly: bool = True) -> Match:
         for text in (heading, plain, heading.rpartition(" / ")[2]):
             name = names.get(key(text))
             if name:
-                return Match((name,))
+                return Match((name,), quality=EXACT)
     found = match(heading, kind, nearly=nearly)
     return found._replace(fields=tuple(_declared_name(name, kind) for name in found.fields))
 
@@ -351,18 +359,72 @@ def _surely(heading: str, kind: str) -> str:
     return found.fields[0] if found.fields and not found.is_guess else ""
 
 
-def header_row(rows: Sequence[Sequence[str]]) -> int:
-    """Return the index of the row with the headings: the one with most known headings, else the first full one."""
-    best, most = -1, 0
-    known = [_known(row) for row in rows[:MAX_HEADER_ROW]]
-    for at, row in enumerate(rows[:MAX_HEADER_ROW]):
-        if known[at] > most and 3 * known[at] >= len({*row} - {""}):
-            best, most = at, known[at]
-    if best >= 0:
-        is_of_groups = any(_groups(rows[best])) and known[best + 1 : best + 2] > [1]
-        return best + 1 if is_of_groups else best
-    widths = [sum(map(bool, row)) for row in rows[:MAX_HEADER_ROW]]
-    return next((at for at, width in enumerate(widths) if width >= max(widths)), 0)
+class HeaderRow(NamedTuple):
+    """The index of the row with the headings, -1 if there is none; *is_guess*: rows above it may hold values."""
+
+    at: int
+    is_guess: bool = False
+
+
+def header_row(rows: Sequence[Sequence[str]]) -> HeaderRow:
+    """
+    Return the row with the headings: the first one that is no title and holds no values, or a better known one below.
+
+    A row below counts only if the first one has no known heading: cells of later rows, such as "Secretary", can be
+    words that headings have.
+    """
+    top = rows[:MAX_HEADER_ROW]
+    typical = sorted(len({*row} - {""}) for row in rows[:_TYPICAL_ROWS] if any(row))
+    least = max(1, typical[len(typical) // 2] // 2) if typical else 1
+    wide = [at for at, row in enumerate(top) if len({*row} - {""}) >= least]
+    candidates = [at for at in wide if (at + 1 < len(rows) or not at) and not _holds_values(rows, at)]
+    if not candidates:
+        return HeaderRow(-1) if wide else HeaderRow(0)
+    at = candidates[0]
+    if not _known(rows[at]):
+        better = [each for each in candidates[1:] if _is_known_row(rows[each])]
+        at = better[0] if better else at
+    # A row of groups, which a merged cell makes, is over the headings.
+    if any(_groups(rows[at])) and at + 1 in candidates and _known(rows[at + 1]) > 1:
+        at += 1
+    above = [each for each in wide if each < at and len({*rows[each]} - {""}) > 1 and not any(_groups(rows[each]))]
+    return HeaderRow(at, is_guess=bool(above))
+
+
+_TYPICAL_ROWS: Final = 200
+_VALUE: Final = re.compile(
+    r"[^\s@]+@[^\s@]+\.\w{2,}|https?://\S+|(?:[\w-]+\.)+(?:com|org|net|de|gov|eu|io|uk|fr|at|ch)(?:/\S*)?"
+    r"|[-+]?\d[\d.,/ :-]*|[0-9a-f]{8}-[0-9a-f-]{20,}",
+    re.IGNORECASE,
+)
+
+
+def _holds_values(rows: Sequence[Sequence[str]], at: int) -> bool:
+    """Return whether a row has an address of mail or of the web, a number or a date, as the cells below it have."""
+    below = [row for row in rows[at + 1 : at + 51] if any(row)]
+    for n, cell in enumerate(rows[at]):
+        if not (cell and _VALUE.fullmatch(cell)):
+            continue
+        values = [row[n] for row in below if row[n]]
+        alike = sum(bool(_VALUE.fullmatch(value)) for value in values)
+        if values and 2 * alike > len(values) and not _is_year_heading(cell, values):
+            return True
+    return False
+
+
+def _is_year_heading(cell: str, values: Sequence[str]) -> bool:
+    """Return whether a cell is a year over figures, as "2023" is over amounts."""
+    return bool(re.fullmatch(r"(?:19|20)\d\d", cell)) and not all(
+        re.fullmatch(r"(?:19|20)\d\d", each) for each in values
+    )
+
+
+def _is_known_row(row: Sequence[str]) -> bool:
+    """Return whether at least two, and a third, of the cells of a row are known headings, and no positions."""
+    cells = {*row} - {""}
+    fields = [{_surely(cell, kind) for cell in cells} - {""} for kind in (COMPANIES, PEOPLE)]
+    known = max(sum(not field.startswith("people:") for field in of_kind) for of_kind in fields)
+    return known > 1 and 3 * known >= len(cells)
 
 
 def _known(row: Sequence[str]) -> int:
@@ -378,7 +440,13 @@ def _groups(row: Sequence[str]) -> set[str]:
 
 
 def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
-    """Return the headings in row *at*, each once; a row of groups over them, which a merged cell makes, is joined."""
+    """
+    Return the headings in row *at*, each once; a row of groups over them, which a merged cell makes, is joined.
+
+    Without a row of headings, *at* is -1, and columns have their numbers.
+    """
+    if at < 0:
+        return [f"Column {n}" for n in range(1, len(rows[0]) + 1)]
     row = list(rows[at])
     above = rows[at - 1] if at else []
     groups = _groups(above)
@@ -387,6 +455,9 @@ def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
             group = above[n]
             is_grouped = group in groups and cell and group != cell
             row[n] = f"{group} / {cell}" if is_grouped else cell or group
+    for n, heading in enumerate(row):
+        if not heading and any(below[n] for below in rows[at + 1 :]):
+            row[n] = f"Column {n + 1}"
     return _numbered(row)
 
 

@@ -13,13 +13,14 @@ from typing import Any, Final
 
 import msgspec
 
-from muniment.kernel.phrases.phrase import Joined, Phrase
+from muniment.kernel.phrases.phrase import Counted, Joined, Phrase
 from muniment.kernel.problems import BadRequest
 from muniment.kernel.texts import printable
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.dates import ORDERS, SERIALS
 from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, fields_of
 from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.persons import LAST_FIRST
 
 NAMES: Final = ("name", "name.last")
 """The fields of which one makes a row."""
@@ -33,12 +34,14 @@ class TableMapping:
     Args:
         kind: companies, people, or skip.
         header: the number of the row with the headings; 0 if there is none.
+        check: which of "kind" and "header" are guesses that a person should check.
     """
 
     name: str
     kind: str
     header: int
     column: list[Column] = dataclasses.field(default_factory=list)
+    check: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -77,22 +80,45 @@ class FileMapping:
         """Return the columns whose field is a guess that a person should check."""
         return [(table, each) for table in self.table if table.kind != SKIP for each in table.column if each.check]
 
+    def doubts(self) -> list[str]:
+        """Return a sentence for each guess: the kind of rows, the row of the headings, and fields of columns."""
+        found: list[str] = []
+        for table in self.table:
+            if "kind" in table.check:
+                found.append(Phrase("{table}: the rows may be {kind}", table=table.name, kind=Phrase(table.kind)))
+            if "header" in table.check:
+                found.append(Phrase("{table}: the headings may be in row {row}", table=table.name, row=table.header))
+        for table, column in self.guesses():
+            found.append(
+                Phrase("{table}: {column} may be {field}", table=table.name, column=column.heading, field=column.field)
+            )
+        return found
+
     def confirm_guesses(self) -> None:
+        for table in self.table:
+            table.check = []
         for _, column in self.guesses():
             column.check = False
 
-    def leave_guesses_out(self) -> None:
+    def refuse_guesses(self) -> None:
         """
-        Leave out what no person has confirmed.
+        Refuse a mapping with guesses, which no person has confirmed.
 
         Raises:
-            BadRequest: the name of the rows is a guess.
+            BadRequest: there are guesses; it names them.
         """
-        for table, column in self.guesses():
-            if column.field in NAMES:
-                message = f'{table.name}: no heading means the name; it may be the column "{column.heading}".'
-                raise BadRequest(message, "Import with --accept-guesses, or write the mapping with --write-mapping.")
-            column.field, column.check = "", False
+        doubts = self.doubts()
+        if doubts:
+            raise BadRequest(
+                Counted(
+                    "{count} guess needs to be confirmed: {doubts}.",
+                    "{count} guesses need to be confirmed: {doubts}.",
+                    count=len(doubts),
+                    doubts=Joined("; ", doubts),
+                ),
+                "If all are right, import with --accept-guesses. Otherwise write the mapping with --write-mapping, "
+                "correct it, and give it back with --mapping.",
+            )
 
     def settle_questions(self) -> None:
         """Leave options without a choice empty, so that a preview shows their values as lost."""
@@ -151,9 +177,9 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
                     field=column.field,
                     kind=table.kind,
                 )
-            if column.order not in {"", ASK, *ORDERS, *SERIALS}:
+            if column.order not in {"", ASK, *ORDERS, *SERIALS, LAST_FIRST}:
                 yield Phrase(
-                    "{table}: {column}: order must be DMY, MDY, YMD, EXCEL or UNIX",
+                    "{table}: {column}: order must be DMY, MDY, YMD, EXCEL, UNIX or LAST_FIRST",
                     table=table.name,
                     column=column.heading,
                 )
@@ -185,6 +211,8 @@ def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
     for table in mapping.table:
         lines += ["", "[[table]]", f"name = {_toml(table.name)}", f"kind = {_toml(table.kind)}"]
         lines += [f"header = {table.header}"]
+        if table.check:
+            lines += [f"check = {_toml(table.check)}  # guesses; remove this line to confirm them"]
         places = {column.heading: n for n, column in enumerate(table.column)}
         for column in sorted(table.column, key=lambda each: bool(each.field)):
             if not column.heading and not column.field:
@@ -205,7 +233,7 @@ def _column_lines(column: Column, example: str) -> Iterator[str]:
     yield "[[table.column]]"
     yield f"heading = {_toml(column.heading)}" + (f"  # {example}" if example else "")
     yield f"field = {_toml(column.field)}"
-    for option in ("order", "decimal", "separator", "currency", "unit", "title"):
+    for option in ("order", "decimal", "separator", "currency", "unit", "title", "end"):
         value = getattr(column, option)
         if value not in {"", 1} or (option == "separator" and column.field == PEOPLE_FIELD):
             yield f"{option} = {_toml(value)}"

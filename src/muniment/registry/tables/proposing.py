@@ -7,28 +7,46 @@ asks.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from muniment.registry.tables.amounts import currency_in_heading, decimal_sign
-from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key, words_in
 from muniment.registry.tables.dates import ORDERS, day_of, is_serial, is_year, month_of, order_of_dates
-from muniment.registry.tables.fields import ASK, PEOPLE_FIELD, SKIP, Column, field_named
+from muniment.registry.tables.fields import ASK, PEOPLE_FIELD, SKIP, Column, field_named, is_of_vocabulary
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import Match, header_row, headings_of, kind_of_table, meaning_of
+from muniment.registry.tables.headings import (
+    KNOWN,
+    HeaderRow,
+    Match,
+    header_row,
+    headings_of,
+    kind_of_table,
+    meaning_of,
+)
 from muniment.registry.tables.mapping import NAMES, FileMapping, TableMapping
+from muniment.registry.tables.persons import (
+    are_both,
+    are_organizations,
+    are_persons,
+    is_one_person,
+    order_of_names,
+    separator_of_people,
+    split_names,
+)
 from muniment.registry.tables.presets import Preset, preset_of
 from muniment.registry.tables.values import (
     NO,
     YES,
     ZIP_CITY,
     code_of_country,
+    end_of_addresses,
     is_blank,
     separator_of,
-    separator_of_people,
 )
-from muniment.schema.kinds import Country, Email, Integer, Kind, Link, Money, Number, PictureLink, Profile, Slug, Text
+from muniment.schema.kinds import Country, Email, Integer, Kind, Link, Money, Number, PictureLink, Profile, Slug
 
 JUDGED: Final = 300
 """Characters of a cell by which its column is judged."""
@@ -41,27 +59,75 @@ def propose(sheets: Sequence[Sheet], file_name: str, headers: Mapping[str, int] 
     Return a mapping of *sheets* by their headings and values.
 
     Args:
-        headers: the numbers of rows with headings that a person chose, by the name of the table.
+        headers: the numbers of rows with headings that a person chose, by the name of the table; 0 for none.
     """
-    tables = [
-        _propose_table(sheet, file_name, headers.get(sheet.name, 0), is_only=len(sheets) == 1) for sheet in sheets
-    ]
+    tables = [_propose_table(sheet, file_name, headers.get(sheet.name), is_only=len(sheets) == 1) for sheet in sheets]
     first = sheets[0]
     return FileMapping(tables, first.encoding, first.delimiter)
 
 
-def _propose_table(sheet: Sheet, file_name: str, header: int, *, is_only: bool) -> TableMapping:
-    at = header - 1 if 0 < header <= len(sheet.rows) else header_row(sheet.rows)
+def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only: bool) -> TableMapping:
+    is_chosen = header is not None and header <= len(sheet.rows)
+    headings_row = HeaderRow(header - 1) if is_chosen and header is not None else header_row(sheet.rows)
+    at = headings_row.at
     headings = headings_of(sheet.rows, at)
     body = sheet.rows[at + 1 : at + 1 + _PROFILE_ROWS]
-    preset = preset_of(headings)
-    kind = preset.kind if preset else kind_of_table(headings, f"{sheet.name} {file_name}", is_only=is_only)
     values = [[row[n][:JUDGED] for row in body if not is_blank(row[n])] for n in range(len(headings))]
-    found = _preset_columns(headings, values, preset) if preset else _columns(headings, values, kind)
-    table = TableMapping(sheet.name, kind, at + 1, found)
-    if not any(each.field in NAMES for each in found):
-        table.kind = SKIP
+    check = ["header"] if headings_row.is_guess else []
+    preset = preset_of(headings)
+    if preset:
+        table = TableMapping(sheet.name, preset.kind, at + 1, _preset_columns(headings, values, preset), check)
+    else:
+        kind = _kind_of_rows(headings, values, f"{sheet.name} {file_name}", is_only=is_only)
+        check += ["kind"] if kind.is_guess else []
+        table = TableMapping(sheet.name, kind.rows, at + 1, propose_columns(headings, values, kind.rows), check)
+    if not any(each.field in NAMES for each in table.column):
+        table.kind, table.check = SKIP, []
     return table
+
+
+class _Kind(NamedTuple):
+    """The kind of the rows; *is_guess*: headings and values do not agree, or say nothing."""
+
+    rows: str
+    is_guess: bool = False
+
+
+_COMPANIES_ALONE: Final = frozenset({"symbol", "teamSize", "treasury", "dao_website", "extra:lei", "themes"})
+"""Fields whose headings speak against a table of people, even if the names are names of persons."""
+
+
+def _kind_of_rows(headings: Sequence[str], values: Sequence[list[str]], name: str, *, is_only: bool) -> _Kind:
+    """Return the kind of the rows by what the headings say and whose names the values are."""
+    by_headings = kind_of_table(headings, name, is_only=is_only)
+    columns = {kind: propose_columns(headings, values, kind) for kind in (COMPANIES, PEOPLE)}
+    names = {kind: _values_of(columns[kind], values, "name") for kind in columns}
+    fields_of_people = {column.field for column in columns[PEOPLE]}
+    has_both_names = {"name.first", "name.last"} <= fields_of_people
+    if by_headings == PEOPLE:
+        are_of_companies = are_organizations(names[PEOPLE]) and not are_persons(names[PEOPLE])
+        return _Kind(COMPANIES, is_guess=True) if are_of_companies and not has_both_names else _Kind(PEOPLE)
+    companies = names[COMPANIES]
+    people = names[PEOPLE]
+    if not companies and are_persons(people):
+        return _Kind(PEOPLE)
+    are_mixed = are_both(companies)
+    if are_persons(companies) and not are_mixed:
+        speaks_against = _COMPANIES_ALONE & {column.field for column in columns[COMPANIES] if not column.check}
+        return _Kind(PEOPLE, is_guess=bool(speaks_against))
+    # One organization in many rows, each with a person of its own: the rows are people.
+    repeats = len({*companies}) < _MOST * len(companies)
+    is_guessed_name = any(column.check for column in columns[PEOPLE] if column.field == "name")
+    if repeats and not is_guessed_name and are_persons(people) and len({*people}) >= _MOST * len(people):
+        return _Kind(PEOPLE, is_guess=not fields_of_people & {"position.title", "bio"})
+    is_guessed = any(column.check for column in columns[COMPANIES] if column.field == "name")
+    says_nothing = is_guessed and not are_organizations(companies)
+    return _Kind(COMPANIES, is_guess=are_mixed or says_nothing)
+
+
+def _values_of(columns: Sequence[Column], values: Sequence[list[str]], field: str) -> list[str]:
+    """Return the first values of the column that holds *field*; none if there is no such column."""
+    return next(([*sampled(values[n])] for n, column in enumerate(columns) if column.field == field), [])
 
 
 def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset: Preset) -> list[Column]:
@@ -74,19 +140,21 @@ def _preset_columns(headings: Sequence[str], values: Sequence[list[str]], preset
             column.title = column.title or title
         is_taken = any(other.field == column.field for other in columns)
         # Several columns can hold people; for any other field, only the first column counts.
-        if (is_taken and column.field != PEOPLE_FIELD) or not fits(column.field, cells):
+        is_right = bool(column.words) or fits(column.field, cells)
+        if (is_taken and column.field != PEOPLE_FIELD) or not is_right:
             column.field = ""
         decide_options(column, cells)
         columns.append(column)
     return columns
 
 
-def _columns(headings: Sequence[str], values: Sequence[list[str]], kind: str) -> list[Column]:
+def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: str) -> list[Column]:
     """Return the columns of a table: what headings mean and values fit, then guesses by values alone."""
     matches = [meaning_of(each, kind) for each in headings]
     found = [Column(each) for each in headings]
     taken: dict[str, int] = {}
-    for n in sorted(range(len(found)), key=lambda n: (matches[n].is_guess, _is_general(headings[n]), n)):
+    best_first = sorted(range(len(found)), key=lambda n: (not values[n], *_rank(headings[n], matches[n], n)))
+    for n in best_first:
         _take(found[n], matches[n], values[n], taken, n)
     if kind == COMPANIES:
         _people_of_two_columns(found, matches, taken)
@@ -96,10 +164,21 @@ def _columns(headings: Sequence[str], values: Sequence[list[str]], kind: str) ->
             column.check = bool(column.field)
             taken.setdefault(column.field, n)
     if not {*NAMES} & taken.keys():
-        _guess_name(found, matches, values)
+        _guess_name(found, matches, values, kind)
     for column, cells in zip(found, values, strict=True):
+        column.check = column.check or _needs_check(column, cells)
         decide_options(column, cells)
+        if kind == PEOPLE and column.field == "name":
+            column.order = order_of_names(sampled(cells))
     return found
+
+
+def _rank(heading: str, found: Match, n: int) -> tuple[bool, int, bool, int]:
+    """Return what a column is sorted by, so that of two columns the better heading has the field."""
+    is_general = _is_general(heading)
+    # "Name" beside "Organization" can be the name of a person.
+    quality = min(found.quality, KNOWN) if is_general else found.quality
+    return (found.is_guess, -quality, is_general, n)
 
 
 def _is_general(heading: str) -> bool:
@@ -107,6 +186,63 @@ def _is_general(heading: str) -> bool:
     company, person = meaning_of(heading, COMPANIES).fields, meaning_of(heading, PEOPLE).fields
     is_name = bool(company) and company[0] == "name" and bool({*person} & {"name", "name.first", "name.last"})
     return is_name or heading.casefold().strip() in _BETTER_LAST
+
+
+_OF_PERSONS: Final = ("people", "people.first", "people.last")
+
+
+def _needs_check(column: Column, values: Sequence[str]) -> bool:
+    """Return whether a person should check a field that the heading means, because the values alone do not show it."""
+    if not values:
+        return False
+    if column.field in {"type", "orgKind"}:
+        return share(sampled(values), _has_word_of_types) < _SOME
+    if column.field == "status":
+        return share(sampled(values), is_status) < _MOST
+    if column.field == "website":  # pages of a directory, or of a source
+        return key(column.heading) != "website" and _are_of_one_site(sampled(values))
+    if column.field == "socials.email":  # it would be published
+        return any(map(_is_address_of_a_person, values))
+    return column.field in _OF_PERSONS and bool(_OF_CONTACTS.search(column.heading))
+
+
+_SOME: Final = 0.2
+_OF_CONTACTS: Final = re.compile(
+    r"contact|kontakt|ansprech|referent|contato|contatt|contacto|poc\b|担当|联系|聯絡|담당", re.IGNORECASE
+)
+_PRIVATE_HOSTS: Final = re.compile(
+    r"@(?:gmail|googlemail|yahoo|hotmail|outlook|live|icloud|me|aol|gmx|web|t-online|orange|wanadoo|free|laposte|libero"
+    r"|seznam|wp|o2|qq|163|126|naver|protonmail|proton|mail)\.",
+    re.IGNORECASE,
+)
+
+
+def _is_address_of_a_person(text: str) -> bool:
+    """Return whether an address of mail begins with the name of a person, or is of a host of private mail boxes."""
+    if "@" not in text:
+        return False
+    local = text.removeprefix("mailto:").partition("@")[0]
+    words = [key(part) for part in re.split(r"[._\-+\d]+", local) if part]
+    given_names = catalogue().given_names
+    return bool(words) and (
+        (words[0] in given_names and words[0] not in _OF_OFFICES) or bool(_PRIVATE_HOSTS.search(text))
+    )
+
+
+_OF_OFFICES: Final = frozenset({"mark", "media", "grace", "rose", "will", "art"})
+_WORDS_OF_TYPES: Final = words_in(
+    """nonprofit, profit, public, private, government, governmental, charity, charitable, startup, dao, ngo, npo,
+corporation, corporate, cooperative, collective, accelerator, incubator, vc, investor, municipal, religious,
+educational, person, individual, verein, stiftung, gmbh, association, fondation, fundacion, sole, trader,
+mutual, community, interest, social"""
+)
+
+
+def _has_word_of_types(text: str) -> bool:
+    known = _WORDS_OF_TYPES | catalogue().organizations
+    return key(text) in known or any(
+        len(key(word)) > 1 and key(word) in known for word in re.split(r"[\s\-/,()]+", text)
+    )
 
 
 _BETTER_LAST: Final = ("title", "titel", "titre", "título", "titolo", "label", "bezeichnung", "contact", "kontakt")
@@ -147,12 +283,15 @@ def _people_of_two_columns(found: Sequence[Column], matches: Sequence[Match], ta
                     break
 
 
-def _guess_name(found: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]]) -> None:
-    """Let the first column of mostly different short texts be the name, for a person to check."""
-    for column, said, cells in zip(found, matches, values, strict=True):
-        if not (column.field or said.is_left_out) and looks_like_names(cells):
-            column.field, column.check = "name", True
-            return
+def _guess_name(found: Sequence[Column], matches: Sequence[Match], values: Sequence[list[str]], kind: str) -> None:
+    """Let the first column of mostly different short texts be the name, for a person to check; one of persons first."""
+    free = [n for n, said in enumerate(matches) if not (found[n].field or said.is_left_out)]
+    of_persons = [n for n in free if are_persons(sampled(values[n]))]
+    of_names = [n for n in free if looks_like_names(values[n])]
+    for n in of_persons or of_names if kind == PEOPLE else of_names or of_persons:
+        found[n].field = "name"
+        found[n].check = True
+        return
 
 
 def decide_options(column: Column, values: Sequence[str]) -> None:
@@ -164,7 +303,13 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
     if "separator" in field.options:
         is_of_people = column.field == PEOPLE_FIELD
         column.separator = separator_of_people(values) if is_of_people else separator_of(values)
-    if "order" in field.options:
+    if column.field == "position.company":
+        column.separator = "" if column.separator in {",", "\n"} and not _are_lists(values) else column.separator
+    if column.field == PEOPLE_FIELD:
+        column.order = order_of_names(part for value in values for part in split_names(value, column.separator))
+    elif column.field == "address":
+        column.end = end_of_addresses(values)
+    elif "order" in field.options:
         column.order = column.order or order_of_dates(values) or "YMD"
     if "decimal" in field.options:
         column.decimal = decimal_sign(values, is_count=isinstance(field.kind, Integer))
@@ -172,6 +317,13 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
         column.currency, column.unit = currency_in_heading(column.heading)
         if not column.currency and any(map(_names_no_currency, values)):
             column.currency = ASK
+
+
+def _are_lists(values: Sequence[str]) -> bool:
+    """Return whether a comma parts organizations: the parts are alone in other cells; "Alder, Inc." is one."""
+    whole = {value.strip() for value in values}
+    parts = [part.strip() for value in values if "," in value for part in value.split(",")]
+    return bool(parts) and sum(part in whole for part in parts) * 2 > len(parts)
 
 
 def _names_no_currency(text: str) -> bool:
@@ -183,7 +335,9 @@ _HALF: Final = 0.5
 _MOST: Final = 0.8
 _LINK: Final = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE)
 _MARKDOWN: Final = re.compile(r"\[?[^\]()]*\]?\(https?://[^)\s]+\)")
-_EMAIL: Final = re.compile(r"(?<![^\s@<>,;])[^\s@<>,;]++@[^\s@<>,;]+\.[^\W\d_]{2,}")
+_EMAIL: Final = re.compile(
+    r"(?<![^\s@<>,;])[^\s@<>,;(\[]++(?:@|\s?[(\[]at[)\]]\s?)[^\s@<>,;]+\.[^\W\d_]{2,}", re.IGNORECASE
+)
 _PHONE: Final = re.compile(r"(?:tel\.?:?\s*)?[+(\d][\d\s()./\-–+]{4,}\d(?:\s*(?:x|ext\.?|-)\s*\d+)?", re.IGNORECASE)
 _SURE_PHONE: Final = re.compile(r"(?:\+|00)\d[\d\s()./\-]{6,}\d")
 _NUMBER: Final = re.compile(r"^\D{0,8}\d[\d.,'’\s\u00a0\u202f\u2009]*")
@@ -237,11 +391,57 @@ def _is_text(text: str) -> bool:
 
 
 def _is_name_of_person(text: str) -> bool:
-    return _is_text(text) and "@" not in text and not re.fullmatch(r"[A-Z_\-]*\d[A-Z0-9_\-]*", text)
+    return _is_text(text) and not re.fullmatch(r"[A-Z_\-]*\d[A-Z0-9_\-]*|[A-Z]{1,3}", text)
+
+
+def _are_names_of_persons(text: str) -> bool:
+    """Return whether a cell can name persons: two words, or signs of East Asia, and no address, role or company."""
+    first = split_names(re.split(r"[;|\n、]", text)[0], "")[:1]
+    is_long = " " in text.strip() or not text.isascii()
+    return is_long and _is_name_of_person(text) and all(is_one_person(_without_title(part)) for part in first)
+
+
+def _without_title(text: str) -> str:
+    return re.sub(r"\s*[(\[（].*?[)\]）]|^[^:：]{2,40}[:：]|\s+[-–—]\s.*$|,.*$", "", text) or text
 
 
 def _is_place(text: str) -> bool:
     return bool(_LETTER.search(text)) and not _is_link(text) and "@" not in text and not _is_date(text)
+
+
+_CONTINENTS: Final = words_in(
+    """europe, europa, afrika, africa, asia, asien, america, amerika, oceania, australasia, northamerica,
+southamerica, global, world, emea, apac, latam, worldwide, international, middleeast"""
+)
+
+
+def _is_city(text: str) -> bool:
+    return _is_place(text) and "," not in text
+
+
+def _is_state(text: str) -> bool:
+    """Return whether a text can be a state; a continent, a county of the United States and a number are none."""
+    is_county = text.casefold().endswith((" county", " parish", " borough"))
+    return _is_place(text) and not re.search(r"[,\d]", text) and not is_county and key(text) not in _CONTINENTS
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a text can be a name: no code such as "gov:BNS" or "R"."""
+    is_code = bool(re.fullmatch(r"[\w-]+:\S+|[A-Z]{1,2}", text)) or (" " not in text and text.count("-") > 3)
+    return _is_place(text) and key(text) not in _BOOLEANS and not is_code
+
+
+def _is_prose(text: str) -> bool:
+    return _is_text(text) and (len(text.split()) > 2 or not text.isascii())
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a text can be a word of a vocabulary, and no code and no list."""
+    return _is_text(text) and len(key(text)) > 1 and not re.fullmatch(r"[A-Z]\d+", text) and "," not in text
+
+
+def _is_registration_number(text: str) -> bool:
+    return _has_digit(text) and len(text) > 4
 
 
 def _is_profile(text: str) -> bool:
@@ -260,6 +460,10 @@ def _is_amount(text: str) -> bool:
     return bool(_NUMBER.match(text)) and not _is_date_and_no_year(text)
 
 
+def is_status(text: str) -> bool:
+    return key(text) in catalogue().statuses
+
+
 def _has_digit(text: str) -> bool:
     return bool(re.search(r"\d", text))
 
@@ -268,15 +472,19 @@ _LOOKS: Final[dict[str, Callable[[str], bool]]] = {
     "symbol": lambda text: len(text) <= _MAX_WORDS and " " not in text and bool(_LETTER.search(text)),
     "socials.phone_number": lambda text: bool(_PHONE.match(text)) and not _is_date(text),
     "address.zip": lambda text: bool(_ZIP.fullmatch(text)) and _has_digit(text),
-    **dict.fromkeys(("address", "address.address_1", "address.city", "address.state"), _is_place),
+    **dict.fromkeys(("address", "address.address_1"), _is_place),
+    "address.city": _is_city,
+    "address.state": _is_state,
     "address.zip_city": lambda text: bool(ZIP_CITY.fullmatch(text)),
-    "status": lambda text: not (_is_link(text) or "@" in text or _is_date(text)),
+    "status": is_status,
     "themes": _is_text,
-    "name": lambda text: _is_place(text) and key(text) not in _BOOLEANS,
-    **dict.fromkeys(("people", "people.first", "people.last", "name.first", "name.last"), _is_name_of_person),
-    **dict.fromkeys(("people.title", "position.title", "position.company"), _is_text),
+    "name": _is_name,
+    "people": _are_names_of_persons,
+    **dict.fromkeys(("people.first", "people.last", "name.first", "name.last"), _is_name_of_person),
+    **dict.fromkeys(("people.title", "position.title"), _is_text),
+    "position.company": lambda text: _is_text(text) and not re.fullmatch(r"[A-Z]{1,2}", text),
     "extra:lei": lambda text: bool(_LEI.fullmatch(text)),
-    "extra:registrationNumber": _has_digit,
+    "extra:registrationNumber": _is_registration_number,
 }
 """Fields whose values look like something that their kind does not say."""
 _LOOKS_OF_KINDS: Final[tuple[tuple[type[Kind], Callable[[str], bool]], ...]] = (
@@ -302,36 +510,65 @@ def _look_of(name: str) -> Callable[[str], bool] | None:
     for kind, looks_right in _LOOKS_OF_KINDS:
         if isinstance(field.kind, kind):
             return looks_right
-    is_prose = isinstance(field.kind, Text) and field.kind.lines > 1
-    is_word = isinstance(field.kind, Text) and field.is_of_vocabulary
-    return _is_text if is_prose or is_word else None
+    if field.is_prose:
+        return _is_prose
+    return _is_word if is_of_vocabulary(name) else None
 
 
-_LEAST: Final = {"address.country": 0.3, "extra:registrationNumber": 0.3}
+_LEAST: Final = {
+    "address.country": 0.3,
+    "extra:registrationNumber": 0.3,
+    "people": 0.3,
+    "status": 0.3,
+}
 """Shares of values that must fit, where they are not half."""
+
+
+def sampled(values: Sequence[str]) -> Sequence[str]:
+    """Return at most SAMPLED values from all over a column: a table may be sorted."""
+    return values[:: max(1, -(-len(values) // SAMPLED))]
 
 
 def share(values: Sequence[str], is_one: Callable[[str], bool]) -> float:
     return sum(map(is_one, values)) / len(values) if values else 0.0
 
 
+_FEW_VALUES: Final = 5
+_LEAST_PROSE: Final = 0.3
+
+
 def fits(field: str, values: Sequence[str]) -> bool:
     """Return whether the values of a column can be those of *field*; a column without values fits."""
     looks_right = _look_of(field)
+    known = field_named(field)
+    is_prose = known is not None and known.is_prose
+    # Such fields can hold any text, so that only many values contradict a heading.
+    is_loose = is_prose or is_of_vocabulary(field)
     if not values or looks_right is None:
         return True
-    return share(values[:SAMPLED], looks_right) >= _LEAST.get(field, _HALF)
+    if is_loose and len(values) < _FEW_VALUES:
+        return share(values, _is_text) >= _HALF
+    if is_prose:
+        return share(sampled(values), looks_right) >= _LEAST_PROSE
+    return share(sampled(values), looks_right) >= _LEAST.get(field, _HALF)
+
+
+def _are_of_one_site(values: Sequence[str]) -> bool:
+    """Return whether most links of a longer column are pages of one site, as a directory or a source has them."""
+    hosts = Counter(map(_host, values))
+    return len(values) >= _LEAST_OF_A_SITE and hosts.most_common(1)[0][1] >= _MOST * len(values)
+
+
+_LEAST_OF_A_SITE: Final = 5
 
 
 def fits_best(fields: Sequence[str], values: Sequence[str]) -> str:
     """Return the first of *fields* that the values fit; those with known words before others."""
-    sample = values[:SAMPLED]
+    sample = sampled(values)
     if len(fields) > 1:
         field = _field_of_known_words(fields, sample)
         if field:
             return field
-        if sample:  # whose words are no statuses
-            fields = [field for field in fields if field != "status"]
     for field in fields:
         if field == "address" and "address.city" in fields:
             if share(sample, _is_like_an_address) >= _HALF:
@@ -371,10 +608,6 @@ def _is_country(text: str) -> bool:
     return bool(code_of_country(text))
 
 
-def is_status(text: str) -> bool:
-    return key(text) in catalogue().statuses
-
-
 def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:
     """
     Return the field that the values of a column without a known heading look like; empty if none.
@@ -382,7 +615,7 @@ def looks_like(values: Sequence[str], free: Callable[[str], bool]) -> str:
     Args:
         free: whether no other column holds a field.
     """
-    values = values[:SAMPLED]
+    values = sampled(values)
     if not values:
         return ""
     hosts = list(map(_host, values))
@@ -437,7 +670,7 @@ def _is_home(text: str) -> bool:
 
 def looks_like_names(values: Sequence[str]) -> bool:
     """Return whether values are mostly different short texts of letters, as names are."""
-    values = values[:SAMPLED]
+    values = sampled(values)
     if len(values) < 2 or len({*values}) < _MOST * len(values):
         return False
     return share(values, _is_like_a_name) >= _MOST

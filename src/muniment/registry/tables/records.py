@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
+from django.db.models import Count
+
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import new_id, slug_from_name
 from muniment.kernel.json import JSONObject
@@ -19,11 +21,12 @@ from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.models import Company, GivenSlug, Person
 from muniment.registry.people.positions import team_of
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key
-from muniment.registry.tables.fields import EXTRA, PEOPLE_FIELD, SKIP, Column, is_list
+from muniment.registry.tables.fields import EXTRA, PEOPLE_FIELD, SKIP, Column, is_list, is_of_vocabulary
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import header_row, headings_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping
-from muniment.registry.tables.values import Lost, PersonInCell, address_of, full_name, is_blank, people_in, value_of
+from muniment.registry.tables.persons import PersonInCell, full_name, split
+from muniment.registry.tables.values import Lost, address_of, people_in, value_of
 from muniment.schema.company_parts import person_key
 
 SHOWN_ROWS: Final = 5
@@ -119,6 +122,7 @@ class KnownRows:
         names: the names of the companies, by slug.
         people: those that no account owns: a name alone does not say that a row means an account's profile.
         remembered: the slugs of the rows of the last import of the same source, by kind and the row's key.
+        words: by field and key, the words of vocabularies as they are written.
     """
 
     companies: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -126,6 +130,7 @@ class KnownRows:
     names: dict[str, str] = field(default_factory=dict)
     used: dict[str, set[str]] = field(default_factory=lambda: {"company": set(), "person": set()})
     remembered: dict[str, dict[str, str]] = field(default_factory=dict)
+    words: dict[str, dict[str, str]] = field(default_factory=dict)
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @classmethod
@@ -134,6 +139,10 @@ class KnownRows:
         for slug, name in Company.objects.order_by("pk").values_list("slug", "name").iterator():
             found.companies[name_key(name)].append(slug)
             found.names[slug] = name
+        for name, column in (("type", "type"), ("industry", "industry"), ("orgKind", "org_kind")):
+            counted = Company.objects.exclude(**{column: ""}).values_list(column).annotate(n=Count("pk")).order_by("-n")
+            for word, _ in counted:
+                found.words.setdefault(name, {}).setdefault(key(word), word)
         people = Person.objects.filter(account=None).order_by("pk")
         for slug, name in people.values_list("slug", "name").iterator():
             found.people[name_key(name)].append(slug)
@@ -154,6 +163,7 @@ class KnownRows:
 
 
 _USUAL_CELLS: Final = 3
+_NOTE_WORDS: Final = 8
 _ONE_FIELD: Final = "Map one of the columns to another field."
 _OF_ITS_PARTS: Final = frozenset({"slug", "name", "name.first", "name.last", "position.title", "position.company"})
 """Values of a person's row that are no member of the person, or of which one is made."""
@@ -215,7 +225,8 @@ class _Row(NamedTuple):
     number: int
     values: JSONObject
     people: list[PersonInCell]
-    address: str
+    headings: dict[str, str]
+    """The heading of the column that holds a field."""
 
 
 def records_of(sheets: Sequence[Sheet], mapping: FileMapping, known: KnownRows, currency: str) -> Records:
@@ -282,11 +293,13 @@ class _Conversion:
             if column.field and column.heading in places:
                 columns.append((places[column.heading], column))
         self._tell_columns(sheet, table, at, headings)
+        self._tell_rows_above(sheet, table)
         typical = _typical_cells(sheet.rows[at : at + 200])
         after_blank = False
         for number, cells in enumerate(sheet.rows[at:], at + 1):
             filled = sum(map(bool, cells))
-            is_note = after_blank and filled == 1 and typical >= _USUAL_CELLS
+            # A company that has only a name is a row; a note is a sentence.
+            is_note = after_blank and filled == 1 and typical >= _USUAL_CELLS and _is_sentence("".join(cells))
             if not filled:
                 after_blank = True
             elif _is_total(cells, typical):
@@ -299,6 +312,13 @@ class _Conversion:
             else:
                 yield self._row(sheet, number, cells, columns)
                 after_blank = False
+
+    def _tell_rows_above(self, sheet: Sheet, table: TableMapping) -> None:
+        """Report the rows above the headings, with what they say."""
+        for number, cells in enumerate(sheet.rows[: max(0, table.header - 1)], 1):
+            said = " · ".join(dict.fromkeys(filter(None, cells)))
+            if said:
+                self.losses.append(Loss(sheet.name, number, "", "is above the headings, and is left out", said))
 
     def _tell_columns(self, sheet: Sheet, table: TableMapping, at: int, headings: list[str]) -> None:
         mapped = {each.heading for each in table.column if each.field}
@@ -325,7 +345,6 @@ class _Conversion:
     def _row(self, sheet: Sheet, number: int, cells: Sequence[str], columns: list[tuple[int, Column]]) -> _Row:
         values: JSONObject = {}
         people: list[PersonInCell] = []
-        address = ""
         for at, column in columns:
             text = cells[at]
             found: Any
@@ -333,23 +352,41 @@ class _Conversion:
                 found = people_in(column, text)
             else:
                 found = value_of(column, text, self.currency)
-            if found is None:
-                continue
             if isinstance(found, Lost):
                 self.losses.append(Loss(sheet.name, number, column.heading, found.reason, text, found.fix))
-            elif column.field == PEOPLE_FIELD:
+            elif found is not None and column.field == PEOPLE_FIELD:
                 people += found
-            elif column.field == "address":
-                address = found
-            elif column.field == "address.zip_city":
-                for member, value in found.items():
-                    values.setdefault(f"address.{member}", value)
-            elif values.setdefault(column.field, found) != found:
-                said = "is left out: another column of the same field has a value in this row"
-                self.losses.append(Loss(sheet.name, number, column.heading, said, text, _ONE_FIELD))
+            elif found is not None:
+                for member, value in self._members_of_cell(sheet, number, column, found).items():
+                    if values.setdefault(member, value) != value and member == column.field:
+                        said = "is left out: another column of the same field has a value in this row"
+                        self.losses.append(Loss(sheet.name, number, column.heading, said, text, _ONE_FIELD))
         people = self._people_of_row(sheet, number, values, people)
         self._tell_team_size(sheet, number, cells, columns, values, people)
-        return _Row(sheet.name, number, values, people, address)
+        headings = {column.field: column.heading for _, column in columns}
+        return _Row(sheet.name, number, values, people, headings)
+
+    def _members_of_cell(self, sheet: Sheet, number: int, column: Column, value: Any) -> JSONObject:
+        """Return the values by field that the value of a cell gives; those of an address are several."""
+        if column.field == "address":
+            return {f"address.{member}": part for member, part in address_of(value, column.end).items()}
+        if column.field == "address.zip_city":
+            return {f"address.{member}": part for member, part in value.items()}
+        if column.field == "position.company":
+            return {column.field: split(str(value), column.separator)}
+        if column.field == "name":
+            return {column.field: full_name(str(value), column.order)}
+        if is_of_vocabulary(column.field):
+            return {column.field: self._as_in_use(sheet, number, column, str(value))}
+        return {column.field: value}
+
+    def _as_in_use(self, sheet: Sheet, number: int, column: Column, word: str) -> str:
+        """Return a word of a vocabulary as it is written already: "non profit" is "Nonprofit", where that is in use."""
+        in_use = self.known.words.setdefault(column.field, {}).setdefault(key(word) or word, word)
+        if in_use != word:
+            said = Phrase('is written "{in_use}", as elsewhere', in_use=in_use)
+            self.losses.append(Loss(sheet.name, number, column.heading, said, word))
+        return in_use
 
     def _tell_team_size(  # noqa: PLR0917 - a row and what was made of it
         self,
@@ -401,6 +438,9 @@ class _Conversion:
             for member, value in members.items():
                 same.members.setdefault(member, value)
             same.add_people(row.people)
+            if same.row != row.number:
+                said = "is about the company of an earlier row, and is combined with it"
+                self.losses.append(Loss(row.table, row.number, "", said, name))
             return
         if namesakes and not slug:
             reason = "has the name of another row but other values, and is a company of its own"
@@ -442,7 +482,6 @@ class _Conversion:
         if not name:
             self.losses.append(Loss(row.table, row.number, "", "has no name and is left out", fix="Add the name."))
             return
-        name = full_name(name)
         slug = self._person_of_row(name, row.number, values.get("slug", ""))
         if slug is None:
             self._ambiguous(row.table, row.number, name)
@@ -453,10 +492,19 @@ class _Conversion:
         for member, value in values.items():
             if member not in _OF_ITS_PARTS:
                 record.members.setdefault(member.removeprefix(EXTRA), value)
-        if company := values.get("position.company"):
-            self._place(row, str(company), PersonInCell(name, values.get("position.title", "")))
-        elif values.get("position.title"):
-            self.losses.append(Loss(row.table, row.number, "", "has a position but no company", name))
+        companies = values.get("position.company", [])
+        titles = _titles_of(values.get("position.title", ""), len(companies))
+        if companies and titles is None:
+            said = "does not name one position for each organization, and is left out"
+            title = values["position.title"]
+            self.losses.append(Loss(row.table, row.number, row.headings["position.title"], said, title))
+        for n, company in enumerate(companies):
+            title = titles[n] if titles else ""
+            self._place(row, company, PersonInCell(name, title, slug))
+        if not companies and values.get("position.title"):
+            heading = row.headings["position.title"]
+            said = "is a position without an organization, and is left out"
+            self.losses.append(Loss(row.table, row.number, heading, said, values["position.title"]))
 
     def _person_of_row(self, name: str, row: int, slug: str) -> str | None:
         """Return the slug of the person whom a row is about; None if several stored ones have the name."""
@@ -481,7 +529,7 @@ class _Conversion:
         if len(found) != 1:
             said = "is not in the registry" if not found and not stored else "is the name of several companies"
             fix = "Import the companies first, then this file again."
-            self.losses.append(Loss(row.table, row.number, "company", said, company, fix))
+            self.losses.append(Loss(row.table, row.number, row.headings["position.company"], said, company, fix))
             return
         found[0].add_people([person])
 
@@ -541,7 +589,7 @@ class _Conversion:
             if place in known or is_listed:
                 continue
             known.add(place)
-            slug = slugs_by_name.get(name) or self._person(person.name, record.row)
+            slug = person.slug or slugs_by_name.get(name) or self._person(person.name, record.row)
             if slug is None:
                 self._ambiguous("", record.row, person.name)
             else:
@@ -557,13 +605,29 @@ def _position(person: PersonInCell, slug: str) -> JSONObject:
     return {"title": person.title, **position} if person.title else position
 
 
+def _titles_of(text: str, companies: int) -> list[str] | None:
+    """Return the position at each of several companies; None if a cell has neither one position nor one for each."""
+    if not text:
+        return [""] * companies
+    for separator in (";", "|", "\n", ","):
+        titles = split(text, separator)
+        if companies > 1 and len(titles) == companies:
+            return titles
+    is_one = companies <= 1 or not re.search(r"[;|\n]", text)
+    return [text] * companies if is_one else None
+
+
 def _headings(sheet: Sheet, table: TableMapping) -> tuple[int, list[str]]:
     """Return the index of the first row below the headings, and the headings."""
     wanted = {each.heading for each in table.column}
-    for at in (table.header - 1, header_row(sheet.rows)):
-        if 0 <= at < len(sheet.rows) and wanted & {*(found := headings_of(sheet.rows, at))}:
+    for at in (table.header - 1, header_row(sheet.rows).at):
+        if -1 <= at < len(sheet.rows) and wanted & {*(found := headings_of(sheet.rows, at))}:
             return at + 1, found
-    return table.header, headings_of(sheet.rows, max(0, min(table.header, len(sheet.rows)) - 1))
+    return table.header, headings_of(sheet.rows, min(table.header, len(sheet.rows)) - 1)
+
+
+def _is_sentence(text: str) -> bool:
+    return text.startswith(("*", "©", "¹")) or ": " in text or len(text.split()) >= _NOTE_WORDS
 
 
 def _typical_cells(rows: Sequence[Sequence[str]]) -> int:
@@ -582,7 +646,7 @@ def _is_total(cells: Sequence[str], typical: int) -> bool:
 
 def member_of(heading: str) -> str:
     """Return a name for an additional member, made of a heading."""
-    words = [name_key(word) for word in heading.replace("_", " ").replace("/", " ").split()]
+    words = [name_key(word) for word in re.split(r"[\s_/.\-]+", heading)]
     words = [word for word in words if word]
     name = "".join([*words[:1], *(word.capitalize() for word in words[1:])])
     return name if name.isidentifier() else ""
@@ -592,8 +656,6 @@ def _members(row: _Row) -> JSONObject:
     """Return the members of a company's object."""
     members: JSONObject = {}
     objects: dict[str, JSONObject] = {}
-    if not is_blank(row.address):
-        objects["address"] = address_of(row.address)
     for name, value in row.values.items():
         group, _, member = name.partition(".")
         if member:

@@ -22,6 +22,7 @@ from muniment.registry.tables.amounts import amount_in, plain_number
 from muniment.registry.tables.catalogue import catalogue, key
 from muniment.registry.tables.dates import day_of, is_year, month_of, year_of
 from muniment.registry.tables.fields import ASK, EXTRA, Column, TableField, field_named
+from muniment.registry.tables.persons import PersonInCell, person_in, split, split_names
 from muniment.schema.declared.identifiers import CHECKS, Identifier
 from muniment.schema.kinds import (
     MONTH,
@@ -48,71 +49,12 @@ from muniment.schema.record import Field
 YES: Final = frozenset({"true", "yes", "y", "ja", "oui", "si", "sim", "tak", "ano", "x", "1"})
 NO: Final = frozenset({"false", "no", "n", "nein", "non", "nao", "nie", "ne", "nee", "nej", "0"})
 ZIP_CITY: Final = re.compile(r"((?:[A-Z]{1,2}-)?(?:\d{4} ?[A-Z]{2}|\d{3} \d{2}|\d{2}-\d{3}|\d{4,6}))[\s,]++(\D{2,})")
-_CLOSING: Final = ")]）"
-_BRACKET: Final = re.compile(r"[(\[（)\]）]")
-_SEPARATORS: Final = (
-    *(";", "；", "\n", "|", "、", " / ", "，", ",", " & ", " + "),
-    *(" und ", " and ", " et ", " y ", " e ", " i ", " og ", " och ", " en "),
-)
 
 
 def separator_of(values: Sequence[str]) -> str:
     """Return the separator of several values in a cell, of a list of words; "" if cells have one value."""
     counts = Counter(each for each in (";", "\n", "|", "、", "，", "；", ",") for value in values if each in value)
     return max(counts, key=lambda each: counts[each]) if counts else ""
-
-
-def separator_of_people(values: Sequence[str]) -> str:
-    """Return the separator of several people in a cell; ``?`` where a comma may also part last and first name."""
-    for separator in _SEPARATORS:
-        cells = [value for value in values if separator in value]
-        if not cells:
-            continue
-        are_full_names = [_has_full_names(cell, separator) for cell in cells]
-        if separator.strip().isalpha():  # "Ortega y Gasset" is one name
-            if all(are_full_names):
-                return separator
-            continue
-        if separator != "," or all(are_full_names):
-            return separator
-        if any(map(_has_titles, cells)):
-            return ""  # "Jane Doe, Chair"
-        has_several_commas = any(cell.count(",") > 1 for cell in cells)
-        if has_several_commas or any(are_full_names):
-            return ASK
-    return ""
-
-
-def _has_full_names(cell: str, separator: str) -> bool:
-    """Return whether every part of a cell has two words, as names of people have."""
-    return all(len(part.split()) > 1 for part in _parts(cell, separator))
-
-
-def _has_titles(cell: str) -> bool:
-    parts = _parts(cell, ",")
-    return len(parts) == 2 and is_title(parts[1])
-
-
-def split(text: str, separator: str) -> list[str]:
-    """Return the values in a cell; line breaks part them too."""
-    if not separator:
-        return [" ".join(text.split())] if text.strip() else []
-    return [part for line in text.split("\n") for part in _parts(line, separator)]
-
-
-def _parts(text: str, separator: str) -> list[str]:
-    """Return the parts between separators that are not in brackets."""
-    pieces = text.split(separator)
-    found: list[list[str]] = [[]]
-    is_inside = False
-    for piece in reversed(pieces):  # a separator is in brackets if the next bracket after it is a closing one
-        found[-1].append(piece)
-        if bracket := _BRACKET.search(piece):
-            is_inside = bracket[0] in _CLOSING
-        if not is_inside:
-            found.append([])
-    parts = [separator.join(reversed(each)) for each in reversed(found)]
-    return [" ".join(each.split()) for each in parts if each.strip()]
 
 
 _PLATES: Final = {"a": "AT", "b": "BE", "d": "DE", "f": "FR", "i": "IT"}
@@ -162,57 +104,6 @@ def _foreign_names() -> dict[str, str]:
     return codes
 
 
-_IN_BRACKETS: Final = re.compile(r"(.+?)\s*[(\[（［]([^()\[\]（）［］]+)[)\]）］]")
-_BEFORE_COLON: Final = re.compile(r"([^:：,]{2,40})[:：]\s*(.+)")
-_DASHED: Final = re.compile(r"(.+?)\s+[-–—]\s+(.+)")
-_SUFFIX: Final = re.compile(r"\b(?:jr|sr|ph\.?d|md|mba|llm|esq|obe|mbe|cbe|ii|iii|iv)\b", re.IGNORECASE)
-_NAME: Final = re.compile(r"[^\W\d_]{2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-
-
-class PersonInCell(NamedTuple):
-    """A person in a cell, with the position that the cell or the heading says."""
-
-    name: str
-    title: str
-
-
-def person_in(text: str, title: str) -> PersonInCell | None:
-    """
-    Return the person that a text names, with the first name first; None if it is no name.
-
-    Args:
-        title: the position if the text says none.
-    """
-    name = text
-    if match := _IN_BRACKETS.fullmatch(text):
-        name, title = match[1], match[2].strip()
-    elif match := _BEFORE_COLON.fullmatch(text):
-        title, name = match[1].strip(), match[2]
-    elif match := _DASHED.fullmatch(text):
-        if is_title(match[2]) == is_title(match[1]):
-            return None
-        name, title = (match[1], match[2]) if is_title(match[2]) else (match[2], match[1])
-    elif (parts := [each.strip() for each in re.split(r"[,，]", text)]) and len(parts) == 2 and is_title(parts[1]):
-        name, title = parts
-    if "@" in name or not _NAME.search(name):
-        return None
-    return PersonInCell(full_name(name), title)
-
-
-def is_title(text: str) -> bool:
-    """Return whether a text is a position, or begins with one: "Chair", "Director of Research"."""
-    titles = catalogue().titles
-    words = text.split()
-    return key(text) in titles or any(key(" ".join(words[:n])) in titles for n in range(1, min(4, len(words))))
-
-
-def full_name(text: str) -> str:
-    """Return a name with the first name first; other names stay as they are."""
-    last, comma, first = text.replace("，", ",").partition(",")
-    is_turned = bool(comma) and "," not in first and first.strip() and not _SUFFIX.search(first)
-    return " ".join((f"{first} {last}" if is_turned else text).split())
-
-
 _RANGE: Final = re.compile(
     r"(?:ca\.?|ab|bis|up to|over|über|>|<|~|about)?\D{0,4}"
     r"[\d.,\s]+\D{0,4}(?:[-–—+~〜]|to|bis)\s*\D{0,4}[\d.,\s]*\D{0,6}",
@@ -240,20 +131,52 @@ class Cell(NamedTuple):
     kind: Any = None
 
 
+_UNKNOWN: Final = Lost("says that there is no value")
+_MANGLED: Final = re.compile(r"[+-]?\d(?:[.,]\d+)?E\+\d{1,3}|#(?:REF|VALUE|DIV/0|NAME|NULL|NUM)[!?]?|#N/A|#{3,}")
+_BRACKETS: Final = "[]()<>{}\"'“”*"
+
+
 def is_blank(text: str) -> bool:
-    """Return whether a cell says that there is no value."""
-    return not text.strip() or text.strip().casefold() in catalogue().blanks
+    """Return whether a cell says that there is no value, in brackets too."""
+    plain = text.strip().casefold()
+    return not plain or plain in catalogue().blanks or plain.strip(_BRACKETS).strip() in catalogue().blanks
+
+
+_ALSO_CODES: Final = frozenset({"NC", "ND", "NB", "NR", "BD"})
+"""Blanks of French, Italian, Dutch and Polish that are codes elsewhere: North Carolina, North Dakota, New Brunswick."""
+
+
+def is_mangled(text: str) -> bool:
+    """Return whether a spreadsheet program wrote something else than the value: 4.42E+11, #REF!, ########."""
+    return bool(_MANGLED.fullmatch(text.strip().upper()))
+
+
+def _no_value_of(text: str, field: TableField | None = None) -> Lost | None:
+    """Return why a cell gives no value, whatever its column holds; None if it may give one."""
+    if _FORMULA.match(text):
+        return Lost("is a formula, not a value", "Save the table with values; formulas are never calculated.")
+    if is_mangled(text):
+        return Lost("was changed by a spreadsheet program", "Format the column as text, and save the table again.")
+    # A dash needs no report; a word does, because the same word may be a value in another table.
+    return _UNKNOWN if _is_blank_in(text, field) and any(map(str.isalnum, text)) else None
+
+
+def _is_blank_in(text: str, field: TableField | None) -> bool:
+    """Return whether a cell has no value; two capitals are a code in a column of texts."""
+    is_of_texts = field is None or type(field.kind) is Text
+    return is_blank(text) and not (is_of_texts and text.strip() in _ALSO_CODES)
 
 
 def value_of(column: Column, text: str, currency: str) -> Any:
     """Return the value of a cell; None if it has none, Lost if it cannot be used."""
-    if _FORMULA.match(text):
-        return Lost("is a formula, not a value", "Save the table with values; formulas are never calculated.")
-    if is_blank(text):
-        return None
     field = field_named(column.field)
     meaning = _meaning_in(column.words, text)
     if meaning == "":
+        return None
+    lost = _no_value_of(text, field)
+    if lost is not None:
+        return lost
+    if _is_blank_in(text, field):
         return None
     if meaning is not None:
         value: Any = meaning
@@ -404,7 +327,8 @@ def _link(cell: Cell) -> str | Lost:
 
 
 def _email(cell: Cell) -> str | Lost:
-    bare = re.sub(r"^mailto:", "", _clean(cell.text), flags=re.IGNORECASE)
+    bare = re.sub(r"^mailto:", "", _clean(cell.text), flags=re.IGNORECASE).strip(";,. ")
+    bare = re.sub(r"\s*[(\[{](?:at|a|@)[)\]}]\s*", "@", bare, flags=re.IGNORECASE)  # "info(at)alder.example"
     if match := re.fullmatch(r".*<([^<>\s@]++@[^<>\s@]++)>", bare):
         bare = match[1]
     if bare.count("@") == 1 and " " not in bare:
@@ -451,30 +375,93 @@ def _country(cell: Cell) -> str | Lost:
     return code_of_country(cell.text) or Lost("is not a known country", "Use its two letters, such as FR, or its name.")
 
 
-def address_of(text: str) -> JSONObject:
-    """Return the parts of an address in one cell; what is not surely a part stays in the street."""
-    lines = list(filter(None, map(str.strip, re.split(r"[,;\n]", _clean(text)))))
+COUNTRY: Final = "country"
+STATE: Final = "state"
+"""What ends the addresses of a column, if it may be either: "Georgia", or "CA"."""
+
+
+@functools.cache
+def _states() -> frozenset[str]:
+    """Return the names and codes of the states of the United States, Canada and Australia, in capitals."""
+    import pycountry
+
+    states: set[str] = set()
+    for country in ("US", "CA", "AU"):
+        found: Any = pycountry.subdivisions
+        for state in found.get(country_code=country):
+            states |= {state.name.upper(), state.code.rpartition("-")[2].upper()}
+    return frozenset(states)
+
+
+def is_state(text: str) -> bool:
+    return text.strip(" .").upper() in _states()
+
+
+def end_of_addresses(values: Sequence[str]) -> str:
+    """Return what ends the addresses of a column: STATE or COUNTRY; "" if no cell says it clearly."""
+    ends = [lines[-1] for lines in map(_lines_of_address, values) if len(lines) > 1]
+    ends = [_STATE_ZIP.sub(r"\1", end) for end in ends]
+    states = sum(is_state(end) and not code_of_country(end) for end in ends)
+    countries = sum(bool(code_of_country(end)) and not is_state(end) for end in ends)
+    codes = {end for end in ends if len(end) == 2 and end.isupper()}
+    if codes and not any(map(is_state, codes)):
+        countries += len(codes)
+    if states == countries:
+        return STATE if len(codes) > 1 and all(map(is_state, codes)) else ""
+    return STATE if states > countries else COUNTRY
+
+
+_STATE_ZIP: Final = re.compile(r"([A-Za-z .]+?),?\s+(\d{5}(?:-\d{4})?)")
+
+
+def _lines_of_address(text: str) -> list[str]:
+    return list(filter(None, map(str.strip, re.split(r"[,;\n]", _clean(text)))))
+
+
+def address_of(text: str, end: str = "") -> JSONObject:
+    """
+    Return the parts of an address in one cell; what is not surely a part stays in the street.
+
+    Args:
+        end: what ends the addresses of the column.
+    """
+    lines = _lines_of_address(text)
     if not lines:
         return {}
     members: JSONObject = {}
-    country = _country_of_address(lines)
+    country = _country_of_address(lines, end)
     if country:
         members["country"] = country
         lines.pop()
-    zip_city = _ZIP_CITY_LINE.fullmatch(lines[-1])
+    if end == STATE and len(lines) > 1:
+        members = _state_and_zip(lines) | members
+    zip_city = _ZIP_CITY_LINE.fullmatch(lines[-1]) if lines else None
     if zip_city and len(lines) > 1:
         members |= {"zip": zip_city[1], "city": zip_city[2].strip()}
         lines.pop()
-    return {"address_1": ", ".join(lines), **members}
+    return {**({"address_1": ", ".join(lines)} if lines else {}), **members}
+
+
+def _state_and_zip(lines: list[str]) -> JSONObject:
+    """Take the city, the state and the postal code from the end of *lines*: "Atlanta, GA 30301"."""
+    ending = _STATE_ZIP.fullmatch(lines[-1])
+    state = ending[1] if ending else lines[-1]
+    if not is_state(state):
+        return {}
+    members: JSONObject = {"state": state, **({"zip": ending[2]} if ending else {})}
+    lines.pop()
+    if not any(map(str.isdigit, lines[-1])):
+        members["city"] = lines.pop()
+    return members
 
 
 _ZIP_CITY_LINE: Final = re.compile(r"(?:[A-Z]{1,2}-)?(\d{4,5}|\d{3} \d{2}|\d{2}-\d{3})\s++(\D+)")
 
 
-def _country_of_address(lines: Sequence[str]) -> str:
-    """Return the code of the country that the last line of an address is; "" if it is none."""
+def _country_of_address(lines: Sequence[str], end: str) -> str:
+    """Return the code of the country that the last line of an address is; "" if it is none, or may be a state."""
     last = lines[-1]
-    if len(lines) == 1:
+    if len(lines) == 1 or (is_state(last) and end != COUNTRY):
         return ""
     if len(last) != 2:
         return code_of_country(last)
@@ -485,19 +472,19 @@ def _country_of_address(lines: Sequence[str]) -> str:
 
 def people_in(column: Column, text: str) -> list[PersonInCell] | Lost | None:
     """Return the people in a cell; None if it has none."""
-    if _FORMULA.match(text):
-        return Lost("is a formula, not a value", "Save the table with values; formulas are never calculated.")
+    lost = _no_value_of(text)
+    if lost is not None:
+        return lost
     if is_blank(text):
         return None
     if column.separator == ASK and "," in text:
         said = 'Set separator = "," for several people, or separator = "" for "Last, First".'
         return Lost("has commas that may part people, or last and first names", said)
     found = []
-    names = split(_clean(text), column.separator) if column.separator else [_one_line(text)]
-    for part in names:
-        person = None if is_blank(part) else person_in(part, column.title)
+    for part in split_names(_clean(text) if column.separator else _one_line(text), column.separator):
+        person = None if is_blank(part) else person_in(part, column.title, column.order)
         if person is None:
-            return Lost("is not a list of names", "Correct the cells, or map the column to another field.")
+            return Lost("is not the name of one person", "Correct the cells, or map the column to another field.")
         found.append(person)
     return found
 

@@ -22,8 +22,8 @@ from muniment.registry.imports.undoing import list_imports
 from muniment.registry.models import ImportUpload
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, field_named, fields_of
-from muniment.registry.tables.headings import field_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping
+from muniment.registry.tables.persons import LAST_FIRST
 from muniment.registry.tables.records import member_of
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
@@ -78,6 +78,15 @@ _ORDERS: Final[dict[str, str | Promise]] = {
     "EXCEL": gettext_lazy("Days since 1900: 46387"),
     "UNIX": gettext_lazy("Seconds since 1970: 1798675200"),
 }
+_ORDERS_OF_NAMES: Final[dict[str, str | Promise]] = {
+    "": gettext_lazy("First name first"),
+    LAST_FIRST: gettext_lazy("Last name, first name"),
+}
+_ENDS: Final[dict[str, str | Promise]] = {
+    "": gettext_lazy("A country, if it is no state"),
+    "country": gettext_lazy("A country"),
+    "state": gettext_lazy("A state"),
+}
 _DECIMALS: Final[dict[str, str | Promise]] = {
     ".": gettext_lazy("Point: 1,200.50"),
     ",": gettext_lazy("Comma: 1.200,50"),
@@ -109,6 +118,7 @@ _NAMES: Final = {
     "unit": gettext_lazy("Unit"),
     "separator": gettext_lazy("Separator"),
     "title": gettext_lazy("Position"),
+    "end": gettext_lazy("Addresses end with"),
     "words": gettext_lazy("Meanings of words"),
 }
 _HINTS: Final = {
@@ -121,6 +131,7 @@ _CHOICES: Final[dict[str, Mapping[str, str | Promise]]] = {
     "decimal": _DECIMALS,
     "unit": _UNITS,
     "separator": _SEPARATORS,
+    "end": _ENDS,
 }
 _MAX_TEXT: Final = 300
 
@@ -175,6 +186,7 @@ class TableField(NamedTuple):
     left_out: int
     hidden: int
     notes: list[str]
+    check: list[str]
 
 
 @operator()
@@ -321,7 +333,7 @@ def _mapping_page(request: HttpRequest, upload: ImportUpload) -> HttpResponse:
         "questions": questions,
         "is_refused": is_refused,
         "is_remembered": bool(upload.facts.get("is_remembered")),
-        "guesses": sum(each.is_guess for table in tables for each in table.columns),
+        "guesses": len(mapping.doubts()),
         "has_name": has_name(tables),
         "duplicates": duplicates_of(tables),
         "same": mapping.same_name_is_same_person,
@@ -489,7 +501,16 @@ def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
         hidden = len(table.column) - len(known["columns"])
         found.append(
             TableField(
-                name, table.name, known["rows"], table.kind, table.header, shown, left_out, hidden, known["notes"]
+                name,
+                table.name,
+                known["rows"],
+                table.kind,
+                table.header,
+                shown,
+                left_out,
+                hidden,
+                known["notes"],
+                [] if table.kind == SKIP else table.check,
             )
         )
     return found
@@ -545,7 +566,7 @@ def _option(name: str, column: Column, option: str) -> OptionField:
     if option == "words":
         value = "; ".join(f"{word} = {meaning}" for word, meaning in stored.items())
     is_asked = value == (ASK if option != "unit" else "0")
-    choices = [(code, str(label)) for code, label in _CHOICES.get(option, {}).items()]
+    choices = [(code, str(label)) for code, label in _choices_of(column, option).items()]
     if choices and not is_asked and value not in dict(choices):
         choices.append((value, value))
     label = f"{column.heading}: {_NAMES[option]}"
@@ -561,34 +582,35 @@ def _option(name: str, column: Column, option: str) -> OptionField:
     )
 
 
+def _choices_of(column: Column, option: str) -> Mapping[str, str | Promise]:
+    """Return the choices of an option; none for a text. Names of people have another order than dates."""
+    if option == "order" and column.field == PEOPLE_FIELD:
+        return _ORDERS_OF_NAMES
+    return _CHOICES.get(option, {})
+
+
 def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) -> FileMapping:
     """Return *mapping* with what a form says; columns that the form lacks stay as they are."""
     for n, (table, known) in enumerate(zip(mapping.table, facts.get("tables") or (), strict=False)):
         name = f"t{n}"
         kind = sent.get(f"{name}-kind", table.kind)
         if kind != table.kind and kind in KINDS:
-            table.kind = kind
-            for column in table.column:
-                column.field = column.field or _proposed(column, kind)
-            sent = {key: value for key, value in sent.items() if not key.startswith(f"{name}-c") or value}
+            table.kind, table.check = kind, []
+            proposed = known.get("proposed", {}).get(kind)
+            if proposed:
+                table.column = [Column(**column) for column in proposed]
+            sent = {key: value for key, value in sent.items() if not key.startswith(f"{name}-c")}
         for at, (column, options) in enumerate(zip(table.column, known["columns"], strict=False)):
             _read_column(f"{name}-c{at}", table, column, options["options"], sent)
     mapping.same_name_is_same_person = "same" in sent if "has-same" in sent else mapping.same_name_is_same_person
     return mapping
 
 
-def _proposed(column: Column, kind: str) -> str:
-    """Return the field that a column's heading means in a table of *kind*."""
-    field = "" if kind == SKIP else field_of(column.heading, kind)
-    return PEOPLE_FIELD if field.startswith(f"{PEOPLE_FIELD}:") else field
-
-
 def _read_column(name: str, table: TableMapping, column: Column, known: JSONObject, sent: Mapping[str, str]) -> None:
     field = sent.get(name, column.field)
     allowed = {each for _, options in _groups(table.kind, column) for each, _ in options}
     if field and field not in allowed:
-        proposed = _proposed(column, table.kind)
-        field = proposed if proposed in allowed else ""
+        field = ""
     if field != column.field:
         column.field, column.check = field, False
         for option, value in known.get(field, {}).items():
@@ -607,7 +629,7 @@ def _read_option(column: Column, option: str, text: str) -> None:
     elif option == "unit":
         column.unit = int(text) if text in _UNITS else column.unit
     elif option in _CHOICES:
-        if text in _CHOICES[option] or text == getattr(column, option):
+        if text in _choices_of(column, option) or text == getattr(column, option):
             setattr(column, option, text)
     elif option == "currency":
         # Left empty where the cells name their currency, it stays so; where a person is asked, the question stays.

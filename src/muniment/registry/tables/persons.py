@@ -1,0 +1,265 @@
+"""
+Names of persons in cells: one or several in a cell, with positions, degrees and suffixes, in either order. Pure.
+
+Whether a column holds persons is decided for the column, by its values: usual given names, words of names of
+organizations, and the form of a name.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from muniment.registry.tables.catalogue import catalogue, key, words_in
+from muniment.registry.tables.fields import ASK
+
+LAST_FIRST: Final = "LAST_FIRST"
+"""The order of names in a column whose cells are "Last, First"."""
+_CLOSING: Final = ")]）"
+_BRACKET: Final = re.compile(r"[(\[（)\]）]")
+_SEPARATORS: Final = (";", "；", "\n", "|", "、", " / ", "，", ",", " + ")
+_BETWEEN_NAMES: Final = re.compile(r"\s*&\s*|\s+(?:and|und|et|y|e|i|og|och|en)\s+", re.IGNORECASE)
+"""What also parts full names in a cell, whatever the separator of the column is; "Ortega y Gasset" is one name."""
+_IN_BRACKETS: Final = re.compile(r"(.+?)\s*[(\[（［]([^()\[\]（）［］]+)[)\]）］]")
+_BEFORE_COLON: Final = re.compile(r"([^:：,]{2,40})[:：]\s*(.+)")
+_DASHED: Final = re.compile(r"(.+?)\s+[-–—]\s+(.+)")
+_NAME: Final = re.compile(r"[^\W\d_]{2}|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_EAST_ASIAN_NAME: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af・\s]{2,12}")
+_NO_NAME: Final = re.compile(r"[?!@#%=<>/\\{}*\d]|\bor\b|\boder\b|\bou\b|\(at\)", re.IGNORECASE)
+_DEGREES: Final = words_in(
+    """jr, sr, ii, iii, iv, phd, md, mba, ma, msc, bsc, ba, bs, ms, llm, llb, jd, esq, cfa, cfp, cpa, caia, frm, obe,
+mbe, cbe, kbe, kc, qc, frs, mph, mpa, mfa, dds, dvm, rn, pe, pmp, aicp, aia, faia, cissp, lcsw, dba, edd,
+psyd, dphil, dsc, scd, mphil, ret, drhabil, habil, mep, mp, mla, dipling, ing, mag, dr, prof, bcom, beng,
+meng, cma, acca, fcca, facs, facp, rd, do, dpt, np, csc, phdc, mbachb"""
+)
+_BEFORE_NAMES: Final = words_in(
+    """mr, mrs, ms, miss, mx, dr, prof, professor, sir, dame, lord, lady, rev, reverend, fr, hon, honorable,
+honourable, senator, sen, rep, herr, frau, hr, fr, dring, dipling, mag, ing, m, mme, mlle, monsieur, madame,
+sr, sra, srta, don, dona, dona, dott, dottssa, avv, sig, sigra, doc, mudr, judr, ir, drs, the"""
+)
+_PARTICLES: Final = words_in(
+    """von, van, de, da, di, del, della, der, den, dem, des, du, le, la, las, los, dos, das, do, y, e, zu, zur, zum,
+vom, ter, ten, te, af, av, al, el, bin, ibn, ben, abu, st, san, santa, o, mac, mc"""
+)
+_MAX_WORDS: Final = 6
+_FEW: Final = 10
+_TENTH: Final = 10
+_LEAST_SHAPED: Final = 0.6
+_LEAST_GIVEN: Final = 0.25
+_LEAST_ORGANIZATIONS: Final = 0.3
+
+
+class PersonInCell(NamedTuple):
+    """A person in a cell, with the position that the cell or the heading says, and the slug that its row gives."""
+
+    name: str
+    title: str
+    slug: str = ""
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def are_persons(values: Sequence[str]) -> bool:
+    """Return whether most values of a column are shaped like names of persons, and many begin with a given name."""
+    names = [each for each in values if each.strip()]
+    if not names:
+        return False
+    shaped = sum(map(_is_shaped_like_a_person, names)) / len(names)
+    given = sum(map(_begins_with_given_name, names)) / len(names)
+    return shaped >= _LEAST_SHAPED and given >= _LEAST_GIVEN
+
+
+def are_organizations(values: Sequence[str]) -> bool:
+    """Return whether many values of a column have words that names of organizations have."""
+    names = [each for each in values if each.strip()]
+    return bool(names) and sum(map(_has_organization_word, names)) / len(names) >= _LEAST_ORGANIZATIONS
+
+
+def are_both(values: Sequence[str]) -> bool:
+    """Return whether a column names persons and organizations: at least a tenth of it each."""
+    names = [each for each in values if each.strip()]
+    persons = sum(_is_shaped_like_a_person(each) and _begins_with_given_name(each) for each in names)
+    organizations = sum(map(_has_organization_word, names))
+    return len(names) >= _FEW and _TENTH * persons >= len(names) and _TENTH * organizations >= len(names)
+
+
+def order_of_names(values: Iterable[str]) -> str:
+    """Return LAST_FIRST if most names of a column are "Last, First"; "" otherwise."""
+    names = [each for each in values if each.strip()]
+    turned = sum(_is_last_first(each) for each in names)
+    return LAST_FIRST if turned and 2 * turned >= len(names) else ""
+
+
+def _words_of(text: str) -> list[str]:
+    """Return the words of a name, without what is in brackets, titles before it and degrees after it."""
+    plain = re.sub(r"[(\[（].*?[)\]）]", " ", text)
+    words = plain.replace(",", " , ").split()
+    while words and key(words[0]) in _BEFORE_NAMES:
+        words.pop(0)
+    while words and (words[-1] == "," or key(words[-1]) in _DEGREES):
+        words.pop()
+    return words
+
+
+def _is_shaped_like_a_person(text: str) -> bool:
+    words = _words_of(text)
+    names = [each for each in words if each != ","]
+    if not 2 <= len(names) <= _MAX_WORDS or words.count(",") > 1 or _NO_NAME.search(text):
+        return False
+    return all(map(_is_word_of_name, names)) and not _has_organization_word(text)
+
+
+def _is_word_of_name(word: str) -> bool:
+    bare = word.strip(".'’\"“”-")
+    is_capital = bare[:1].isupper() or not bare[:1].islower()
+    return bool(bare) and (is_capital or key(word) in _PARTICLES) and any(map(str.isalpha, bare))
+
+
+def _begins_with_given_name(text: str) -> bool:
+    words = _words_of(text)
+    if "," in words:
+        words = words[words.index(",") + 1 :]
+    given_names = catalogue().given_names
+    return any(part in given_names for word in words[:1] for part in {key(word), key(word.split("-")[0])})
+
+
+def _has_organization_word(text: str) -> bool:
+    words = catalogue().organizations
+    if not text.isascii() and any(word in text for word in words if not word.isascii() and len(word) > 1):
+        return any(key(each) in words for each in text.split()) or bool(_EAST_ASIAN_NAME.search(text))
+    return any(key(each) in words for each in re.split(r"[\s,/()]+", text))
+
+
+# ---------------------------------------------------------------------- cells
+
+
+def separator_of_people(values: Sequence[str]) -> str:
+    """Return the separator of several people in a cell; ``?`` where a comma may also part last and first name."""
+    for separator in _SEPARATORS:
+        cells = [value for value in values if separator in value]
+        if not cells:
+            continue
+        are_full_names = [_has_full_names(cell, separator) for cell in cells]
+        if separator != "," or all(are_full_names):
+            return separator
+        if any(map(_ends_with_title_or_degree, cells)):
+            return ""  # "Jane Doe, Chair" and "Jane Doe, PhD"
+        has_several_commas = any(cell.count(",") > 1 for cell in cells)
+        if has_several_commas or any(are_full_names):
+            return ASK
+    return ""
+
+
+def _has_full_names(cell: str, separator: str) -> bool:
+    """Return whether every part of a cell has two words, as names of people have."""
+    return all(len(part.split()) > 1 for part in parts_of(cell, separator))
+
+
+def _ends_with_title_or_degree(cell: str) -> bool:
+    parts = parts_of(cell, ",")
+    return len(parts) > 1 and all(is_title(part) or _is_degree(part) for part in parts[1:])
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return the values in a cell; line breaks part them too."""
+    if not separator:
+        return [" ".join(text.split())] if text.strip() else []
+    return [part for line in text.split("\n") for part in parts_of(line, separator)]
+
+
+def split_names(text: str, separator: str) -> list[str]:
+    """Return the names in a cell: parted by the separator of the column, and by "&" or "and" between full names."""
+    names: list[str] = []
+    for part in split(text, separator):
+        between = _BETWEEN_NAMES.split(part)
+        are_full = len(between) > 1 and all(_is_full_name(each) for each in between)
+        names += [each.strip() for each in between] if are_full else [part]
+    return names
+
+
+def _is_full_name(text: str) -> bool:
+    words = re.sub(r"[(\[（].*?[)\]）]", " ", text).split()
+    return len(words) > 1 and all(map(_is_word_of_name, words))
+
+
+def parts_of(text: str, separator: str) -> list[str]:
+    """Return the parts between separators that are not in brackets."""
+    pieces = text.split(separator)
+    found: list[list[str]] = [[]]
+    is_inside = False
+    for piece in reversed(pieces):  # a separator is in brackets if the next bracket after it is a closing one
+        found[-1].append(piece)
+        if bracket := _BRACKET.search(piece):
+            is_inside = bracket[0] in _CLOSING
+        if not is_inside:
+            found.append([])
+    parts = [separator.join(reversed(each)) for each in reversed(found)]
+    return [" ".join(each.split()) for each in parts if each.strip()]
+
+
+def person_in(text: str, title: str, order: str = "") -> PersonInCell | None:
+    """
+    Return the person that a text names, with the first name first; None if it is no name of one person.
+
+    Args:
+        title: the position if the text says none.
+        order: the order of names in the column.
+    """
+    name = text
+    if match := _IN_BRACKETS.fullmatch(text):
+        name, title = match[1], match[2].strip()
+    elif match := _BEFORE_COLON.fullmatch(text):
+        title, name = match[1].strip(), match[2]
+    elif match := _DASHED.fullmatch(text):
+        if is_title(match[2]) == is_title(match[1]):
+            return None
+        name, title = (match[1], match[2]) if is_title(match[2]) else (match[2], match[1])
+    elif (parts := [each.strip() for each in re.split(r"[,，]", text)]) and len(parts) == 2 and is_title(parts[1]):
+        name, title = parts
+    if not is_one_person(name):
+        return None
+    return PersonInCell(full_name(name, order), title)
+
+
+def is_one_person(text: str) -> bool:
+    """Return whether a text can be the name of one person, and is no address, question, choice, role or company."""
+    if not _NAME.search(text) or _NO_NAME.search(text) or len(text.split()) > _MAX_WORDS + 2:
+        return False
+    between = _BETWEEN_NAMES.split(text)
+    are_several = "&" in text or (len(between) > 1 and not between[0].strip().count(" "))
+    # "Ortega y Gasset" is a last name, after a first one: "José Ortega y Gasset".
+    return not (are_several or is_title(text) or (len(text.split()) > 1 and _has_company_form(text)))
+
+
+def _has_company_form(text: str) -> bool:
+    last = key(text.rsplit(maxsplit=1)[-1])
+    return last in {"gmbh", "inc", "llc", "ltd", "limited", "ev", "ag", "corp", "srl", "sarl", "bv", "office", "team"}
+
+
+def is_title(text: str) -> bool:
+    """Return whether a text is a position, or begins with one: "Chair", "Director of Research"."""
+    titles = catalogue().titles
+    words = text.split()
+    return key(text) in titles or any(key(" ".join(words[:n])) in titles for n in range(1, min(4, len(words))))
+
+
+def full_name(text: str, order: str = "") -> str:
+    """Return a name with the first name first if the column has "Last, First"; other names stay as they are."""
+    if order != LAST_FIRST or not _is_last_first(text):
+        return " ".join(text.split())
+    last, first, *degrees = [each.strip() for each in text.replace("，", ",").split(",")]
+    return " ".join(", ".join([f"{first} {last}", *degrees]).split())
+
+
+def _is_last_first(text: str) -> bool:
+    """Return whether a name has a comma between last and first name; degrees after a comma are no first names."""
+    parts = [each.strip() for each in re.sub(r"[(\[（].*?[)\]）]", " ", text).replace("，", ",").split(",")]
+    if len(parts) < 2 or not all(parts):
+        return False
+    further = parts[2:]
+    is_name = not _is_degree(parts[1]) and not is_title(parts[1]) and len(parts[1].split()) <= 4
+    return is_name and all(map(_is_degree, further))
+
+
+def _is_degree(text: str) -> bool:
+    return all(key(word) in _DEGREES for word in re.split(r"[\s/]+", text.strip()) if word) and bool(key(text))

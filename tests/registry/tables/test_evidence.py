@@ -1,0 +1,318 @@
+"""A column is what its heading *and* its values say; rows are what their names show; nothing is decided in silence."""
+
+import pytest
+
+from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.headings import HeaderRow, header_row
+from muniment.registry.tables.persons import LAST_FIRST, are_organizations, are_persons, full_name, is_one_person
+from muniment.registry.tables.proposing import propose
+from muniment.registry.tables.records import KnownRows, records_of
+from muniment.registry.tables.values import address_of, end_of_addresses
+
+PERSONS = ["Ida Alder", "Tom Birch", "Anna Cedar", "Marco Damm", "Raphael Elm, CFA", "Petra Fir"]
+FIRMS = ["Alder Trust", "Birch Club", "Cedar Society", "Damm GmbH", "Elm Museum", "Fir Foundation"]
+
+
+def table(headings, *rows, name="t"):
+    width = len(headings)
+    return Sheet(name, [list(headings), *([*row, *[""] * (width - len(row))] for row in rows)])
+
+
+def mapped(sheet):
+    [found] = propose([sheet], "t.csv").table
+    return found
+
+
+def fields(headings, *rows):
+    return {each.heading: each.field for each in mapped(table(headings, *rows)).column}
+
+
+def converted(sheet):
+    mapping = propose([sheet], "t.csv")
+    mapping.confirm_guesses()
+    return records_of([sheet], mapping, KnownRows(), "USD")
+
+
+def with_names(names, *columns):
+    return [[name, *(column[n % len(column)] for column in columns)] for n, name in enumerate(names)]
+
+
+# ---------------------------------------------------------------------- headings and values
+
+
+def test_an_exact_heading_wins_over_a_near_one():
+    found = fields(["shortName", "name"], ["AGA", "Alder Garden Association"], ["BBB", "Birch Boat Builders"])
+    assert (found["name"], found["shortName"]) == ("name", "")
+
+
+def test_a_name_beside_the_name_of_the_company_gives_way():
+    found = fields(["Name", "Company Name"], *with_names(PERSONS, FIRMS))
+    assert found["Company Name"] != ""
+    assert found["Name"] != found["Company Name"]
+
+
+def test_a_heading_whose_values_contradict_the_field_cannot_win():
+    places = [["Alder Trust", "California", "Napa County"], ["Birch Club", "Texas", "Travis County"]]
+    found = fields(["name", "state", "county"], *places)
+    assert (found["state"], found["county"]) == ("address.state", "")
+    found = fields(["name", "state"], ["Alder Trust", "active"], ["Birch Club", "inactive"])
+    assert found["state"] == "status"
+
+
+@pytest.mark.parametrize(
+    ("heading", "values"),
+    [
+        ("Status", ["needs review", "fuzzy"]),
+        ("region", ["europe", "asia"]),
+        ("District", ["OH-12", "AZ-08"]),
+        ("Category", ["D", "X", "A", "C", "B"]),
+        ("Registration number", ["1", "2"]),
+        ("Team", ["AE", "AF"]),
+    ],
+)
+def test_values_that_the_field_cannot_have_leave_the_column_without_it(heading, values):
+    rows = [[f"{name} House", value] for name, value in zip(FIRMS, values * 3, strict=False)]
+    assert fields(["Company", heading], *rows)[heading] == ""
+
+
+def test_addresses_of_mail_under_contact_are_addresses_and_no_people():
+    found = mapped(
+        table(["Verein", "Kontakt"], ["Alder e.V.", "info(at)alder.example"], ["Birch e.V.", "a@birch.example"])
+    )
+    assert found.column[1].field in {"", "socials.email"}
+    assert found.column[1].field == "" or found.column[1].check
+
+
+def test_a_type_without_a_known_word_is_asked():
+    rows = [[name, ("approved", "declined")[n % 2]] for n, name in enumerate(FIRMS)]
+    assert mapped(table(["Organisation", "Typ"], *rows)).column[1].check
+    rows = [[name, ("Verein", "Stiftung")[n % 2]] for n, name in enumerate(FIRMS)]
+    assert not mapped(table(["Organisation", "Typ"], *rows)).column[1].check
+
+
+@pytest.mark.parametrize("address", ["ida.alder@alder.example", "tom@birch.example", "alderhouse@gmail.com"])
+def test_an_address_that_looks_like_a_persons_is_asked(address):
+    rows = [["Alder Trust", "office@alder.example"], ["Birch Club", address]]
+    assert mapped(table(["Company", "E-mail"], *rows)).column[1].check
+
+
+def test_a_contact_person_is_asked():
+    [_, contact] = mapped(table(["Company", "Contact person"], *with_names(FIRMS, PERSONS))).column
+    assert (contact.field, contact.check) == ("people", True)
+
+
+# ---------------------------------------------------------------------- the kind of the rows
+
+
+def test_names_of_persons_make_rows_people():
+    found = mapped(table(["name", "affiliation", "homepage"], *with_names(PERSONS, FIRMS, ["https://x.example/a"])))
+    assert (found.kind, found.check) == (PEOPLE, [])
+    assert [each.field for each in found.column] == ["name", "position.company", ""]
+
+
+def test_people_by_slug_roles_and_organizations_are_people():
+    rows = [[f"p-{n}", name, "", "Chair", "Alder Trust", "", ""] for n, name in enumerate(PERSONS)]
+    headings = ["slug", "name", "summary", "roles", "organizations", "locations", "tags"]
+    found = mapped(table(headings, *rows))
+    assert (found.kind, found.header) == (PEOPLE, 1)
+    by_heading = {each.heading: each.field for each in found.column}
+    assert (by_heading["roles"], by_heading["organizations"]) == ("position.title", "position.company")
+
+
+def test_persons_and_organizations_in_one_column_are_asked():
+    found = mapped(table(["name"], *([each] for each in [*PERSONS, *FIRMS])))
+    assert found.check == ["kind"]
+
+
+def test_persons_under_headings_of_companies_are_asked():
+    found = mapped(table(["Name", "Ticker"], *with_names(PERSONS, ["ALD", "BIR"])))
+    assert found.check == ["kind"]
+
+
+def test_companies_with_their_contacts_stay_companies():
+    found = mapped(table(["Organization", "Name", "Website"], *with_names(FIRMS, PERSONS, ["https://a.example"])))
+    assert (found.kind, found.column[0].field) == (COMPANIES, "name")
+
+
+def test_the_evidence_of_names():
+    assert are_persons(PERSONS)
+    assert are_persons(["Alder, Ida", "Birch, Tom"])
+    assert not are_persons(FIRMS)
+    assert are_organizations(FIRMS)
+    assert not are_organizations(PERSONS)
+    assert not are_persons([])
+
+
+# ---------------------------------------------------------------------- the row of the headings
+
+
+def test_the_first_row_has_the_headings_though_a_later_one_has_known_words():
+    rows = [["Wer", "Was", "Bei"], ["Ida Alder", "Secretary", "Alder"], ["Tom Birch", "Member", "Birch"]]
+    assert header_row(rows) == HeaderRow(0)
+
+
+def test_titles_above_the_headings_are_passed_and_reported():
+    sheet = Sheet("t", [["Members of 2024", ""], ["Company", "City"], ["Alder Trust", "Rome"]])
+    assert header_row(sheet.rows) == HeaderRow(1)
+    [told] = [each for each in converted(sheet).losses if "above the headings" in each.reason]
+    assert (told.row, told.example) == (1, "Members of 2024")
+
+
+def test_rows_above_the_headings_that_look_like_data_are_asked():
+    rows = [["Alder", "blue"], ["Birch", "green"], ["Company", "City"], ["Cedar Trust", "Rome"]]
+    assert header_row(rows) == HeaderRow(2, is_guess=True)
+    assert mapped(Sheet("t", rows)).check == ["header"]
+
+
+def test_a_table_without_headings_loses_no_row():
+    rows = [["AD", "Alder University", "http://alder.example/"], ["AE", "Birch College", "http://birch.example/"]]
+    sheet = Sheet("t", rows)
+    assert header_row(rows) == HeaderRow(-1)
+    found = mapped(sheet)
+    assert (found.header, [each.heading for each in found.column]) == (0, ["Column 1", "Column 2", "Column 3"])
+    assert [line["company"]["name"] for _, line in converted(sheet).companies] == ["Alder University", "Birch College"]
+
+
+def test_years_over_figures_are_headings():
+    assert header_row([["Company", "2023"], ["Alder", "12"], ["Birch", "40"]]) == HeaderRow(0)
+
+
+def test_columns_without_a_heading_have_their_number():
+    found = mapped(table(["Company", "", ""], ["Alder Trust", "blue", ""], ["Birch Club", "green", ""]))
+    assert [each.heading for each in found.column] == ["Company", "Column 2", ""]
+
+
+# ---------------------------------------------------------------------- names of persons
+
+
+def test_last_and_first_names_are_turned_only_where_the_column_has_that_form():
+    rows = [[name] for name in PERSONS]
+    assert converted(table(["Person"], *rows)).people[4][1]["name"] == "Raphael Elm, CFA"
+    turned = table(["name"], ["Alder, Ida"], ["Birch, Tom"], ["Elm, Raphael, CFA"], ["Cher Fir"])
+    assert mapped(turned).column[0].order == LAST_FIRST
+    names = [line["name"] for _, line in converted(turned).people]
+    assert names == ["Ida Alder", "Tom Birch", "Raphael Elm, CFA", "Cher Fir"]
+    assert full_name("Alder, Ida") == "Alder, Ida"
+    assert full_name("Alder, PhD", LAST_FIRST) == "Alder, PhD"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(suggested by Ida?)",
+        "Emma or Joe",
+        "Chair",
+        "info(at)alder",
+        "12",
+        "Alder GmbH",
+        "Bob & Cy Do",
+        "Ida and Joe Birch",
+    ],
+)
+def test_what_is_no_name_of_one_person(text):
+    assert not is_one_person(text)
+
+
+@pytest.mark.parametrize("text", ["Ida Alder", "Ludwig van der Elm", "José Ortega y Gasset", "山田 太郎", "Cher"])
+def test_names_of_one_person(text):
+    assert is_one_person(text)
+
+
+# ---------------------------------------------------------------------- rows
+
+
+@pytest.mark.django_db
+def test_one_row_is_one_person_whatever_its_columns():
+    sheet = Sheet(
+        "t",
+        [
+            ["slug", "name", "position", "organization"],
+            ["ida-the-first", "Ida Alder", "Chair", "Alder Trust"],
+            ["tb", "Tom Birch", "Clerk", "Alder Trust"],
+        ],
+    )
+    mapping = propose([sheet], "people.csv")
+    known = KnownRows()
+    known.companies["aldertrust"].append("alder-trust")
+    known.names["alder-trust"] = "Alder Trust"
+    found = records_of([sheet], mapping, known, "USD")
+    assert [line["slug"] for _, line in found.people] == ["ida-the-first", "tb"]
+    [(_, company)] = found.companies
+    slugs = [each["person"]["slug"] for each in company["positions"]]
+    assert slugs == ["ida-the-first", "tb"]
+
+
+def test_a_person_at_several_organizations_has_a_position_at_each():
+    people = [["Ida Alder", "Alder Trust|Birch Club", "Chair|Clerk"], ["Tom Birch", "Birch Club", "Chair; Clerk"]]
+    people += [["Anna Cedar", "Alder Trust|Birch Club", "A|B|C"], ["Marco Damm", "", "Chair"]]
+    sheets = [table(["Company", "City"], ["Alder Trust", "Rome"], ["Birch Club", "Oslo"], name="firms")]
+    sheets.append(table(["Person", "Organization", "Position"], *people, name="people"))
+    mapping = propose(sheets, "t.xlsx")
+    mapping.confirm_guesses()
+    found = records_of(sheets, mapping, KnownRows(), "USD")
+    said = {
+        line["company"]["name"]: [(each["person"]["name"], each.get("title")) for each in line.get("positions", [])]
+        for _, line in found.companies
+    }
+    assert said["Alder Trust"] == [("Ida Alder", "Chair"), ("Anna Cedar", None)]
+    assert said["Birch Club"] == [("Ida Alder", "Clerk"), ("Tom Birch", "Chair; Clerk"), ("Anna Cedar", None)]
+    assert {each.column for each in found.losses} == {"Position"}
+    assert len(found.losses) == 2
+
+
+def test_values_that_a_spreadsheet_changed_and_words_for_unknown_are_told():
+    rows = [["Alder Trust", "4.42079E+11", "NC"], ["Birch Club", "########", "[nicht dokumentiert]"]]
+    rows.append(["Cedar Society", "+44 20 0000", "(unknown)"])
+    found = converted(table(["Company", "Phone", "State"], *rows))
+    said = {(each.column, each.row): each.reason for each in found.losses}
+    assert said["Phone", 2] == said["Phone", 3] == "was changed by a spreadsheet program"
+    assert said["State", 3] == said["State", 4] == "says that there is no value"
+    states = [line["company"].get("address") for _, line in found.companies]
+    assert states == [[{"state": "NC"}], None, None]
+
+
+def test_words_of_a_vocabulary_are_written_as_they_are_in_use():
+    rows = [[name, ("Nonprofit", "non profit", "non-profit")[n % 3]] for n, name in enumerate(FIRMS)]
+    found = converted(table(["Company", "Type"], *rows))
+    assert {line["company"]["type"] for _, line in found.companies} == {"Nonprofit"}
+    assert sum(each.column == "Type" for each in found.losses) == 4
+
+
+def test_a_state_is_no_country():
+    cells = ["Atlanta, Georgia", "Austin, Texas"]
+    assert end_of_addresses(cells) == "state"
+    assert address_of(cells[0], "state") == {"city": "Atlanta", "state": "Georgia"}
+    assert address_of(cells[0]) == {"address_1": "Atlanta, Georgia"}
+    assert end_of_addresses(["Tbilisi, Georgia", "Paris, France"]) == "country"
+    assert address_of("Tbilisi, Georgia", "country") == {"address_1": "Tbilisi", "country": "GE"}
+    assert end_of_addresses(["1 Elm St, Chicago, IL 60601", "2 Fir St, Atlanta, GA 30301"]) == "state"
+    whole = address_of("1 Elm St, Chicago, IL 60601", "state")
+    assert whole == {"address_1": "1 Elm St", "city": "Chicago", "state": "IL", "zip": "60601"}
+    assert address_of("1 Elm St, Chicago, IL") == {"address_1": "1 Elm St, Chicago, IL"}
+
+
+def test_companies_with_only_a_name_are_rows_and_a_sentence_is_a_note():
+    full = [[name, "Rome", "https://a.example", "1"] for name in FIRMS]
+    rows = [*full, [""], ["Gorse Club"], ["Heath Club"], [""], ["Source: the office of the register, as of 2024"]]
+    found = converted(table(["Company", "City", "Website", "Staff"], *rows))
+    names = [line["company"]["name"] for _, line in found.companies]
+    assert names == [*FIRMS, "Gorse Club", "Heath Club"]
+    [told] = [each for each in found.losses if "note" in each.reason]
+    assert told.example.startswith("Source:")
+
+
+def test_rows_that_are_combined_are_told():
+    found = converted(table(["Company", "City"], ["Alder Trust", "Rome"], ["Alder Trust", "Rome"]))
+    assert [each.row for each in found.losses] == [3]
+    assert len(found.companies) == 1
+
+
+def test_an_address_of_mail_with_a_semicolon_is_read():
+    found = converted(
+        table(["Company", "E-mail"], ["Alder Trust", "office@alder.example;"], ["B Club", "b(at)b.example"])
+    )
+    assert [line["company"]["socials"]["email"] for _, line in found.companies] == [
+        "office@alder.example",
+        "b@b.example",
+    ]
