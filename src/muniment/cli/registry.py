@@ -29,7 +29,15 @@ if TYPE_CHECKING:
 @click.option("--mapping", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Use an edited mapping.")
 @click.option("--write-mapping", type=click.Path(dir_okay=False, path_type=Path), help="Write the proposed mapping.")
 @click.option("--preview", "is_preview", is_flag=True, help="Show what a table would give; write nothing.")
-@click.option("--accept-guesses", is_flag=True, help="Use fields that are guessed from values or misspelled headings.")
+@click.option(
+    "--accept-guesses",
+    "accepts_guesses",
+    is_flag=True,
+    help="Use fields that are guessed from values or misspelled headings.",
+)
+@click.option(
+    "--keep-all", "keeps_all", is_flag=True, help="Declare a field for each column without one, and import it."
+)
 @click.option("--propose", "proposes", is_flag=True, help="Propose a mapping even if one is remembered.")
 @click.option("--list", "is_list", is_flag=True, help="List the imports.")
 @click.option("--undo", type=int, metavar="ID", help="Undo an import.")
@@ -48,8 +56,6 @@ def import_(
     mapping: Path | None,
     write_mapping: Path | None,
     is_preview: bool,
-    accept_guesses: bool,
-    proposes: bool,
     is_list: bool,
     undo: int | None,
     **options: Any,
@@ -89,6 +95,7 @@ def import_(
             else:
                 tables.undo(undo)
         return
+    of_tables = {name: options.pop(name) for name in ("accepts_guesses", "keeps_all", "proposes")}
     use_django(may_lack_instance=True)
     from muniment.registry.exchange.importer import ImportOptions
     from muniment.registry.publishing.upgrade import bring_up_to_date
@@ -105,8 +112,7 @@ def import_(
             mapping=mapping,
             write_mapping=write_mapping,
             is_preview=is_preview,
-            accepts_guesses=accept_guesses,
-            proposes=proposes,
+            **of_tables,
         )
         return
     if options.pop("complete") or options.pop("source"):

@@ -49,6 +49,7 @@ def run(
     write_mapping: Path | None,
     is_preview: bool,
     accepts_guesses: bool = False,
+    keeps_all: bool = False,
     proposes: bool = False,
 ) -> None:
     """
@@ -57,12 +58,15 @@ def run(
     Raises:
         click.ClickException: it cannot be read, or its mapping needs a choice.
     """
+    from muniment.registry.tables.keeping import keep_all
     from muniment.registry.tables.operations import prepare
 
     try:
         prepared = prepare(source, mapping.read_text("utf-8") if mapping else "")
         if prepared.is_proposed and not proposes:
             _use_remembered(prepared)
+        if keeps_all:
+            keep_all(prepared.mapping)
         if write_mapping:
             write_mapping.write_text(prepared.mapping_text(), "utf-8")
             click.echo(f"Mapping written to {write_mapping}. Edit it, and import with --mapping {write_mapping}.")
@@ -192,8 +196,16 @@ def _preview(prepared: "Prepared", options: "ImportOptions", again: "SourceOptio
 
 
 def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOptions") -> None:
+    from muniment.kernel.actor import COMMAND
+    from muniment.registry.publishing.upgrade import bring_up_to_date
+    from muniment.registry.tables.keeping import declare_kept
     from muniment.registry.tables.operations import import_table
 
+    if not options.dry_run:
+        made = declare_kept(COMMAND, prepared.mapping, prepared.file.name)
+        if made:
+            bring_up_to_date()
+            click.echo(f"Declared fields: {', '.join(made)}. Change them at /operate/fields.")
     started = time.monotonic()
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
         tasks: dict[Path, Any] = {}

@@ -10,7 +10,21 @@ from django.utils.translation import gettext
 from muniment.kernel.json import JSONObject
 from muniment.kernel.wire import number
 from muniment.registry_toml.vocabulary import suggested
-from muniment.schema.kinds import Choice, Country, Date, Email, Integer, Items, Kind, Link, Money, Number, Profile, Text
+from muniment.schema.kinds import (
+    Boolean,
+    Choice,
+    Country,
+    Date,
+    Email,
+    Integer,
+    Items,
+    Kind,
+    Link,
+    Money,
+    Number,
+    Profile,
+    Text,
+)
 from muniment.schema.record import Field
 from muniment.web.authoring.completing import completed
 from muniment.web.wording.places import country_names
@@ -61,6 +75,17 @@ class NumberField(TextField):
             return text
 
 
+class YesNoField(forms.ChoiceField):
+    """Yes, no, or not specified."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return str(value).lower() if isinstance(value, bool) else value
+
+    def clean(self, value: Any) -> Any:
+        text = super().clean(value)
+        return text == "true" if text else ""
+
+
 class DayInput(forms.TextInput):
     """A day, chosen from a calendar where the browser has one."""
 
@@ -99,12 +124,12 @@ def form_field(field: Field) -> forms.Field:
     }
     if isinstance(kind, Choice):
         return _choice_field(kind, wording)
-    if isinstance(kind, Country | Number | Date) and field.is_additional:
+    if isinstance(kind, Country | Number | Date | Boolean) and field.is_additional:
         return _declared_field(kind, wording)
     if isinstance(kind, Integer):
         return forms.IntegerField(widget=forms.NumberInput({"min": 0}), **wording)
     if isinstance(kind, Items):
-        return _list_field(wording)
+        return _list_field(wording, is_declared=field.is_additional)
     if isinstance(kind, Link | Email | Profile):
         return _address_field(kind, wording, has_help=field.is_additional and bool(field.help))
     return TextField(widget=_text_input(field), **wording)
@@ -119,9 +144,10 @@ def _choice_field(kind: Choice, wording: JSONObject) -> forms.Field:
     return forms.ChoiceField(choices=choices, **wording)
 
 
-def _list_field(wording: JSONObject) -> ListField:
+def _list_field(wording: JSONObject, *, is_declared: bool) -> ListField:
     separators = gettext("Separate them with commas. Use double quotes around a text that has a comma.")
-    return ListField(**{**wording, "help_text": separators})
+    own_help = wording["help_text"] if is_declared else ""
+    return ListField(**{**wording, "help_text": f"{own_help} {separators}".strip()})
 
 
 def _text_input(field: Field) -> forms.Widget:
@@ -135,9 +161,12 @@ def _text_input(field: Field) -> forms.Widget:
     return forms.TextInput(limit)
 
 
-def _declared_field(kind: Country | Number | Date, wording: JSONObject) -> forms.Field:
+def _declared_field(kind: Country | Number | Date | Boolean, wording: JSONObject) -> forms.Field:
     if isinstance(kind, Country):
         return forms.ChoiceField(choices=[("", gettext("Not specified")), *country_names().items()], **wording)
+    if isinstance(kind, Boolean):
+        choices = [("", gettext("Not specified")), ("true", gettext("Yes")), ("false", gettext("No"))]
+        return YesNoField(choices=choices, **wording)
     if isinstance(kind, Number):
         return NumberField(widget=forms.TextInput({"inputmode": "decimal"}), **wording)
     return TextField(widget=DayInput(), **wording)

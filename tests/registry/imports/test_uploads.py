@@ -157,7 +157,7 @@ def test_a_second_file_of_the_same_headings_shows_each_column_with_its_own_value
 
     assert upload.facts["is_remembered"]
     (facts,) = upload.facts["tables"]
-    assert facts["headings"] == ["Company", "Website", "Notes", "", "Founded"]
+    assert facts["headings"] == ["Company", "Website", "Notes", "Column 4", "Founded"]
     assert [each["samples"] for each in facts["columns"]] == [
         ["Alder"],
         ["alder.example"],

@@ -86,6 +86,7 @@ def test_rows_of_one_company_are_one_line_and_others_of_its_name_are_apart(tmp_p
     assert list(Company.objects.order_by("pk").values_list("slug", flat=True)) == ["alder", "alder-2"]
     assert [each["person"]["name"] for each in document("company", "alder")["positions"]] == ["Ida Alder", "Joe Birch"]
     assert [each.split(": ", 1)[1] for each in reasons(found)] == [
+        'is about the company of an earlier row, and is combined with it, for example "Alder" (1 row: 3).',
         'has the name of another row but other values, and is a company of its own, for example "Alder" (1 row: 4).',
         "has no name and is left out (1 row: 5). Add the name.",
         "is a total, and is left out (1 row: 6).",

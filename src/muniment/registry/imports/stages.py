@@ -46,6 +46,7 @@ from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.fields import PEOPLE_FIELD, SKIP, Column, fields_of
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import headings_of
+from muniment.registry.tables.keeping import declare_kept
 from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
 from muniment.registry.tables.operations import Prepared, convert, import_records, prepare_file
 from muniment.registry.tables.proposing import JUDGED, decide_options, propose, propose_columns
@@ -291,7 +292,9 @@ def _import(job: JobRun, upload: ImportUpload, actor: Actor) -> JSONObject:
     stored = content_of(upload, LINES)
     again = source_options(upload, unlists=UNLIST in upload.options)
     if stored is None:
-        records = convert(_prepared(upload), again.source, besides=upload.run_id)
+        prepared = _prepared(upload)
+        declare_kept(actor, prepared.mapping, upload.name)
+        records = convert(prepared, again.source, besides=upload.run_id)
         stored = _written(records)
         keep_content(upload, LINES, stored)
     records = _read_records(stored)

@@ -25,7 +25,7 @@ from muniment.registry.names import former
 from muniment.schema.company import TREASURY_NOTE
 from muniment.schema.company_parts import person_key
 from muniment.schema.filters import Listing, values_at
-from muniment.schema.kinds import Country, country_names
+from muniment.schema.kinds import Country, Items, country_names
 from muniment.schema.objects import Schema
 from muniment.schema.places import Place, places_of
 from muniment.schema.record import Record
@@ -428,6 +428,8 @@ def _declared(extra: JSONMapping, record: Record) -> Iterator[str]:
         if declared.name == TREASURY_NOTE:  # it qualifies a figure, and says nothing of the organization
             continue
         value = extra.get(declared.name)
+        if isinstance(declared.kind, Items):
+            yield from _texts(value)
         if isinstance(value, str):
             yield value
             if isinstance(declared.kind, Country):

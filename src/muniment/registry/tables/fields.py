@@ -14,6 +14,8 @@ from django.conf import settings
 
 from muniment.kernel.phrases.phrase import marked
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key
+from muniment.schema.declared.declarations import MAX_CHARACTERS, Declaration
+from muniment.schema.declared.declarations import field_of as declared_field
 from muniment.schema.declared.presets import PRESETS, SYNONYMS
 from muniment.schema.item_lists import ItemList
 from muniment.schema.kinds import (
@@ -264,6 +266,9 @@ class Column:
         end: what ends addresses: country or state; "" if only names say it that are no state.
         words: values by the words that mean them; "" leaves a word out.
         check: the field is a guess that a person should check.
+        kind: the kind of the declared field that is proposed for a column without one, or is declared for an additional
+            member; "" for none.
+        choices: the values of a proposed choice.
     """
 
     heading: str
@@ -277,3 +282,16 @@ class Column:
     end: str = ""
     words: dict[str, str] = dataclasses.field(default_factory=dict)
     check: bool = False
+    kind: str = ""
+    choices: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def table_field(self) -> TableField | None:
+        """Return the field of the column; one that is yet to be declared, too, by which its cells are read."""
+        field = field_named(self.field)
+        if field is not None or not self.kind or not (self.field.startswith(EXTRA) or not self.field):
+            return field
+        most = MAX_CHARACTERS if self.kind == "text" else None
+        declared = Declaration("company", "column", self.heading, self.kind, choices=tuple(self.choices), max=most)
+        declaration = declared_field(declared, "USD")
+        return TableField(self.field, self.heading, declaration.kind, DECLARED, declaration)

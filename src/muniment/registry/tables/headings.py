@@ -156,8 +156,9 @@ def _match(heading: str, kind: str, nearly: bool) -> Match:  # noqa: FBT001, PLR
     whole = key(_bare(heading))
     written = key(heading)
     if written in known:
-        is_own_name = written == key(known[written][0].rpartition(".")[2])
-        return _found(known[written], heading)._replace(quality=EXACT if is_own_name else KNOWN)
+        own = [field for field in known[written] if key(field.rpartition(".")[2]) == written]
+        fields = [*dict.fromkeys([*own, *known[written]])]
+        return _found(fields, heading)._replace(quality=EXACT if own else KNOWN)
     meaning = _meaning_of_word(whole, heading, kind)
     if meaning:
         return meaning._replace(quality=KNOWN)
@@ -439,6 +440,11 @@ def _groups(row: Sequence[str]) -> set[str]:
     return {cell for at, cell in enumerate(row) if cell and cell in row[at + 1 : at + 2]}
 
 
+def are_groups(row: Sequence[str]) -> bool:
+    """Return whether a row has headings of groups of columns, and is no title over all of them."""
+    return bool(_groups(row)) and len({cell for cell in row if cell}) > 1
+
+
 def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
     """
     Return the headings in row *at*, each once; a row of groups over them, which a merged cell makes, is joined.
@@ -450,7 +456,7 @@ def headings_of(rows: Sequence[Sequence[str]], at: int) -> list[str]:
     row = list(rows[at])
     above = rows[at - 1] if at else []
     groups = _groups(above)
-    if groups and len({cell for cell in above if cell}) > 1:
+    if are_groups(above):
         for n, cell in enumerate(rows[at]):
             group = above[n]
             is_grouped = group in groups and cell and group != cell

@@ -21,6 +21,7 @@ from muniment.registry.tables.dates import ORDERS, SERIALS
 from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, fields_of
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.persons import LAST_FIRST
+from muniment.schema.declared.declarations import KINDS
 
 NAMES: Final = ("name", "name.last")
 """The fields of which one makes a row."""
@@ -183,6 +184,13 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
                     table=table.name,
                     column=column.heading,
                 )
+            if column.kind and column.kind not in KINDS:
+                yield Phrase(
+                    "{table}: {column}: kind must be one of {kinds}",
+                    table=table.name,
+                    column=column.heading,
+                    kinds=", ".join(KINDS),
+                )
             if column.decimal not in {"", ASK, ".", ","}:
                 yield Phrase(
                     "{table}: {column}: decimal must be a point or a comma", table=table.name, column=column.heading
@@ -237,6 +245,11 @@ def _column_lines(column: Column, example: str) -> Iterator[str]:
         value = getattr(column, option)
         if value not in {"", 1} or (option == "separator" and column.field == PEOPLE_FIELD):
             yield f"{option} = {_toml(value)}"
+    if column.kind:
+        said = "" if column.field else "  # the field that --keep-all declares"
+        yield f"kind = {_toml(column.kind)}{said}"
+    if column.choices:
+        yield f"choices = {_toml(column.choices)}"
     if column.check:
         yield "check = true  # a guess; remove this line to confirm it"
     if column.words:

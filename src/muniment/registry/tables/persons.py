@@ -171,9 +171,9 @@ def split_names(text: str, separator: str) -> list[str]:
     """Return the names in a cell: parted by the separator of the column, and by "&" or "and" between full names."""
     names: list[str] = []
     for part in split(text, separator):
-        between = _BETWEEN_NAMES.split(part)
-        are_full = len(between) > 1 and all(_is_full_name(each) for each in between)
-        names += [each.strip() for each in between] if are_full else [part]
+        between = [each.strip() for each in _BETWEEN_NAMES.split(part)]
+        are_full = len(between) > 1 and all(map(_is_full_name, between))
+        names += between if are_full else [part]
     return names
 
 

@@ -26,6 +26,7 @@ from muniment.registry.tables.headings import (
     kind_of_table,
     meaning_of,
 )
+from muniment.registry.tables.keeping import propose_kind
 from muniment.registry.tables.mapping import NAMES, FileMapping, TableMapping
 from muniment.registry.tables.persons import (
     are_both,
@@ -44,6 +45,7 @@ from muniment.registry.tables.values import (
     code_of_country,
     end_of_addresses,
     is_blank,
+    is_link,
     separator_of,
 )
 from muniment.schema.kinds import Country, Email, Integer, Kind, Link, Money, Number, PictureLink, Profile, Slug
@@ -165,8 +167,10 @@ def propose_columns(headings: Sequence[str], values: Sequence[list[str]], kind: 
             taken.setdefault(column.field, n)
     if not {*NAMES} & taken.keys():
         _guess_name(found, matches, values, kind)
-    for column, cells in zip(found, values, strict=True):
+    for column, cells, match in zip(found, values, matches, strict=True):
         column.check = column.check or _needs_check(column, cells)
+        if not (column.field or match.is_left_out):
+            propose_kind(column, cells)
         decide_options(column, cells)
         if kind == PEOPLE and column.field == "name":
             column.order = order_of_names(sampled(cells))
@@ -297,7 +301,7 @@ def _guess_name(found: Sequence[Column], matches: Sequence[Match], values: Seque
 def decide_options(column: Column, values: Sequence[str]) -> None:
     """Decide how the values of a column are written, for the field that it holds; blank values do not count."""
     values = [each[:JUDGED] for each in values if not is_blank(each)]
-    field = field_named(column.field)
+    field = column.table_field
     if field is None:
         return
     if "separator" in field.options:
@@ -333,8 +337,6 @@ def _names_no_currency(text: str) -> bool:
 SAMPLED: Final = 300
 _HALF: Final = 0.5
 _MOST: Final = 0.8
-_LINK: Final = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE)
-_MARKDOWN: Final = re.compile(r"\[?[^\]()]*\]?\(https?://[^)\s]+\)")
 _EMAIL: Final = re.compile(
     r"(?<![^\s@<>,;])[^\s@<>,;(\[]++(?:@|\s?[(\[]at[)\]]\s?)[^\s@<>,;]+\.[^\W\d_]{2,}", re.IGNORECASE
 )
@@ -367,10 +369,6 @@ def _is_slug(text: str) -> bool:
     return bool(_SLUG.fullmatch(text)) and 3 * sum(map(str.isdigit, text)) < len(text)
 
 
-def _is_link(text: str) -> bool:
-    return bool(_LINK.fullmatch(text) or _MARKDOWN.fullmatch(text))
-
-
 def _is_email(text: str) -> bool:
     return bool(_EMAIL.search(text))
 
@@ -386,7 +384,7 @@ def _is_numeric(text: str) -> bool:
 def _is_text(text: str) -> bool:
     """Return whether a cell has letters and is no address of something, no date and no yes or no."""
     return bool(_LETTER.search(text)) and not (
-        _is_link(text) or _EMAIL.fullmatch(text) or _is_date(text) or key(text) in _BOOLEANS
+        is_link(text) or _EMAIL.fullmatch(text) or _is_date(text) or key(text) in _BOOLEANS
     )
 
 
@@ -406,7 +404,7 @@ def _without_title(text: str) -> str:
 
 
 def _is_place(text: str) -> bool:
-    return bool(_LETTER.search(text)) and not _is_link(text) and "@" not in text and not _is_date(text)
+    return bool(_LETTER.search(text)) and not is_link(text) and "@" not in text and not _is_date(text)
 
 
 _CONTINENTS: Final = words_in(
@@ -495,7 +493,7 @@ _LOOKS_OF_KINDS: Final[tuple[tuple[type[Kind], Callable[[str], bool]], ...]] = (
     (Email, _is_email),
     (Profile, _is_profile),
     (PictureLink, lambda text: "/" in text),
-    (Link, _is_link),
+    (Link, is_link),
     (Country, lambda text: bool(code_of_country(text))),
 )
 
@@ -665,7 +663,7 @@ def _host(text: str) -> str:
 
 
 def _is_home(text: str) -> bool:
-    return bool(_LINK.fullmatch(text)) and text.rstrip("/").count("/") <= _FEW and _host(text) not in _HOSTS
+    return is_link(text) and text.rstrip("/").count("/") <= _FEW and _host(text) not in _HOSTS
 
 
 def looks_like_names(values: Sequence[str]) -> bool:

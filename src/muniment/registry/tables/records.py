@@ -23,7 +23,7 @@ from muniment.registry.people.positions import team_of
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key
 from muniment.registry.tables.fields import EXTRA, PEOPLE_FIELD, SKIP, Column, is_list, is_of_vocabulary
 from muniment.registry.tables.formats import Sheet
-from muniment.registry.tables.headings import header_row, headings_of
+from muniment.registry.tables.headings import are_groups, header_row, headings_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import PersonInCell, full_name, split
 from muniment.registry.tables.values import Lost, address_of, people_in, value_of
@@ -315,7 +315,10 @@ class _Conversion:
 
     def _tell_rows_above(self, sheet: Sheet, table: TableMapping) -> None:
         """Report the rows above the headings, with what they say."""
-        for number, cells in enumerate(sheet.rows[: max(0, table.header - 1)], 1):
+        above = sheet.rows[: max(0, table.header - 1)]
+        if above and are_groups(above[-1]):
+            above = above[:-1]  # which are parts of the headings
+        for number, cells in enumerate(above, 1):
             said = " · ".join(dict.fromkeys(filter(None, cells)))
             if said:
                 self.losses.append(Loss(sheet.name, number, "", "is above the headings, and is left out", said))

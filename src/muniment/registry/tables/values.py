@@ -21,7 +21,7 @@ from muniment.registry.declared.stored import fault_of
 from muniment.registry.tables.amounts import amount_in, plain_number
 from muniment.registry.tables.catalogue import catalogue, key
 from muniment.registry.tables.dates import day_of, is_year, month_of, year_of
-from muniment.registry.tables.fields import ASK, EXTRA, Column, TableField, field_named
+from muniment.registry.tables.fields import ASK, EXTRA, Column, TableField
 from muniment.registry.tables.persons import PersonInCell, person_in, split, split_names
 from muniment.schema.declared.identifiers import CHECKS, Identifier
 from muniment.schema.kinds import (
@@ -55,6 +55,14 @@ def separator_of(values: Sequence[str]) -> str:
     """Return the separator of several values in a cell, of a list of words; "" if cells have one value."""
     counts = Counter(each for each in (";", "\n", "|", "、", "，", "；", ",") for value in values if each in value)
     return max(counts, key=lambda each: counts[each]) if counts else ""
+
+
+_LINK: Final = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}(?::\d+)?(?:[/?#]\S*)?", re.IGNORECASE)
+_MARKDOWN: Final = re.compile(r"\[?[^\]()]*\]?\(https?://[^)\s]+\)")
+
+
+def is_link(text: str) -> bool:
+    return bool(_LINK.fullmatch(text) or _MARKDOWN.fullmatch(text))
 
 
 _PLATES: Final = {"a": "AT", "b": "BE", "d": "DE", "f": "FR", "i": "IT"}
@@ -169,7 +177,7 @@ def _is_blank_in(text: str, field: TableField | None) -> bool:
 
 def value_of(column: Column, text: str, currency: str) -> Any:
     """Return the value of a cell; None if it has none, Lost if it cannot be used."""
-    field = field_named(column.field)
+    field = column.table_field
     meaning = _meaning_in(column.words, text)
     if meaning == "":
         return None
@@ -180,7 +188,7 @@ def value_of(column: Column, text: str, currency: str) -> Any:
         return None
     if meaning is not None:
         value: Any = meaning
-    elif column.order and column.field.startswith(EXTRA):
+    elif column.order and column.field.startswith(EXTRA) and not column.kind:
         value = _date_text(Cell(text, column, currency))
     else:
         value = _read(field, Cell(text, column, currency, field.kind if field else None))
@@ -328,7 +336,8 @@ def _link(cell: Cell) -> str | Lost:
 
 def _email(cell: Cell) -> str | Lost:
     bare = re.sub(r"^mailto:", "", _clean(cell.text), flags=re.IGNORECASE).strip(";,. ")
-    bare = re.sub(r"\s*[(\[{](?:at|a|@)[)\]}]\s*", "@", bare, flags=re.IGNORECASE)  # "info(at)alder.example"
+    if len(bare) <= _MAX_CHARACTERS:  # "info (at) alder.example"
+        bare = re.sub(r" ?[(\[{](?:at|a|@)[)\]}] ?", "@", bare, flags=re.IGNORECASE)
     if match := re.fullmatch(r".*<([^<>\s@]++@[^<>\s@]++)>", bare):
         bare = match[1]
     if bare.count("@") == 1 and " " not in bare:

@@ -19,7 +19,7 @@ from muniment.schema.declared.faults import DeclarationFault, FieldsError
 from muniment.schema.declared.identifiers import CHECKS, Identifier
 from muniment.schema.declared.presets import PRESETS
 from muniment.schema.filters import Filter, Range
-from muniment.schema.kinds import DATE, Choice, Country, Kind, Link, Money, Number, Text
+from muniment.schema.kinds import DATE, Boolean, Choice, Country, Items, Kind, Link, Money, Number, Text
 from muniment.schema.objects import Schema
 from muniment.schema.record import Field
 from muniment.schema.validation import shown
@@ -31,6 +31,9 @@ MAX_CHARACTERS: Final = 2_000
 MAX_LINK: Final = 500
 MAX_IDENTIFIER: Final = 100
 MAX_MONEY: Final = 40
+MAX_ENTRIES: Final = 50
+"""Maximum number of texts in a list, and of characters of each."""
+MAX_ENTRY: Final = 100
 _DEFAULT_CHARACTERS: Final = 500
 OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     "choices": ("choice",),
@@ -254,6 +257,15 @@ def _country(declared: Declaration, _: str) -> _Made:
     return _Made(Country(), _any_of(declared, "FR"), example="FR")
 
 
+def _list(declared: Declaration, _: str) -> _Made:
+    texts = Items(Text(MAX_ENTRY, strip=True, line=True), MAX_ENTRIES, unique=True)
+    return _Made(texts, _any_of(declared, "Example"), example=["Example"])
+
+
+def _yes_or_no(declared: Declaration, _: str) -> _Made:
+    return _Made(Boolean(), (Filter(f"{declared.label}: yes or no."),), example=True)
+
+
 KINDS: Final[dict[str, Callable[[Declaration, str], _Made]]] = {
     "text": _text,
     "number": _number,
@@ -263,6 +275,8 @@ KINDS: Final[dict[str, Callable[[Declaration, str], _Made]]] = {
     "link": _link,
     "identifier": _identifier,
     "country": _country,
+    "list": _list,
+    "yesno": _yes_or_no,
 }
 
 # ---------------------------------------------------------------------- faults

@@ -18,7 +18,7 @@ from django.utils.translation import gettext, gettext_lazy
 from muniment.kernel.problems import BadRequest
 from muniment.languages.translated import translated
 from muniment.schema.filters import Criterion, Listing, ReversedRange
-from muniment.schema.kinds import Country
+from muniment.schema.kinds import Boolean, Country
 from muniment.schema.objects import Schema
 from muniment.store.queries import ListQuery
 from muniment.web.requests.pages import Words
@@ -427,7 +427,8 @@ def _words(listing: Listing, name: str) -> Callable[[], Mapping[str, Words]]:
     field, filter_ = listing.filters.get(name, (None, None))
     if name == "country" or (field is not None and isinstance(field.kind, Country)):
         return country_names
-    if field is not None and filter_ is not None and filter_.presence and name not in _SHOWN:
+    is_yes_or_no = filter_ is not None and (filter_.presence or isinstance(field.kind, Boolean)) if field else False
+    if is_yes_or_no and name not in _SHOWN:
         return lambda: {"true": gettext_lazy("Yes"), "false": gettext_lazy("No")}
     shown = _SHOWN.get(name)
     return (lambda: shown.words) if shown else dict

@@ -17,7 +17,7 @@ from muniment.languages.speaking import language
 from muniment.languages.writing import number
 from muniment.schema.company import MAX_NOTE, TREASURY_NOTE
 from muniment.schema.company_parts import ADDRESS, SOCIALS
-from muniment.schema.kinds import Country, Date, Link, Number
+from muniment.schema.kinds import Country, Date, Items, Link, Money, Number
 from muniment.schema.record import Field, Record
 from muniment.web.presenters import charts, company_lists
 from muniment.web.presenters.charts import ChartSlice
@@ -25,6 +25,7 @@ from muniment.web.wording.labels import labelled, words_of
 from muniment.web.wording.places import country_names, month_or_text
 from muniment.web.wording.states import outcome
 
+_LONG_AMOUNT = re.compile(r"(?<!\d)\d{4,}(?=\.|$)")
 _SOCIAL_STARTS = {
     "email": "mailto:",
     "phone_number": "tel:",
@@ -293,7 +294,8 @@ def further_fields(document: JSONObject, record: Record) -> list[JSONObject]:
     for name, value in {**declared, **document}.items():
         field = record.by_name.get(name)
         is_placed = field is not None and not field.is_additional
-        is_no_fact = isinstance(value, dict | bool) or value in (None, "", [])
+        is_undeclared_flag = field is None and isinstance(value, bool)
+        is_no_fact = isinstance(value, dict) or is_undeclared_flag or value in (None, "", [])
         if is_placed or is_no_fact:
             continue
         if field is not None:
@@ -324,6 +326,12 @@ def _declared_fact(field: Field, value: Any) -> JSONObject:
         shown = country_names().get(value, value)
     elif isinstance(field.kind, Date):
         shown = day_or_text(value)
+    elif isinstance(value, bool):
+        shown = gettext("yes") if value else gettext("no")
+    elif isinstance(field.kind, Items) and isinstance(value, list):
+        shown = ", ".join(map(str, value))[:300]
+    elif isinstance(field.kind, Money):
+        shown = _LONG_AMOUNT.sub(lambda digits: writing.number(int(digits[0])), str(value))
     elif isinstance(field.kind, Number) and isinstance(value, int | float):
         shown = writing.number(value)
     return fact(label, shown)

@@ -75,6 +75,8 @@ KINDS: Final = {
     "link": gettext_lazy("Link"),
     "identifier": gettext_lazy("Identifier"),
     "country": gettext_lazy("Country"),
+    "list": gettext_lazy("List of texts"),
+    "yesno": gettext_lazy("Yes or no"),
 }
 PLACES: Final = {"company": gettext_lazy("Companies"), "person": gettext_lazy("People")}
 _CHECKS: Final = {

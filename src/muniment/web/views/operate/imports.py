@@ -22,12 +22,14 @@ from muniment.registry.imports.undoing import list_imports
 from muniment.registry.models import ImportUpload
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.fields import ASK, DECLARED, EXTRA, PEOPLE_FIELD, SKIP, Column, field_named, fields_of
+from muniment.registry.tables.keeping import keep_all, key_of
 from muniment.registry.tables.mapping import FileMapping, TableMapping
 from muniment.registry.tables.persons import LAST_FIRST
 from muniment.registry.tables.records import member_of
 from muniment.web.requests.access import actor_of, operator
 from muniment.web.requests.once import once
 from muniment.web.requests.pages import problems_shown
+from muniment.web.views.operate.fields import KINDS as KINDS_OF_FIELDS
 from muniment.web.views.operate.frame import operate_page
 from muniment.web.views.operate.import_reports import SUBJECTS, column_of, reason_of, shown_changes
 from muniment.web.views.public.company_lists import PARTS
@@ -159,6 +161,7 @@ class ColumnField(NamedTuple):
     groups: list[tuple[str, list[tuple[str, str]]]]
     options: list[OptionField]
     is_guess: bool = False
+    kind: str = ""
 
     @property
     def is_asked(self) -> bool:
@@ -170,7 +173,7 @@ class ColumnField(NamedTuple):
         if self.is_asked:
             return gettext("Needs a choice")
         if not self.field:
-            return gettext("Left out")
+            return gettext("Without a field, left out") if self.kind else gettext("Left out")
         return gettext("Guessed, please check") if self.is_guess else gettext("To be imported")
 
 
@@ -278,7 +281,7 @@ def _act(request: HttpRequest, actor: Actor, upload: ImportUpload) -> HttpRespon
         uploads.compare_with(actor, upload.pk, request.POST.get("source", ""), is_complete="complete" in request.POST)
     elif do == "use":
         uploads.save_mapping(actor, upload.pk, _sent_mapping(request))
-    elif do in {"save", "read", "preview"}:
+    elif do in {"save", "read", "preview", "keep"}:
         return _take_mapping(request, actor, upload, do)
     return HttpResponseRedirect(here)
 
@@ -290,6 +293,8 @@ def _take_mapping(request: HttpRequest, actor: Actor, upload: ImportUpload, do: 
     mapping = read_form(uploads.mapping_of(upload), upload.facts, request.POST.dict())
     if do == "preview":
         mapping.confirm_guesses()
+    elif do == "keep":
+        keep_all(mapping)
     saved = uploads.save_mapping(actor, upload.pk, mapping)
     if do == "read":
         headers = headers_of(before, request.POST.dict())
@@ -481,8 +486,8 @@ def label_of(name: str) -> str:
     return name.rpartition(".")[2].removeprefix(EXTRA).replace("_", " ").capitalize()
 
 
-def _options_of(name: str) -> tuple[str, ...]:
-    field = field_named(name)
+def _options_of(column: Column) -> tuple[str, ...]:
+    field = column.table_field if column.field else None
     return field.options if field is not None else ()
 
 
@@ -496,8 +501,8 @@ def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
             for at, column in enumerate(table.column[: len(known["columns"])])
             if column.heading or known["columns"][at]["samples"]
         ]
-        shown.sort(key=lambda each: (not each.is_asked, bool(each.field), not each.is_guess, not each.samples))
-        left_out = sum(not each.field for each in shown)
+        shown.sort(key=_place_on_page)
+        left_out = sum(bool(each.kind) for each in shown)
         hidden = len(table.column) - len(known["columns"])
         found.append(
             TableField(
@@ -516,10 +521,16 @@ def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
     return found
 
 
+def _place_on_page(column: ColumnField) -> tuple[bool, bool, bool, bool, bool]:
+    """Return what columns are sorted by: what a person must look at comes first."""
+    is_kept = bool(column.field)
+    return (not column.is_asked, not column.is_guess, is_kept, not column.kind, not column.samples)
+
+
 def _column(name: str, at: int, table: TableMapping, column: Column, known: JSONObject) -> ColumnField:
     options = []
     if table.kind != SKIP:
-        options = [_option(name, column, option) for option in _options_of(column.field)]
+        options = [_option(name, column, option) for option in _options_of(column)]
     return ColumnField(
         name,
         at + 1,
@@ -529,6 +540,7 @@ def _column(name: str, at: int, table: TableMapping, column: Column, known: JSON
         _groups(table.kind, column),
         options,
         column.check and table.kind != SKIP,
+        "" if column.field or table.kind == SKIP else str(KINDS_OF_FIELDS.get(column.kind, "")),
     )
 
 
@@ -536,7 +548,10 @@ def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]
     """Return the fields that a column can hold, in groups."""
     fields = fields_of(COMPANIES if kind == SKIP else kind)
     group_of = {name: field.group for name, field in fields.items()}
-    group_of.setdefault(f"{EXTRA}{member_of(column.heading) or 'note'}", EXTRA)
+    if column.kind:
+        group_of.setdefault(column.field or f"{EXTRA}{key_of(column.heading)}", _NEW)
+    else:
+        group_of.setdefault(f"{EXTRA}{member_of(column.heading) or 'note'}", EXTRA)
     if column.field.startswith(EXTRA):
         group_of.setdefault(column.field, EXTRA)
     elif _is_gone(column.field):
@@ -544,6 +559,7 @@ def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]
     titles = {
         "": gettext("General"),
         DECLARED: gettext("Fields of this registry"),
+        _NEW: gettext("New field of this registry"),
         PEOPLE_FIELD: gettext("People"),
         "socials": gettext("Contact and profiles"),
         "address": gettext("Address"),
@@ -551,8 +567,15 @@ def _groups(kind: str, column: Column) -> list[tuple[str, list[tuple[str, str]]]
     }
     groups: dict[str, list[tuple[str, str]]] = {title: [] for title in titles.values()}
     for name, group in group_of.items():
-        groups[titles.get(group, titles[""])].append((name, label_of(name)))
+        label = label_of(name)
+        if group == _NEW:
+            label = f"{column.heading} ({KINDS_OF_FIELDS.get(column.kind, column.kind)})"
+        groups[titles.get(group, titles[""])].append((name, label))
     return [(title, options) for title, options in groups.items() if options]
+
+
+_NEW: Final = "new"
+"""The group of the field that is proposed for a column without one."""
 
 
 def _is_gone(field: str) -> bool:
@@ -616,7 +639,7 @@ def _read_column(name: str, table: TableMapping, column: Column, known: JSONObje
         for option, value in known.get(field, {}).items():
             setattr(column, option, value)
         return
-    for option in _options_of(field):
+    for option in _options_of(column):
         text = sent.get(f"{name}-{option}")
         if text is not None:
             _read_option(column, option, text.replace("\r\n", "\n")[:_MAX_TEXT])

@@ -1,0 +1,182 @@
+"""
+Columns without a field: the declared field that is proposed for each, by its values, and what declares it.
+
+Nothing of a table is lost because this registry has no field for it: "Keep all" declares one for each such column.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from muniment import declared_fields
+from muniment.kernel.actor import Actor
+from muniment.kernel.json import JSONObject
+from muniment.kernel.phrases.phrase import Phrase
+from muniment.registry.declared.editing import apply_fields
+from muniment.registry.settings.versions import follow, latest_version
+from muniment.registry.tables.amounts import decimal_sign, plain_number
+from muniment.registry.tables.catalogue import COMPANIES, key
+from muniment.registry.tables.dates import ORDERS, day_of
+from muniment.registry.tables.fields import ASK, EXTRA, SKIP, Column
+from muniment.registry.tables.mapping import FileMapping
+from muniment.registry.tables.values import NO, YES, is_link, separator_of
+from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS
+from muniment.schema.declared.faults import FieldsError
+
+_MOST: Final = 0.95
+_MAX_CHOICES: Final = 20
+_LEAST_USES: Final = 5
+_MAX_LABEL: Final = 60
+_MAX_KEY: Final = 40
+_MAX_TEXT: Final = 2_000
+_LEAST_LISTS: Final = 0.2
+
+
+def propose_kind(column: Column, values: Sequence[str]) -> None:
+    """Let a column without a field have the kind of a field that could be declared for it; none if it has no value."""
+    if not values:
+        return
+    column.kind = _kind_of(values)
+    if column.kind == "choice":
+        column.choices = sorted({" ".join(value.split()) for value in values}, key=str.casefold)
+
+
+def _kind_of(values: Sequence[str]) -> str:
+    """Return the kind that nearly all values of a column have."""
+    if _are_mostly(values, lambda text: key(text) in YES | NO):
+        return "yesno"
+    if _are_mostly(values, _is_number) and decimal_sign(values) != ASK:
+        return "number"
+    if _are_mostly(values, lambda text: any(day_of(text, order) for order in ORDERS)):
+        return "date"
+    if _are_mostly(values, is_link):
+        return "link"
+    if _are_lists(values):
+        return "list"
+    words = Counter(" ".join(value.split()).casefold() for value in values)
+    is_short = max(map(len, values)) <= MAX_ENTRY and "\n" not in "".join(words)
+    is_choice = len(words) <= _MAX_CHOICES and len(values) >= _LEAST_USES * len(words)
+    return "choice" if is_short and is_choice and len({*values}) == len(words) else "text"
+
+
+def _are_mostly(values: Sequence[str], is_one: object) -> bool:
+    test = is_one if callable(is_one) else bool
+    return sum(bool(test(value)) for value in values) >= _MOST * len(values)
+
+
+def _is_number(text: str) -> bool:
+    """Return whether a text is a number, and no code such as "007" or a postal code."""
+    is_code = bool(re.match(r"0\d", text.strip()))
+    return not is_code and any(plain_number(text, decimal) for decimal in (".", ","))
+
+
+def _are_lists(values: Sequence[str]) -> bool:
+    """Return whether cells have several short texts; after commas, which sentences have too, in several cells each."""
+    separator = separator_of(values)
+    cells = [[part.strip() for part in re.split(f"[\n{re.escape(separator)}]", value)] for value in values if separator]
+    several = [parts for parts in cells if len(parts) > 1]
+    if len(several) < _LEAST_LISTS * len(values) or not several:
+        return False
+    parts = [part for cell in cells for part in cell]
+    is_sure = separator not in {",", "，"} or len({*parts}) * 2 <= len(parts)
+    return is_sure and max(map(len, parts)) <= MAX_ENTRY
+
+
+def keep_all(mapping: FileMapping, tables: Iterable[str] = ()) -> int:
+    """
+    Let each column without a field, for which one is proposed, become a field to declare; return how many do.
+
+    Args:
+        tables: the names of the tables; all by default.
+    """
+    chosen = {*tables}
+    kept = 0
+    for table in mapping.table:
+        if table.kind == SKIP or (chosen and table.name not in chosen):
+            continue
+        names = {column.field.removeprefix(EXTRA) for column in table.column}
+        for column in table.column:
+            if not column.field and column.kind:
+                name = _free_name(column.heading, "company" if table.kind == COMPANIES else "person", names)
+                names.add(name)
+                column.field = f"{EXTRA}{name}"
+                kept += 1
+    return kept
+
+
+def _free_name(heading: str, of: str, names: set[str]) -> str:
+    """Return the key of a field for a heading, which no other field and no parameter has."""
+    stem = key_of(heading)
+    for number in range(1, len(names) + 100):
+        name = stem if number == 1 else f"{stem[: _MAX_KEY - 3]}{number}"
+        if name not in names and _is_free(name, of):
+            return name
+    return stem
+
+
+def _is_free(name: str, of: str) -> bool:
+    try:
+        declared_fields.read([{"of": of, "key": name, "label": name, "kind": "number"}])
+        declared_fields.read([{"of": of, "key": name, "label": name, "kind": "text"}])
+    except FieldsError:
+        return False
+    return True
+
+
+def key_of(heading: str) -> str:
+    """Return the key of a field, made of the first words of a heading."""
+    words = [key(word) for word in re.split(r"[\s_/.\-:,;()]+", heading)]
+    words = [word for word in words if word.isascii() and word]
+    name = ""
+    for word in words:
+        longer = name + (word.capitalize() if name else word)
+        if len(longer) > _MAX_KEY:
+            break
+        name = longer
+    return name if re.fullmatch(r"[a-z][A-Za-z0-9]+", name) else f"field{name.capitalize()}"[:_MAX_KEY]
+
+
+def declaration_of(column: Column, of: str) -> JSONObject:
+    """Return the declaration of a column's field, as ``registry.toml`` has it."""
+    label = " ".join(column.heading.split())[:_MAX_LABEL].strip()
+    declared: JSONObject = {"of": of, "key": column.field.removeprefix(EXTRA), "label": label, "kind": column.kind}
+    if column.kind == "choice":
+        declared["choices"] = column.choices
+    if column.kind == "text":
+        declared["max"] = _MAX_TEXT
+    return declared
+
+
+def declare_kept(actor: Actor, mapping: FileMapping, name: str) -> list[str]:
+    """
+    Declare the fields of the columns that are kept, unless they are declared; return their keys.
+
+    A registry has at most 50 declared fields of each kind of rows: the values of further columns are kept as additional
+    members, which pages show and lists do not filter.
+
+    Args:
+        name: of the file, for the note of the version.
+
+    Raises:
+        Forbidden: the actor is not an operator.
+        InvalidSettings: stored values of additional members do not fit a field.
+    """
+    latest = latest_version()
+    tables = list(latest.settings.fields)
+    made: list[str] = []
+    for table in mapping.table:
+        of = "company" if table.kind == COMPANIES else "person"
+        for column in table.column if table.kind != SKIP else ():
+            if not (column.kind and column.field.startswith(EXTRA)):
+                continue
+            declared = declaration_of(column, of)
+            own = [each for each in tables if each.get("of", "company") == of]
+            is_known = any(each.get("key") == declared["key"] for each in own)
+            if not is_known and len(own) < MAX_FIELDS:
+                tables.append(declared)
+                made.append(declared["key"])
+    if made:
+        apply_fields(actor, tables, note=str(Phrase("Fields of {name}", name=name)), expected_number=latest.number)
+        follow()
+    return made

@@ -1,0 +1,107 @@
+"""Columns without a field: each is proposed as a declared field of the kind of its values, and kept all at once."""
+
+import pytest
+
+from muniment import config
+from muniment.config import Config
+from muniment.kernel.actor import COMMAND
+from muniment.registry.publishing.upgrade import bring_up_to_date
+from muniment.registry.settings.versions import latest_version
+from muniment.registry.tables.fields import Column
+from muniment.registry.tables.formats import Sheet
+from muniment.registry.tables.keeping import declare_kept, keep_all, key_of, propose_kind
+from muniment.registry.tables.mapping import FileMapping, TableMapping, read_mapping, write_mapping
+from muniment.registry.tables.operations import convert, import_table, prepare
+from muniment.registry.tables.proposing import propose
+from muniment.schema.objects import registry_schema
+
+
+def kind(*values):
+    column = Column("x")
+    propose_kind(column, values)
+    return column.kind
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["yes", "no", "Yes"], "yesno"),
+        (["1,200", "12", "7.5"], "number"),
+        (["007", "012"], "text"),
+        (["31.12.2024", "01.02.2023"], "date"),
+        (["https://a.example/x", "b.example"], "link"),
+        (["oak; elm", "elm", "oak; fir", "fir; elm"], "list"),
+        (["north", "south"] * 5, "choice"),
+        (["north", "south", "east"], "text"),
+        (["A sentence, with a comma", "Another one, too"], "text"),
+        ([], ""),
+    ],
+)
+def test_the_kind_is_that_of_the_values(values, expected):
+    assert kind(*values) == expected
+
+
+@pytest.mark.parametrize(
+    ("heading", "key"),
+    [
+        ("Number of exhibits", "numberOfExhibits"),
+        ("index-entry-number", "indexEntryNumber"),
+        ("Größe (m²)", "groeM2"),
+        ("役割", "field"),
+        ("What were you hoping to do or see at the retreat?", "whatWereYouHopingToDoOrSeeAtTheRetreat"),
+        ("7", "field7"),
+    ],
+)
+def test_keys_are_made_of_the_first_words_of_a_heading(heading, key):
+    found = key_of(heading)
+    assert found[:3] == key[:3]
+    assert len(found) <= 40
+
+
+def test_names_are_kept_apart():
+    columns = [Column("Link", kind="link"), Column("link", kind="text"), Column("page", kind="text"), Column("Gone")]
+    mapping = FileMapping([TableMapping("t", "companies", 1, columns)])
+    assert keep_all(mapping) == 3
+    names = [each.field for each in columns]
+    assert names[0] == "extra:link"
+    assert len({*names[:3]}) == 3
+    assert names[2] != "extra:page"  # a parameter of lists has that name
+    assert names[3] == ""
+
+
+def test_what_is_private_is_never_proposed():
+    sheet = Sheet("t", [["Company", "Date of birth", "Exhibits"], ["Alder Trust", "1.2.1970", "12"]])
+    [table] = propose([sheet], "t.csv").table
+    assert [each.kind for each in table.column] == ["", "", "number"]
+
+
+TABLE = """Company,Exhibits,Opened on,Rooms,Free entry,Season
+Alder Museum,"1,200",2001-02-03,oak|elm,yes,north
+Birch Museum,12,2002-03-04,elm,no,south
+Cedar Museum,40,2003-04-05,oak|fir,yes,north
+"""
+
+
+@pytest.mark.django_db
+def test_kept_columns_become_declared_fields_with_typed_values(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(config, "_current", Config({}, data=tmp_path))
+    settings.DECLARED_FIELDS, settings.SCHEMA = (), registry_schema("USD")
+    file = tmp_path / "museums.csv"
+    file.write_text(TABLE)
+    prepared = prepare(file)
+    assert keep_all(prepared.mapping) >= 4
+    prepared.mapping = read_mapping(write_mapping(prepared.mapping, prepared.sheets))
+    dry = [line["company"] for _, line in convert(prepared).companies]
+    made = declare_kept(COMMAND, prepared.mapping, "museums.csv")
+    assert {"exhibits", "rooms", "freeEntry"} <= {*made}
+    bring_up_to_date()
+    assert {each["key"]: each["kind"] for each in latest_version().settings.fields}["rooms"] == "list"
+    found = [line["company"] for _, line in convert(prepared).companies]
+    assert [(each["exhibits"], each["rooms"], each["freeEntry"]) for each in found] == [
+        (1200, ["oak", "elm"], True),
+        (12, ["elm"], False),
+        (40, ["oak", "fir"], True),
+    ]
+    assert [each["rooms"] for each in dry] == [each["rooms"] for each in found]
+    assert import_table(prepared).losses == []
+    assert declare_kept(COMMAND, prepared.mapping, "museums.csv") == []
