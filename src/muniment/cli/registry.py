@@ -95,7 +95,13 @@ def import_(
             else:
                 tables.undo(undo)
         return
-    of_tables = {name: options.pop(name) for name in ("accepts_guesses", "keeps_all", "proposes")}
+    choices = tables.MappingChoices(
+        mapping,
+        write_mapping,
+        accepts_guesses=options.pop("accepts_guesses"),
+        keeps_all=options.pop("keeps_all"),
+        proposes=options.pop("proposes"),
+    )
     use_django(may_lack_instance=True)
     from muniment.registry.exchange.importer import ImportOptions
     from muniment.registry.publishing.upgrade import bring_up_to_date
@@ -105,15 +111,7 @@ def import_(
         with refusals():
             bring_up_to_date()
         again = _source_options(path, options)
-        tables.run(
-            path,
-            ImportOptions(**options),
-            again,
-            mapping=mapping,
-            write_mapping=write_mapping,
-            is_preview=is_preview,
-            **of_tables,
-        )
+        tables.run(path, ImportOptions(**options), again, choices, is_preview=is_preview)
         return
     if options.pop("complete") or options.pop("source"):
         raise click.UsageError("--complete and --source are for tables; the files of an export are the full list.")

@@ -4,7 +4,7 @@ import dataclasses
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 import msgspec
@@ -40,17 +40,27 @@ class FileOrAddress(click.ParamType[Path | str]):
         return found
 
 
+class MappingChoices(NamedTuple):
+    """
+    What the command says about the mapping.
+
+    Args:
+        mapping: a file to use.
+        write_mapping: a file to write the proposed mapping to.
+        accepts_guesses: guesses are confirmed.
+        keeps_all: a field is declared for each column without one.
+        proposes: a mapping is proposed even if one is remembered.
+    """
+
+    mapping: Path | None
+    write_mapping: Path | None
+    accepts_guesses: bool = False
+    keeps_all: bool = False
+    proposes: bool = False
+
+
 def run(
-    source: Path | str,
-    options: "ImportOptions",
-    again: "SourceOptions",
-    *,
-    mapping: Path | None,
-    write_mapping: Path | None,
-    is_preview: bool,
-    accepts_guesses: bool = False,
-    keeps_all: bool = False,
-    proposes: bool = False,
+    source: Path | str, options: "ImportOptions", again: "SourceOptions", choices: MappingChoices, *, is_preview: bool
 ) -> None:
     """
     Import a table, or show what an import would do.
@@ -62,18 +72,19 @@ def run(
     from muniment.registry.tables.operations import prepare
 
     try:
-        prepared = prepare(source, mapping.read_text("utf-8") if mapping else "")
-        if prepared.is_proposed and not proposes:
+        prepared = prepare(source, choices.mapping.read_text("utf-8") if choices.mapping else "")
+        if prepared.is_proposed and not choices.proposes:
             _use_remembered(prepared)
-        if keeps_all:
+        if choices.keeps_all:
             keep_all(prepared.mapping)
+        write_mapping = choices.write_mapping
         if write_mapping:
             write_mapping.write_text(prepared.mapping_text(), "utf-8")
             click.echo(f"Mapping written to {write_mapping}. Edit it, and import with --mapping {write_mapping}.")
             _echo_questions(prepared)
             return
         if prepared.is_proposed:
-            _settle(prepared, is_preview=is_preview, accepts_guesses=accepts_guesses)
+            _settle(prepared, is_preview=is_preview, accepts_guesses=choices.accepts_guesses)
         if is_preview:
             _preview(prepared, options, again)
         else:
@@ -195,17 +206,23 @@ def _preview(prepared: "Prepared", options: "ImportOptions", again: "SourceOptio
         click.echo(EMPTY, err=True)
 
 
-def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOptions") -> None:
+def _declare_kept(prepared: "Prepared") -> None:
+    """Declare the fields of the columns that are kept, and name them."""
     from muniment.kernel.actor import COMMAND
     from muniment.registry.publishing.upgrade import bring_up_to_date
     from muniment.registry.tables.keeping import declare_kept
+
+    made = declare_kept(COMMAND, prepared.mapping, prepared.file.name)
+    if made:
+        bring_up_to_date()
+        click.echo(f"Declared fields: {', '.join(made)}. Change them at /operate/fields.")
+
+
+def _import(prepared: "Prepared", options: "ImportOptions", again: "SourceOptions") -> None:
     from muniment.registry.tables.operations import import_table
 
     if not options.dry_run:
-        made = declare_kept(COMMAND, prepared.mapping, prepared.file.name)
-        if made:
-            bring_up_to_date()
-            click.echo(f"Declared fields: {', '.join(made)}. Change them at /operate/fields.")
+        _declare_kept(prepared)
     started = time.monotonic()
     with Progress(*Progress.get_default_columns(), TimeElapsedColumn(), console=Console(stderr=True)) as bar:
         tasks: dict[Path, Any] = {}
