@@ -36,7 +36,8 @@ def file(tmp_path):
 
 
 def bring(file, **options):
-    tables.run(file, ImportOptions(), SourceOptions(), mapping=None, write_mapping=None, is_preview=False, **options)
+    choices = tables.MappingChoices(None, options.pop("write_mapping", None), **options)
+    tables.run(file, ImportOptions(), SourceOptions(), choices, is_preview=False)
 
 
 def extra_of(name):
@@ -75,7 +76,5 @@ def test_a_remembered_mapping_that_is_not_valid_any_more_is_named_and_not_used(i
 
 
 def test_a_remembered_mapping_is_written_to_be_edited(imported, file, tmp_path):
-    tables.run(
-        file, ImportOptions(), SourceOptions(), mapping=None, write_mapping=tmp_path / "m.toml", is_preview=False
-    )
+    bring(file, write_mapping=tmp_path / "m.toml")
     assert 'field = "extra:ledger"' in (tmp_path / "m.toml").read_text()

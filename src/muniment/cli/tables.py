@@ -169,6 +169,9 @@ def _ask(prepared: "Prepared") -> None:
     for table in prepared.mapping.table:
         if table.kind == "skip":
             continue
+        if table.combine == "?":
+            said = f"{table.name}: are several rows with the same name one organization?"
+            table.combine = "yes" if click.confirm(said, default=True) else "no"
         for column in table.column:
             if column.field:
                 _ask_of_column(column, f"{table.name}: {column.heading}")

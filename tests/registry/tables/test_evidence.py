@@ -5,6 +5,7 @@ import pytest
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import HeaderRow, header_row
+from muniment.registry.tables.keeping import keep_all
 from muniment.registry.tables.persons import LAST_FIRST, are_organizations, are_persons, full_name, is_one_person
 from muniment.registry.tables.proposing import propose
 from muniment.registry.tables.records import KnownRows, records_of
@@ -316,3 +317,33 @@ def test_an_address_of_mail_with_a_semicolon_is_read():
         "office@alder.example",
         "b@b.example",
     ]
+
+
+SITES = [["Alder Trust", "Rome", "a@alder.example", "north"], ["Alder Trust", "Oslo", "b@alder.example", "south"]]
+SITES += [["Birch Club", "Bern", "", "north"], ["Cedar Society", "Lima", "", "west"], ["Damm GmbH", "Kyiv", "", "east"]]
+
+
+def test_whether_rows_of_one_name_are_one_organization_is_asked():
+    sheet = table(["Company", "City", "E-mail", "Depot"], *SITES)
+    mapping = propose([sheet], "t.csv")
+    assert mapping.table[0].combine == "?"
+    assert [each for each in mapping.questions() if "same name" in each] != []
+    mapping.confirm_guesses()
+    mapping.settle_questions()
+    apart = records_of([sheet], mapping, KnownRows(), "USD")
+    assert len(apart.companies) == 5
+    mapping.table[0].combine = "yes"
+    keep_all(mapping)
+    found = records_of([sheet], mapping, KnownRows(), "USD")
+    assert len(found.companies) == 4
+    company = found.companies[0][1]["company"]
+    assert company["address"] == [{"city": "Rome"}, {"city": "Oslo"}]
+    assert company["depot"] == ["north", "south"]
+    assert company["socials"] == {"email": "a@alder.example"}
+    told = [(each.column, each.example) for each in found.losses if "differs" in each.reason]
+    assert told == [("E-mail", "b@alder.example")]
+
+
+def test_rows_that_agree_or_repeat_seldom_are_not_asked():
+    assert mapped(table(["Company", "City"], *([name, "Rome"] for name in FIRMS))).combine == ""
+    assert mapped(table(["Company", "City"], *([name, "Rome"] for name in [*FIRMS, *FIRMS]))).combine == ""

@@ -36,6 +36,7 @@ class TableMapping:
         kind: companies, people, or skip.
         header: the number of the row with the headings; 0 if there is none.
         check: which of "kind" and "header" are guesses that a person should check.
+        combine: whether rows of one name are one organization: yes, no, or ? to ask; "" if their values agree.
     """
 
     name: str
@@ -43,6 +44,7 @@ class TableMapping:
     header: int
     column: list[Column] = dataclasses.field(default_factory=list)
     check: list[str] = dataclasses.field(default_factory=list)
+    combine: str = ""
 
 
 @dataclass(slots=True)
@@ -63,6 +65,8 @@ class FileMapping:
         """Return what a person must choose before an import."""
         found: list[str] = []
         for table in self.table:
+            if table.kind == COMPANIES and table.combine == ASK:
+                found.append(Phrase("{table}: {question}", table=table.name, question=Phrase(_COMBINE)))
             for column in table.column if table.kind != SKIP else ():
                 for option, choices in _CHOICES.items():
                     if column.field and getattr(column, option) in {ASK, 0}:
@@ -124,6 +128,8 @@ class FileMapping:
     def settle_questions(self) -> None:
         """Leave options without a choice empty, so that a preview shows their values as lost."""
         for table in self.table:
+            if table.combine == ASK:
+                table.combine = "no"
             for column in table.column:
                 for option in _CHOICES:
                     if getattr(column, option) == ASK:
@@ -131,6 +137,10 @@ class FileMapping:
                 column.unit = column.unit or 1
 
 
+_COMBINE: Final = (
+    'several rows have the same name and other values: choose combine = "yes" (one organization, with lists of what'
+    ' differs) or "no" (organizations of their own)'
+)
 _CHOICES: Final = {
     "order": '"DMY" (day first) or "MDY" (month first); "EXCEL" for days since 1900, "UNIX" for seconds',
     "decimal": '"," or "."',
@@ -167,6 +177,8 @@ def _faults(mapping: FileMapping) -> Iterator[str]:
                 "{table}: kind must be companies, people or skip, not {kind!r}", table=table.name, kind=table.kind
             )
             continue
+        if table.combine not in {"", ASK, "yes", "no"}:
+            yield Phrase("{table}: combine must be yes or no", table=table.name)
         known = fields_of(table.kind)
         for column in table.column if table.kind != SKIP else ():
             if column.field and column.field not in known and not _is_extra(column.field):
@@ -219,6 +231,8 @@ def write_mapping(mapping: FileMapping, sheets: Sequence[Sheet] = ()) -> str:
     for table in mapping.table:
         lines += ["", "[[table]]", f"name = {_toml(table.name)}", f"kind = {_toml(table.kind)}"]
         lines += [f"header = {table.header}"]
+        if table.combine:
+            lines += [f"combine = {_toml(table.combine)}"]
         if table.check:
             lines += [f"check = {_toml(table.check)}  # guesses; remove this line to confirm them"]
         places = {column.heading: n for n, column in enumerate(table.column)}

@@ -48,6 +48,7 @@ from muniment.registry.tables.values import (
     is_link,
     separator_of,
 )
+from muniment.schema.declared.declarations import MAX_ENTRY
 from muniment.schema.kinds import Country, Email, Integer, Kind, Link, Money, Number, PictureLink, Profile, Slug
 
 JUDGED: Final = 300
@@ -85,7 +86,30 @@ def _propose_table(sheet: Sheet, file_name: str, header: int | None, *, is_only:
         table = TableMapping(sheet.name, kind.rows, at + 1, propose_columns(headings, values, kind.rows), check)
     if not any(each.field in NAMES for each in table.column):
         table.kind, table.check = SKIP, []
+    if table.kind == COMPANIES:
+        _propose_to_combine(table, body)
     return table
+
+
+def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> None:
+    """Ask whether rows of one name are one organization, if many have other values; what differs is kept as lists."""
+    at = next((n for n, column in enumerate(table.column) if column.field == "name"), None)
+    if at is None:
+        return
+    rows: dict[str, list[Sequence[str]]] = {}
+    for row in body:
+        if row[at]:
+            rows.setdefault(key(row[at]), []).append(row)
+    differing = {name: of_name for name, of_name in rows.items() if len({*map(tuple, of_name)}) > 1}
+    repeated = sum(map(len, differing.values()))
+    if len(body) < _FEW_VALUES or repeated < _SOME * len(body):
+        return
+    table.combine = ASK
+    for n, column in enumerate(table.column):
+        values = [{row[n] for row in of_name if row[n]} for of_name in differing.values()]
+        is_short = all(len(value) <= MAX_ENTRY for of_name in values for value in of_name)
+        if column.kind and not column.field and is_short and any(len(of_name) > 1 for of_name in values):
+            column.kind, column.choices = "list", []
 
 
 class _Kind(NamedTuple):

@@ -227,6 +227,8 @@ class _Row(NamedTuple):
     people: list[PersonInCell]
     headings: dict[str, str]
     """The heading of the column that holds a field."""
+    combines: bool = False
+    """Whether it is about the organization of an earlier row with its name, whatever its values are."""
 
 
 def records_of(sheets: Sequence[Sheet], mapping: FileMapping, known: KnownRows, currency: str) -> Records:
@@ -310,7 +312,7 @@ class _Conversion:
                 note = next(filter(None, cells))
                 self.losses.append(Loss(sheet.name, number, "", "is a note below the table, and is left out", note))
             else:
-                yield self._row(sheet, number, cells, columns)
+                yield self._row(sheet, number, cells, columns)._replace(combines=table.combine == "yes")
                 after_blank = False
 
     def _tell_rows_above(self, sheet: Sheet, table: TableMapping) -> None:
@@ -437,9 +439,10 @@ class _Conversion:
         slug = members.pop("id", "")
         namesakes = self.companies.setdefault(name_key(name) or name, [])
         same = _same_company(namesakes[:_COMPARED], slug, members)
+        if same is None and row.combines and namesakes:
+            same = namesakes[0]
         if same:
-            for member, value in members.items():
-                same.members.setdefault(member, value)
+            self._combine(same, members, row)
             same.add_people(row.people)
             if same.row != row.number:
                 said = "is about the company of an earlier row, and is combined with it"
@@ -458,6 +461,24 @@ class _Conversion:
             slug = unmatched[0] if unmatched else self.known.new_slug("company", name)
         self._take("company", row_key, slug)
         namesakes.append(CompanyRecord(row.number, slug, members, list(row.people), is_stored))
+
+    def _combine(self, company: CompanyRecord, members: JSONObject, row: _Row) -> None:
+        """Add what a further row says of a company: lists grow, and of other values, the first one stays."""
+        for member, value in members.items():
+            known = company.members.setdefault(member, value)
+            if isinstance(known, list) and isinstance(value, list):
+                known += [each for each in value if each not in known]
+            elif isinstance(known, dict) and isinstance(value, dict):
+                for name, part in value.items():
+                    if known.setdefault(name, part) != part:
+                        self._tell_differing(row, f"{member}.{name}", part)
+            elif known != value and member != "name":
+                self._tell_differing(row, member, value)
+
+    def _tell_differing(self, row: _Row, field: str, value: Any) -> None:
+        heading = row.headings.get(field) or row.headings.get(f"{EXTRA}{field}", field)
+        said = "differs from the first row of the organization, and is left out"
+        self.losses.append(Loss(row.table, row.number, heading, said, str(value)))
 
     def _row_key(self, kind: str, slug: str, name: str) -> str:
         """Return a digest of what tells a row from the others of its source: its slug, or its name."""

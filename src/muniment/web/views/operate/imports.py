@@ -190,6 +190,7 @@ class TableField(NamedTuple):
     hidden: int
     notes: list[str]
     check: list[str]
+    combine: str = ""
 
 
 @operator()
@@ -516,6 +517,7 @@ def tables_of(mapping: FileMapping, facts: JSONObject) -> list[TableField]:
                 hidden,
                 known["notes"],
                 [] if table.kind == SKIP else table.check,
+                table.combine if table.kind == COMPANIES else "",
             )
         )
     return found
@@ -623,6 +625,9 @@ def read_form(mapping: FileMapping, facts: JSONObject, sent: Mapping[str, str]) 
             if proposed:
                 table.column = [Column(**column) for column in proposed]
             sent = {key: value for key, value in sent.items() if not key.startswith(f"{name}-c")}
+        combine = sent.get(f"{name}-combine", "")
+        if table.combine and combine in {"yes", "no"}:
+            table.combine = combine
         for at, (column, options) in enumerate(zip(table.column, known["columns"], strict=False)):
             _read_column(f"{name}-c{at}", table, column, options["options"], sent)
     mapping.same_name_is_same_person = "same" in sent if "has-same" in sent else mapping.same_name_is_same_person
@@ -673,6 +678,8 @@ def headers_of(mapping: FileMapping, sent: Mapping[str, str]) -> dict[str, int]:
 def questions_of(tables: list[TableField]) -> Iterator[tuple[str, str]]:
     """Yield the name and the label of each option that a person must choose."""
     for table in tables:
+        if table.combine == ASK:
+            yield f"{table.name}-combine", gettext("%(table)s: rows with the same name") % {"table": table.title}
         for column in table.columns if table.kind != SKIP else ():
             for option in column.options:
                 if option.is_asked:
