@@ -15,10 +15,10 @@ from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.phrase import Phrase
 from muniment.registry.declared.editing import apply_fields
 from muniment.registry.settings.versions import follow, latest_version
-from muniment.registry.tables.amounts import decimal_sign, plain_number
+from muniment.registry.tables.amounts import plain_number
 from muniment.registry.tables.catalogue import COMPANIES, key
 from muniment.registry.tables.dates import ORDERS, day_of
-from muniment.registry.tables.fields import ASK, EXTRA, SKIP, Column
+from muniment.registry.tables.fields import EXTRA, SKIP, Column
 from muniment.registry.tables.mapping import FileMapping
 from muniment.registry.tables.values import NO, YES, is_link, separator_of
 from muniment.schema.declared.declarations import MAX_ENTRY, MAX_FIELDS
@@ -46,7 +46,7 @@ def _kind_of(values: Sequence[str]) -> str:
     """Return the kind that nearly all values of a column have."""
     if _are_mostly(values, lambda text: key(text) in YES | NO):
         return "yesno"
-    if _are_mostly(values, _is_number) and decimal_sign(values) != ASK:
+    if _are_mostly(values, _is_number):
         return "number"
     if _are_mostly(values, lambda text: any(day_of(text, order) for order in ORDERS)):
         return "date"

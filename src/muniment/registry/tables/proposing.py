@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from muniment.registry.tables.amounts import currency_in_heading, decimal_sign
 from muniment.registry.tables.catalogue import COMPANIES, PEOPLE, catalogue, key, words_in
 from muniment.registry.tables.dates import ORDERS, day_of, is_serial, is_year, month_of, order_of_dates
-from muniment.registry.tables.fields import ASK, PEOPLE_FIELD, SKIP, Column, field_named, is_of_vocabulary
+from muniment.registry.tables.fields import ASK, PEOPLE_FIELD, SKIP, Column, TableField, field_named, is_of_vocabulary
 from muniment.registry.tables.formats import Sheet
 from muniment.registry.tables.headings import (
     KNOWN,
@@ -340,11 +340,17 @@ def decide_options(column: Column, values: Sequence[str]) -> None:
     elif "order" in field.options:
         column.order = column.order or order_of_dates(values) or "YMD"
     if "decimal" in field.options:
-        column.decimal = decimal_sign(values, is_count=isinstance(field.kind, Integer))
+        column.decimal = _decimal_of(column, field, values)
     if "currency" in field.options:
         column.currency, column.unit = currency_in_heading(column.heading)
         if not column.currency and any(map(_names_no_currency, values)):
             column.currency = ASK
+
+
+def _decimal_of(column: Column, field: TableField, values: Sequence[str]) -> str:
+    """Return the decimal sign of a column; "1,200" beside whole numbers is a whole number, where no field says more."""
+    sign = decimal_sign(values, is_count=isinstance(field.kind, Integer))
+    return decimal_sign(values, is_count=True) if sign == ASK and column.kind else sign
 
 
 def _are_lists(values: Sequence[str]) -> bool:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, NamedTuple
 
-from django.db.models import Count
-
 from muniment.kernel.http.representations import digest
 from muniment.kernel.ids import new_id, slug_from_name
 from muniment.kernel.json import JSONObject
@@ -113,6 +111,9 @@ def name_key(name: str) -> str:
     return "".join(each for each in plain if each.isalnum())
 
 
+_VOCABULARIES: Final = ("type", "industry", "orgKind")
+
+
 @dataclass(slots=True)
 class KnownRows:
     """
@@ -136,13 +137,14 @@ class KnownRows:
     @classmethod
     def read(cls, remembered: dict[str, dict[str, str]] | None = None) -> "KnownRows":
         found = cls(remembered=remembered or {})
-        for slug, name in Company.objects.order_by("pk").values_list("slug", "name").iterator():
+        words: Counter[tuple[str, str]] = Counter()
+        rows = Company.objects.order_by("pk").values_list("slug", "name", "type", "industry", "org_kind")
+        for slug, name, *vocabulary in rows.iterator():
             found.companies[name_key(name)].append(slug)
             found.names[slug] = name
-        for name, column in (("type", "type"), ("industry", "industry"), ("orgKind", "org_kind")):
-            counted = Company.objects.exclude(**{column: ""}).values_list(column).annotate(n=Count("pk")).order_by("-n")
-            for word, _ in counted:
-                found.words.setdefault(name, {}).setdefault(key(word), word)
+            words.update(zip(_VOCABULARIES, vocabulary, strict=True))
+        for (member, word), _ in words.most_common():
+            found.words.setdefault(member, {}).setdefault(key(word) or word, word)
         people = Person.objects.filter(account=None).order_by("pk")
         for slug, name in people.values_list("slug", "name").iterator():
             found.people[name_key(name)].append(slug)

@@ -594,8 +594,9 @@ def _option(name: str, column: Column, option: str) -> OptionField:
     choices = [(code, str(label)) for code, label in _choices_of(column, option).items()]
     if choices and not is_asked and value not in dict(choices):
         choices.append((value, value))
-    label = f"{column.heading}: {_NAMES[option]}"
-    short = str(_NAMES[option])
+    is_of_names = option == "order" and column.field == PEOPLE_FIELD
+    short = gettext("Order of names") if is_of_names else str(_NAMES[option])
+    label = f"{column.heading}: {short}"
     return OptionField(
         f"{name}-{option}",
         label,
