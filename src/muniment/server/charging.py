@@ -186,5 +186,5 @@ def _catalogue(language: str) -> gettext.NullTranslations:
     return catalogue
 
 
-_PAGE: Final = Path(__file__).with_name("refusal.html").read_text()
+_PAGE: Final = Path(__file__).with_name("refusal.template").read_text()
 """The page of a refusal, complete in itself: nothing else may be asked for, and a file may be refused as well."""
