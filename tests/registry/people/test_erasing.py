@@ -13,6 +13,7 @@ from make.registry import agent_of, changes, document, item, keys, lines, link_n
 from muniment import config
 from muniment.kernel.actor import VISITOR
 from muniment.kernel.ids import now
+from muniment.kernel.phrases.phrase import Phrase
 from muniment.kernel.problems import Forbidden, NotFound
 from muniment.registry.company import listings, pictures
 from muniment.registry.company.changes import CompanyChange
@@ -23,6 +24,7 @@ from muniment.registry.models import (
     GivenSlug,
     HistoryEntry,
     ImportMemory,
+    ImportRun,
     Person,
     Petition,
     Picture,
@@ -113,6 +115,22 @@ def test_no_row_keeps_what_an_import_brought(tmp_path):
     erase_person(reviewer(), SLUG)
     assert tables_with(NAME, SLUG, "pewterware", "barometers") == ["published_change"]
     assert [place["person"]["name"] for place in document("company", "quay-trust")["positions"]] == ["Bo"]
+
+
+def test_no_import_keeps_the_person_among_what_it_left_out(company):
+    groups = [
+        {"reason": Phrase("{name!r} is named twice", name=NAME), "example": "", "rows": [3]},
+        {"reason": "is no country", "example": f"home of {NAME}", "rows": [4]},
+        {"reason": "is no country", "example": "Atlantis", "rows": [5]},
+    ]
+    run = ImportRun.objects.create(via="web", report={"groups": groups, "groups_total": 3, "bad": 2})
+    other = ImportRun.objects.create(via="web", report={"groups": groups[2:], "groups_total": 1})
+    erase_person(reviewer(), SLUG)
+    left = ImportRun.objects.get(pk=run.pk).report
+    assert [each["example"] for each in left["groups"]] == ["Atlantis"]
+    assert (left["groups_total"], left["bad"]) == (3, 2), "it stays true how much there was"
+    assert ImportRun.objects.get(pk=other.pk).report == other.report
+    assert tables_with(NAME, SLUG) == ["published_change"]
 
 
 def test_no_row_keeps_what_owners_asked_of_a_claimed_profile(company):

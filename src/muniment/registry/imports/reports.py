@@ -14,7 +14,7 @@ import msgspec
 from muniment.kernel.ids import now
 from muniment.kernel.json import JSONObject
 from muniment.kernel.phrases.storing import packed, unpacked
-from muniment.registry.models import ImportedRows, ImportFile
+from muniment.registry.models import ImportedRows, ImportFile, ImportRun
 
 if TYPE_CHECKING:
     from muniment.registry.tables.operations import TableImport, TableResult
@@ -127,3 +127,23 @@ def forget_in_reports(key: int, *texts: str) -> None:
             memory["person"] = {digest: row for digest, row in people.items() if row != key}
             rows = zlib.compress(_encode(memory), 6)
         ImportedRows.objects.filter(pk=kept.pk).update(rows=rows, report=report)
+    _forget_in_runs(wanted)
+
+
+def _forget_in_runs(wanted: list[bytes]) -> None:
+    """Remove what names an erased person from the lists of what each import left out or kept."""
+    for run in ImportRun.objects.exclude(report=None).order_by("pk").iterator(chunk_size=20):
+        if not _mentions(run.report, wanted):
+            continue
+        left = {}
+        for name, value in run.report.items():
+            left[name] = value
+            if isinstance(value, list):
+                left[name] = [each for each in value if not _mentions(each, wanted)]
+        run.report = left
+        run.save(update_fields=["report"])
+
+
+def _mentions(value: object, wanted: list[bytes]) -> bool:
+    text = _encode(packed(value))
+    return any(each in text for each in wanted)
