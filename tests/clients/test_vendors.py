@@ -39,15 +39,19 @@ class Server:
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
     with owned_instance(tmp_path_factory.mktemp("vendors")) as (product, slug):
+        statement = {"sql": "SELECT slug FROM companies WHERE slug = :slug", "params": {"slug": slug}, "limit": 5}
         token = run("user", "token", EMAIL, "--name", "vendors", data=product.data).stdout.strip()
         headers = {"Authorization": f"Bearer {token}"}
         public = Server(
             product,
             "/api/mcp",
             {},
-            [["list_companies", {"pageSize": 2}], ["list_companies", {"q": "grants"}], ["get_company", {"slug": slug}]],
-            # Without arguments there is nothing to be strict about.
-            ["get_registry_stats", "list_company_form_options"],
+            [
+                *(["list_companies", {"pageSize": 2}], ["list_companies", {"q": "grants"}]),
+                *(["get_company", {"slug": slug}], ["query", statement]),
+            ],
+            # Without arguments there is nothing to be strict about, and a statement's parameters have any names.
+            ["get_registry_stats", "list_company_form_options", "query"],
         )
         owner = Server(product, "/api/manage/mcp", headers, [["list_my_companies", {}]], [])
         change = {"slug": slug, "changes": {"description": "A test."}, "dryRun": True}

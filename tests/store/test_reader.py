@@ -77,7 +77,8 @@ READS = {
 }
 """What each method reads, with arguments."""
 NO_READS = {
-    *("close", "connection_for_details", "is_built", "is_quick", "keep_current", "refresh", "renew", "tick", "version"),
+    *("close", "connection_for_details", "is_built", "is_quick", "keep_current", "place", "refresh", "renew", "tick"),
+    "version",
 }
 """Members of a reader that no page shows."""
 

@@ -32,12 +32,13 @@ PLAN = {
     "get_scoring_framework": [{"frameworkId": "framework-1"}],
     "list_program_frameworks": [{}],
     "get_program_framework": [{"frameworkId": "ember-grants"}],
+    "query": [{"sql": "SELECT count(*) FROM companies"}, {"sql": "SELECT missing FROM companies"}],
     "changes_since": [{"since": "2026-01-01"}, {"since": "soon"}],
     "get_registry_stats": [{}],
     "list_company_form_options": [{}],
 }
-HAS = {"search": "results", "fetch": "text"}
-FAILS = [("fetch", 1), ("list_companies", 3), ("get_company", 3), ("changes_since", 1)]
+HAS = {"search": "results", "fetch": "text", "query": "rows"}
+FAILS = [("fetch", 1), ("list_companies", 3), ("get_company", 3), ("query", 1), ("changes_since", 1)]
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ def call(product, name, **arguments):
 @pytest.mark.requirement("mcp.public", "auth.none-for-reading")
 def test_a_client_shakes_hands_lists_and_calls_without_any_credential(demo):
     assert post(demo, initialize())["protocolVersion"] == LEGACY
-    assert len(post(demo, legacy("tools/list"))["tools"]) == 15
+    assert len(post(demo, legacy("tools/list"))["tools"]) == 16
     assert call(demo, "get_registry_stats") == demo.get("/api/v1/stats").json()
 
 
