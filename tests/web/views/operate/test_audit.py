@@ -136,9 +136,8 @@ def test_settings_say_which_of_two_places_wins(browser, monkeypatch, tmp_path):
     fixed = {"MUNIMENT_DATA": str(tmp_path), "MUNIMENT_FETCH_LOGOS": "on"}
     monkeypatch.setattr("muniment.config.current", lambda: Config(fixed))
     assert "Overrides the registry settings." in browser.get("/operate/settings").content.decode()
-    assert (
-        "MUNIMENT_FETCH_LOGOS is set, and overrides this choice." in browser.get("/operate/registry").content.decode()
-    )
+    choice = browser.get("/operate/registry").content.decode()
+    assert "The administrator of the server has decided this, which overrides the choice here." in choice
 
 
 def test_every_setting_is_in_one_group():
