@@ -74,7 +74,7 @@ class ByProvider(_Confirm):
     def form_valid(self, form: Form) -> HttpResponse:  # noqa: ARG002 - it has no fields
         try:
             return identity_providers.send_to_confirm(self.request, account_of(self.request), self.get_next_url())
-        except (OSError, KeyError) as error:
+        except (identity_providers.ProviderAway, OSError, KeyError) as error:  # no answer, or one of another form
             log.warning("identity provider unreachable: %s", type(error).__name__)
             messages.error(self.request, gettext("The identity provider can't be reached. Try again in a minute."))
             return self._again()
