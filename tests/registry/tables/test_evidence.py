@@ -347,3 +347,10 @@ def test_whether_rows_of_one_name_are_one_organization_is_asked():
 def test_rows_that_agree_or_repeat_seldom_are_not_asked():
     assert mapped(table(["Company", "City"], *([name, "Rome"] for name in FIRMS))).combine == ""
     assert mapped(table(["Company", "City"], *([name, "Rome"] for name in [*FIRMS, *FIRMS]))).combine == ""
+
+
+def test_rows_that_differ_only_in_their_people_are_not_asked():
+    rows = [[name, "Rome", person] for name in FIRMS for person in ("Ida Alder", "Joe Birch")]
+    assert mapped(table(["Company", "City", "Director"], *rows)).combine == ""
+    rows = [[name, "Rome", *person] for name in FIRMS for person in (("Ida", "Alder"), ("Joe", "Birch"))]
+    assert mapped(table(["Company", "City", "First name", "Last name"], *rows)).combine == ""

@@ -96,11 +96,13 @@ def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> N
     at = next((n for n, column in enumerate(table.column) if column.field == "name"), None)
     if at is None:
         return
+    # Rows that name further people of a company are about one company, whatever the answer.
+    compared = [n for n, column in enumerate(table.column) if column.field.partition(".")[0] != PEOPLE_FIELD]
     rows: dict[str, list[Sequence[str]]] = {}
     for row in body:
         if row[at]:
             rows.setdefault(key(row[at]), []).append(row)
-    differing = {name: of_name for name, of_name in rows.items() if len({*map(tuple, of_name)}) > 1}
+    differing = {name: of_name for name, of_name in rows.items() if _differ(of_name, compared)}
     repeated = sum(map(len, differing.values()))
     if len(body) < _FEW_VALUES or repeated < _SOME * len(body):
         return
@@ -110,6 +112,10 @@ def _propose_to_combine(table: TableMapping, body: Sequence[Sequence[str]]) -> N
         is_short = all(len(value) <= MAX_ENTRY for of_name in values for value in of_name)
         if column.kind and not column.field and is_short and any(len(of_name) > 1 for of_name in values):
             column.kind, column.choices = "list", []
+
+
+def _differ(rows: Sequence[Sequence[str]], columns: Sequence[int]) -> bool:
+    return len({tuple(row[n] for n in columns) for row in rows}) > 1
 
 
 class _Kind(NamedTuple):
