@@ -59,7 +59,7 @@ async def asked_while_there(work: Awaitable[_T], receive: Receive) -> _T | None:
 
 
 def asked_as_json(sql: str, parameters: Parameters) -> Asked:
-    return Asked(sql, parameters, MAX_ROWS, MAX_BYTES)
+    return Asked(sql, parameters, MAX_ROWS, MAX_BYTES, is_named=True)
 
 
 def asked_as_csv(sql: str, parameters: Parameters) -> Asked:
@@ -118,7 +118,8 @@ async def answer_csv(statements: Statements, asked: Asked, scope: Scope, receive
                 told.answered.count,
             )
         head = made.head.replace(b"content-length: 0\r\n", b"content-length: %d\r\n" % size_bytes) + lines
-        await _send_file(send, Response(200, head, b""), file, head_only=scope["method"] == "HEAD")
+        with statements.sending(client, size_bytes):
+            await _send_file(send, Response(200, head, b""), file, head_only=scope["method"] == "HEAD")
 
 
 async def _send_file(send: Send, response: Response, file: IO[bytes], *, head_only: bool) -> None:

@@ -8,7 +8,7 @@ import pytest
 from make.published import company
 from muniment.kernel import fairness
 from muniment.kernel.problems import BadRequest
-from muniment.store.tables import statements
+from muniment.store.tables import answering, statements
 from muniment.store.tables.answering import Asked
 
 N = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
@@ -260,6 +260,33 @@ def test_hostile_statements_are_refused_or_end_in_time_and_change_nothing(made, 
     assert max(charged) < 800
     assert content(tables.path.parent) == before
     assert asyncio.run(made.answer(Asked("SELECT count(*) FROM companies", {}, 9, 99), "c")).answered.rows == [[39]]
+
+
+def test_a_statement_whose_fault_is_looked_for_changes_nothing_for_the_next_one(made, tables):
+    connection = answering.open_guarded(tables.path)
+    kept = ("query_only", "trusted_schema", "locking_mode", "cache_size", "hard_heap_limit", "busy_timeout")
+
+    def of_connection():
+        return [connection.execute(f"PRAGMA {name}").fetchall() for name in kept]
+
+    def answered(sql):
+        return answering.answer(connection, Asked(sql, {}, 9, 999), lambda *_: None)
+
+    before = of_connection()
+    changes = (
+        "query_only = 0",
+        "trusted_schema = 1",
+        "locking_mode = EXCLUSIVE",
+        "cache_size = -9",
+        "busy_timeout = 9",
+    )
+    for change in (*changes, "case_sensitive_like = 1", "hard_heap_limit = 9000000"):
+        # SQLite is asked again with the word EXPLAIN, which makes a statement of it.
+        found = answered(f"QUERY PLAN PRAGMA {change} -- QUERY")
+        assert found.message.startswith('Syntax error near "QUERY"')
+    assert of_connection() == before
+    assert answered("SELECT 'a' LIKE 'A'").rows == [[1]]
+    connection.close()
 
 
 def test_statements_that_take_much_end_by_their_limits_within_the_memory_of_their_process(made, charged):

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 
+import msgspec
 import pytest
 
 from make.published import company, person
@@ -135,6 +136,17 @@ def test_the_answer_says_which_cap_cut_it(made):
     assert (found.cut_by, len(found.rows[0][0])) == (["cells"], answering.MAX_CELL_CHARACTERS)
 
 
+def test_the_names_of_columns_count_where_each_row_repeats_them(made):
+    names = ", ".join(f"1 AS {letter * 400}" for letter in "abcde")
+    many = f"WITH t AS (SELECT {names}) SELECT * FROM t JOIN t other JOIN json_each('[{','.join('1' * 90)}]')"
+    asked = Asked(many, {}, 100, 20_000)
+    assert len(asyncio.run(made.answer(asked, "c")).answered.rows) == 90
+    named = asyncio.run(made.answer(msgspec.structs.replace(asked, is_named=True), "c")).answered
+    assert (len(named.rows), named.cut_by) == (4, ["bytes"])
+    with pytest.raises(BadRequest, match="The names of the columns take too much"):
+        ask(made, many, size_bytes=8_000)
+
+
 def test_a_csv_is_written_whole_and_without_formulas(made):
     with made.file() as file:
         told = asyncio.run(made.answer(Asked("SELECT slug, description FROM companies", {}, 9, 9_999, True), "c", file))
@@ -240,6 +252,23 @@ def test_few_statements_of_one_address_and_of_all_wait_at_once(made, monkeypatch
     for found, refusal in zip(asyncio.run(twice()), (TooMany, Unavailable), strict=True):
         assert [type(each) for each in found if isinstance(each, Exception)] == [refusal]
     assert not made._waiting
+
+
+def test_csvs_that_are_not_taken_are_few(made, monkeypatch):
+    def csv_for(client):
+        with made.file() as file:
+            return asyncio.run(made.answer(Asked("SELECT 1", {}, 9, 99, True), client, file))
+
+    with made.sending("a", statements.MAX_UNSENT_BYTES_OF_CALLER):
+        with pytest.raises(TooMany, match="Earlier CSVs"):
+            csv_for("a")
+        assert ask(made, "SELECT 1", client="a").count == 1
+        assert csv_for("b").answered.count == 1
+        monkeypatch.setattr(statements, "MAX_UNSENT_BYTES", statements.MAX_UNSENT_BYTES_OF_CALLER)
+        with pytest.raises(Unavailable, match="Too many CSVs"):
+            csv_for("b")
+    assert csv_for("a").answered.count == 1
+    assert not made._unsent_bytes
 
 
 def test_before_the_tables_are_made_a_statement_waits_and_is_told_to_come_back(publisher, reader, tables, monkeypatch):

@@ -98,6 +98,7 @@ class Asked(msgspec.Struct, frozen=True):
         rows: the most rows, also of a CSV.
         size_bytes: the most bytes of all rows.
         is_csv: its rows are sent as CSV with a head, in parts.
+        is_named: each row repeats the names of its columns.
     """
 
     sql: str
@@ -105,6 +106,7 @@ class Asked(msgspec.Struct, frozen=True):
     rows: int
     size_bytes: int
     is_csv: bool = False
+    is_named: bool = False
 
 
 class Answered(msgspec.Struct, frozen=True, tag="answer"):
@@ -283,6 +285,8 @@ def _run(
     if cursor.description is None:
         raise _Refusal("There is no statement.", f"Begin with SELECT or WITH. {_LIST}")
     columns = _different([name for name, *_ in cursor.description])
+    if len(msgspec.json.encode(columns)) > asked.size_bytes // 2:
+        raise _Refusal("The names of the columns take too much of the answer.", "Give them short names, with AS.")
     return columns, (_csv if asked.is_csv else _rows)(cursor, columns, asked, send)
 
 
@@ -296,15 +300,17 @@ def _different(names: list[str]) -> list[str]:
     return different
 
 
-def _rows(cursor: sqlite3.Cursor, _columns: list[str], asked: Asked, _send: Send) -> _Sent:
+def _rows(cursor: sqlite3.Cursor, columns: list[str], asked: Asked, _send: Send) -> _Sent:
     rows: list[list[Any]] = []
+    # Joins name a column again and again: a statement of 20 KB can ask for 300 KB of names in each row.
+    names_bytes = len(msgspec.json.encode(columns)) if asked.is_named else 0
     size_bytes, cut_by = 0, set()
     for row in cursor:
         if len(rows) == asked.rows:
             cut_by.add("rows")
             break
         cells, is_cut = _cells(row)
-        size_bytes += len(msgspec.json.encode(cells)) + 1
+        size_bytes += len(msgspec.json.encode(cells)) + 1 + names_bytes
         if size_bytes > asked.size_bytes:
             cut_by.add("bytes")
             break
@@ -486,9 +492,9 @@ class _Explaining:
         """
         Return the place of the token that SQLite does not expect, of which there may be several.
 
-        A statement that ends with the right one has the same fault; one that ends before it is only incomplete.
+        A statement that ends with the right one has the same fault; one that ends before it is only incomplete. The
+        guard stays: with the word before it, a statement may be another one, and some PRAGMAs work when compiled.
         """
-        self._connection.set_authorizer(None)
         for match in re.finditer(re.escape(near), self._asked.sql):
             try:
                 self._connection.execute(f"EXPLAIN {self._asked.sql[: match.end()]}", self._asked.parameters)
